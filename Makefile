@@ -23,6 +23,9 @@ packages: ## install the Debian packages that the real-cluster tests need (root,
 browser-tools: ## axe-core for tests/browser, into build/browser (npm)
 	@tools/browser-tools
 
+frameworks: $(STAMP) ## JAX for the CPU into build/frameworks, for the tests of calibration (network)
+	@tools/framework-venvs >/dev/null
+
 native: $(STAMP) ## build the simulated NVML and its load program
 	@$(MAKE) --no-print-directory -C native OUT=$(CURDIR)/$(NATIVE) PYTHON=$(CURDIR)/$(PY)
 
@@ -31,6 +34,9 @@ plugins: ## build the submit plugins for the installed Slurm (SLURM_INCLUDE for 
 
 rpm: $(STAMP) packages ## the RPMs and their source in build/rpm, checked with rpmlint (docs/how-to/install.md)
 	@$(PY) -m tools.rpm
+
+deb: $(STAMP) packages ## the same as Debian packages in build/deb, checked with lintian
+	@$(PY) -m tools.deb
 
 lint: $(STAMP) ## ruff, format check
 	@$(VENV)/bin/ruff check .
@@ -61,7 +67,7 @@ docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys 
 unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, but for the longest: a minute
 	@NUMBA_DISABLE_JIT=1 $(VENV)/bin/pytest -q -n auto --dist loadscope --hypothesis-profile unit -m "not long" --durations 10 tests/unit
 
-test: venv packages native plugins browser-tools ## all tests, the real cluster included, WORKERS at the same time
+test: venv packages native plugins browser-tools frameworks ## all tests, the real cluster included, WORKERS at the same time
 	@$(PY) -m tools.rpm --for-tests
 	@WORKERS=$(WORKERS) tools/run-tests
 
@@ -78,6 +84,8 @@ matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 
 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data or data/ (many minutes)
 	@$(PY) -m tools.scorecard
+scorecard-weekly: $(STAMP) ## the part of docs/scorecard.md on weekly retraining alone (ten minutes)
+	@$(PY) -m tools.scorecard --weekly
 
 bench-unit: $(STAMP) ## what `make unit` takes: seconds, CPU seconds, the slowest tests; beside one process
 	@$(PY) -m bench.unit
@@ -106,8 +114,8 @@ bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 bench-codec: $(STAMP) ## a batch of hours read with msgspec and with pydantic: microseconds a row, imports
 	@$(PY) -m bench.codec
 
-bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
-	@$(PY) -m bench.agent
+bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes; AMD=8 adds AMD GPUs
+	@$(PY) -m bench.agent $(if $(AMD),--amd $(AMD)) $(if $(HOURS),--hours $(HOURS))
 
 bench-curves: $(STAMP) native ## a job's samples from a node, 8 GPUs x 24 h: seconds, bytes, the agent's memory
 	@$(PY) -m bench.curves
@@ -115,11 +123,17 @@ bench-curves: $(STAMP) native ## a job's samples from a node, 8 GPUs x 24 h: sec
 bench-features: $(STAMP) ## features: jobs per second, us for an update and a vector, bytes of a key
 	@$(PY) -m bench.features
 
+bench-ablation: $(STAMP) ## what groups of features add to the prediction of failure, on public logs (ABLATION="--seeds 5")
+	@$(PY) -m bench.ablation $(ABLATION)
+
 bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
 bench-predict: $(STAMP) ## all targets' inference for one job: latency, load time, memory, beside XGBoost
 	@$(PY) -m bench.predict
+
+bench-shadow: $(STAMP) ## CPU of scoring a model on trial at a submission, and of comparing 50,000 outcomes at the hub
+	@$(PY) -m bench.shadow
 
 baseline: $(STAMP) ## write the bundle of day one anew: after a change of the features
 	@$(PY) -m tools.baseline src/gpuwaste/predict/baseline
@@ -148,11 +162,32 @@ bench-double-gaussian: $(STAMP) ## FCFS and conservative backfill on the double 
 bench-wrappers: $(STAMP) ## the study of wrappers: its sweeps (ten minutes), then docs/explanation/wrappers.md, its pictures, and the table of plans
 	@$(PY) -m bench.wrappers
 
+bench-estimate-time: $(STAMP) ## step times on real GPU times of 1,110 vision models: seen, unseen, another GPU, coverage (ESTIMATE="--data DIR")
+	@$(PY) -m bench.estimate_time $(ESTIMATE)
+
 bench-plan: $(STAMP) ## when five candidates start: seconds with 5,000 queued jobs on 2,000 nodes (PLAN="--jobs 500")
 	@$(PY) -m bench.plan $(PLAN)
 
+bench-estimate: $(STAMP) ## estimates of programs: memory beside XLA's figure for an H100, what 100,000 lines of HLO cost
+	@$(PY) -m bench.estimate $(ESTIMATE)
+
 bench-events: $(STAMP) ## events handed over: catch-up a second, milliseconds to a webhook and a Kafka broker (EVENTS="--jobs 100000")
 	@$(PY) -m bench.events $(EVENTS)
+
+bench-rescore: $(STAMP) ## running jobs predicted again: seconds for 5,000 that are due, beside one by one (RESCORE="--due 500")
+	@$(PY) -m bench.rescore $(RESCORE)
+
+bench-rescore-logs: $(STAMP) ## what predicting again at the start and 10 minutes later adds on public logs, and notices of limits
+	@$(PY) -m bench.rescore_logs $(RESCORE)
+
+bench-early-samples: $(STAMP) ## what the first minutes of GPU use add to the prediction of failure, on the Philly log
+	@$(PY) -m bench.early_samples
+
+bench-events-killed: $(STAMP) ## a million events while hub and broker are killed with -9: lost, twice, out of order (KILLED="--events 60000")
+	@$(PY) -m bench.events_killed $(KILLED)
+
+bench-rules: $(STAMP) ## rules: a pass of 100 over 20,000 jobs, a replayed month, real GPUs that woke up (RULES="--nodes 380")
+	@$(PY) -m bench.rules $(RULES)
 
 bench-engine: $(STAMP) ## the simulator's schedulers beside an ensemble of a real slurmctld (an hour; ENGINE="--hours 1 --runs 2")
 	@$(PY) -m bench.engine $(ENGINE)
@@ -175,7 +210,7 @@ bench-wording: $(STAMP) ## a language model's sentences: taken, refused, wrong n
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
-.PHONY: bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
-.PHONY: bench-events bench-double-gaussian bench-wrappers bench-engine
-.PHONY: bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: audit data help venv packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
+.PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
+.PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
+.PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history

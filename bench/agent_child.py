@@ -12,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.agent.bounded import BoundedCollector
 from gpuwaste.agent.collectors import Collectors
+from gpuwaste.agent.collectors.amd import AmdCollector
 from gpuwaste.agent.collectors.host import HostUseCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.daemon import Agent, Edges
@@ -93,7 +95,7 @@ class LastSeconds:
         return stop.wait(seconds)
 
 
-def run_child(directory: Path, hub_url: str, munge_socket: str) -> None:
+def run_child(directory: Path, hub_url: str, munge_socket: str, *, amd: bool = False) -> None:
     """Be the agent: obey "go TICKS", "time", "usage" and "port" on stdin, one JSON answer each."""
     start_us = (time.time_ns() // 1000 // (DAY_S * 1_000_000) + 1) * DAY_S * 1_000_000
     clock = DayClock(start_us, 0)
@@ -108,6 +110,9 @@ def run_child(directory: Path, hub_url: str, munge_socket: str) -> None:
     config = Config(common=common, agent=agent_config)
     slurm = FakeSlurm(devices={NODE: [DevicePosition(n, (f"/dev/nvidia{n}",), minor=n) for n in range(GPUS)]})
     host = HostUseCollector(directory / "none", Path("/proc"), spool, NODE)
+    collectors = Collectors([NvmlCollector(LastSeconds(), directory / "none")], [host])
+    if amd:
+        collectors.gpu.append(BoundedCollector(AmdCollector(Path("/sys"))))
     agent = Agent(
         config,
         OwnNode("gw", NODE, spool, None, ()),
@@ -116,7 +121,7 @@ def run_child(directory: Path, hub_url: str, munge_socket: str) -> None:
         slurm=slurm,
         hub=HubClient(hub_url, TokenIssuer(directory / "token")),
         askers=_askers(munge_socket) if munge_socket else None,
-        edges=Edges(collectors=lambda *_: Collectors([NvmlCollector(LastSeconds(), directory / "none")], [host])),
+        edges=Edges(collectors=lambda *_: collectors),
     )
     stop = threading.Event()
     runner = threading.Thread(target=agent.run, args=(stop,))
@@ -157,5 +162,6 @@ if __name__ == "__main__":
     parser.add_argument("directory", type=Path)
     parser.add_argument("hub")
     parser.add_argument("--munge", default="", help="answer this process' user for samples")
+    parser.add_argument("--amd", action="store_true", help="read AMD GPUs too")
     options = parser.parse_args()
-    run_child(options.directory, options.hub, options.munge)
+    run_child(options.directory, options.hub, options.munge, amd=options.amd)

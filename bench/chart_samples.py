@@ -4,7 +4,7 @@ import random
 from datetime import UTC, datetime
 from math import exp, log, log10
 
-from gpuwaste.analytics.chart import Axis, Bars, Bins, Chart, Grid, Layer, Lines, Role, Series
+from gpuwaste.analytics.chart import Axis, Bars, Bins, Chart, Gantt, Grid, Layer, Lines, Role, Row, Series, Span
 
 _DAY_S = 86400
 _START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
@@ -121,9 +121,35 @@ def queue(days: int = 7) -> Grid:
     )
 
 
-def all_kinds() -> dict[str, Chart]:
-    """Return one chart of each kind by its name."""
-    return {"bars": stacked(), "bars sideways": wasters(), "lines": waits(), "bins": bins(), "grid": queue()}
+def held(nodes: int = 16, count: int = 600) -> Gantt:
+    """Return the jobs on the GPUs of some nodes over a day."""
+    rng = random.Random(19)  # noqa: S311 a figure is repeatable
+    free = {(node, gpu): float(_START) for node in range(nodes) for gpu in range(4)}
+    spans = []
+    for job in range(count):
+        (node, gpu), start = min(free.items(), key=lambda item: item[1])
+        end = free[node, gpu] = start + rng.uniform(600, 20_000)
+        words = f"gpu{node} GPU {gpu}, waited {job % 9} h"
+        shade = min(3, job % 9)
+        name = f"job {4000 + job}"
+        spans.append(Span(row=node, first=gpu, lanes=1, start=start, end=end, shade=shade, name=name, words=words))
+    down = [(_START + 3600.0, _START + 40_000.0)]
+    return Gantt(
+        title="GPUs by job: slurm",
+        x=Axis(title="", scale="time"),
+        start=_START,
+        end=_START + _DAY_S,
+        rows=[Row(name=f"gpu{node}", lanes=4, down=down if node == nodes - 1 else ()) for node in range(nodes)],
+        spans=spans,
+        shades=("waited under 1 min", "under 1 h", "under 6 h", "6 h and more"),
+        note="Not drawn: 4 nodes.",
+    )
+
+
+def all_kinds(jobs: int = 100_000) -> dict[str, Chart]:
+    """Return one chart of each kind by its name; the one of bins has so many jobs."""
+    upright: dict[str, Chart] = {"bars": stacked(), "bars sideways": wasters(), "lines": waits()}
+    return {**upright, "bins": bins(jobs), "grid": queue(), "gantt": held()}
 
 
 def _elapsed(rng: random.Random, state: str) -> float:

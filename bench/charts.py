@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.chart_samples import all_kinds, points
-from gpuwaste.analytics.chart import Bars, Chart, Grid, Lines
+from gpuwaste.analytics.chart import Bars, Chart, Gantt, Grid, Lines
 from gpuwaste.web.charts.draw import chart_svg
 
 TARGET_B: Final = {"bins": 25_000}
@@ -66,6 +66,11 @@ def traces_of(chart: Chart) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         kind = {"type": "bar", "orientation": "h" if chart.sideways else "v"}
         layout["barmode"] = "stack"
         return [{**kind, across[0]: at, across[1]: list(one.y), "name": one.name} for one in chart.series], layout
+    if isinstance(chart, Gantt):
+        names = [chart.rows[one.row].name for one in chart.spans]
+        lasts = [one.end - one.start for one in chart.spans]
+        starts = [one.start for one in chart.spans]
+        return [{"type": "bar", "orientation": "h", "base": starts, "x": lasts, "y": names}], layout
     if isinstance(chart, Lines):
         return [
             {"type": "scatter", "x": list(chart.at), "y": list(one.y), "name": one.name} for one in chart.series

@@ -3,9 +3,9 @@
 The trace is drawn: 100 nodes of 4 GPUs (half of them of each of two types), jobs of 1 to 16 GPUs that ask for --load
 times the machine while they are submitted, limits up to five times the run. It is played --runs times with
 `--engine slurmctld`; schedulers that count processors play it with a processor for each GPU. Scheduler slurm plays it
-twice more: with the instants at which each run's passes were (`given`), and with jobs that hold their nodes as much
-longer as they did in the runs, because of the speed. `-o DIR` keeps the runs, so that a later call plays only what is
-missing. Then one line of JSON.
+twice more: at the instants of each run (`given`: when passes came to which job, submissions, how long jobs held nodes),
+and with jobs that hold their nodes as much longer as they did in the runs, because of the speed. `-o DIR` keeps the
+runs, so that a later call plays only what is missing. Then one line of JSON.
 """
 
 import argparse
@@ -19,14 +19,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from bench.engine_given import with_instants_of
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.table import JobTable, table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.placed import start_of
-from gpuwaste.sim.real.engine import Study, passes_path, play_ensemble
+from gpuwaste.sim.real.engine import Study, instants_path, play_ensemble
+from gpuwaste.sim.real.given import starts_at
+from gpuwaste.sim.real.instants import Instant, read_instants_csv
 from gpuwaste.sim.real.outcomes import Outcome, read_csv
-from gpuwaste.sim.real.passes import read_passes_csv
 from gpuwaste.sim.simulation import Machine, all_schedulers, simulate
 
 TYPES: Final = ("a100", "v100")
@@ -54,7 +54,7 @@ def main() -> int:
         document = play_ensemble(study, _told)
         complete = [run.number for run in document.runs if run.complete]
         runs = [read_csv(directory / f"run-{number:03}.csv") for number in complete]
-        passes = [read_passes_csv(passes_path(directory, number)) for number in complete]
+        instants = [read_instants_csv(instants_path(directory, number)) for number in complete]
     sys.stderr.write("\n")
     print(
         f"{document.jobs} jobs, {document.nodes} nodes, {document.gpus} GPUs, speed {document.speed}, {len(runs)} runs"
@@ -78,8 +78,8 @@ def main() -> int:
             figures[name] = compared(found, runs)
             _print(name, figures[name])
     figures["given"] = []
-    for number, run, passed in zip(complete, runs, passes, strict=True):
-        found = with_instants_of(run, passed, table, model)
+    for number, run, given in zip(complete, runs, instants, strict=True):
+        found = at_instants(run, given, table, model)
         early = [each for each in run if (each.start or 0) < run[0].submit + HOUR_S]
         first = compared(found, [early])["within_5_s"]
         figures["given"].append({**compared(found, [run]), "within_5_s_first_hour": first})
@@ -149,6 +149,14 @@ def simulated(name: str, table: JobTable, model: ClusterModel) -> dict[int, tupl
     ids = table.job_id[played.row].tolist()
     times = zip(played.submit.tolist(), start_of(plays[name]).tolist(), strict=True)
     return {job: each for job, each in zip(ids, times, strict=True) if each[1] >= 0}
+
+
+def at_instants(
+    run: list[Outcome], instants: list[Instant], table: JobTable, model: ClusterModel
+) -> dict[int, tuple[int, int]]:
+    """Return submission in the run and start in the model of each job by its id, at the instants of a run."""
+    starts = zip(run, starts_at(instants, table, model), strict=True)
+    return {each.job_id: (each.submitted or 0, start) for each, start in starts if start is not None}
 
 
 def compared(found: dict[int, tuple[int, int]], runs: list[list[Outcome]]) -> dict[str, float]:

@@ -25,9 +25,9 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job import JobRecord
 from gpuwaste.events.envelope import Event, encoded, tell
 from gpuwaste.events.kinds.node import NodeHeard
-from gpuwaste.events.outlet import Given, Outlet
+from gpuwaste.events.outlet import DeliveryResult, Outlet
 from gpuwaste.events.outlet_files import OutletFile, load_outlet
-from gpuwaste.events.pump import IDLE_S, Pump
+from gpuwaste.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.store.hub.event_store import EventStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
@@ -41,11 +41,11 @@ _TELL_S: Final = 0.05
 class Nowhere:
     """Makes the JSON and throws it away."""
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> Given:
+    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
         """Make it."""
         for event in events:
             encoded(event, cluster)
-        return Given()
+        return DeliveryResult()
 
     def close(self) -> None:
         """Do nothing."""
@@ -58,7 +58,7 @@ class Timed:
         self._outlet = outlet
         self.at: dict[str, float] = {}
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> Given:
+    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
         """Hand over and note the time."""
         given = self._outlet.deliver(events, cluster)
         now = time.monotonic()
@@ -119,22 +119,24 @@ def filled(store: HubStore, jobs: int) -> None:
 
 def caught_up(name: str, file: OutletFile, events: EventStore) -> tuple[float, float]:
     """Take an outlet from the first event to the last; return events a second, and its CPU a 1,000 events in ms."""
-    pump = Pump(file, events, lambda: "gw", SystemClock())
+    sender = OutletSender(file, events, lambda: "gw", SystemClock())
     cpu, began = time.process_time(), time.monotonic()
-    while pump.step() != IDLE_S:
-        if pump.state.failures:
-            raise SystemExit(f"{name}: {pump.state.error}")
+    while sender.step() != IDLE_S:
+        if sender.state.failures:
+            raise SystemExit(f"{name}: {sender.state.error}")
     seconds, spent = time.monotonic() - began, time.process_time() - cpu
-    return pump.state.delivered / seconds, 1e6 * spent / pump.state.delivered
+    return sender.state.delivered / seconds, 1e6 * spent / sender.state.delivered
 
 
 def latencies(file: OutletFile, events: EventStore, rate: int, seconds: float) -> list[float]:
     """Tell events at a rate while an outlet runs; return the seconds from each commit to the receiver's answer."""
     timed = Timed(file.make())
-    pump = Pump(OutletFile("live", file.way, file.kinds, "now", lambda: timed), events, lambda: "gw", SystemClock())
-    pump.step()
+    sender = OutletSender(
+        OutletFile("live", file.way, file.kinds, "now", lambda: timed), events, lambda: "gw", SystemClock()
+    )
+    sender.step()
     told: dict[str, float] = {}
-    pump.worker.start()
+    sender.worker.start()
     count, began, stop = 0, time.monotonic(), threading.Event()
     while (now := time.monotonic()) - began < seconds:
         news = []
@@ -147,7 +149,7 @@ def latencies(file: OutletFile, events: EventStore, rate: int, seconds: float) -
         told |= {event.subject: done for event in news}
         stop.wait(_TELL_S)
     wait_until(lambda: len(timed.at) >= count, 120, "the last event")
-    pump.worker.stop()
+    sender.worker.stop()
     return [timed.at[subject] - at for subject, at in told.items()]
 
 

@@ -80,7 +80,7 @@ def grown(make: Callable[[], HistoryState | PlainHistory], users: int, answer: A
         told.ended(number, request.submit, request.submit + 60, 60.0, Outcome.COMPLETED)
     gc.collect()
     after = process.memory_info().rss
-    keys = told.keys.nbytes if isinstance(told, HistoryState) else 0
+    keys = told.keys.nbytes + told.recent.nbytes if isinstance(told, HistoryState) else 0
     count = (
         len(told.keys) if isinstance(told, HistoryState) else len(told.past) if isinstance(told, PlainHistory) else 0
     )

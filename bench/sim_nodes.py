@@ -8,12 +8,13 @@ from tools.data.places import find
 
 from gpuwaste.history.swf_table import swf_table
 from gpuwaste.history.table import JobTable
-from gpuwaste.sim.cluster import ClusterModel, Node, Partition
+from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
 from gpuwaste.sim.trace import Trace, trace_of
 
 NODES: Final = {"lublin_256": (256, 1), "KTH-SP2": (100, 1), "CEA-Curie": (5040, 16)}
 """Nodes, and CPUs of each."""
 TWICE: Final = " twice"
+_MOST_JOBS: Final = 1000  # of a user at once
 _FAIR_TREE: Final = {
     "PriorityType": "priority/multifactor",
     "PriorityWeightAge": "1000",
@@ -23,11 +24,18 @@ _FAIR_TREE: Final = {
 
 
 def cluster_named(name: str) -> ClusterModel:
-    """Return the cluster of a log: equal nodes, jobs share them by CPU, priorities by age, size and Fair Tree."""
+    """Return the cluster of a log: equal nodes, jobs share them by CPU, priorities by age, size and Fair Tree.
+
+    Every job is under limits of the partition's QOS and of the root association, which hold few of them.
+    """
     count, cpus = NODES[name.removesuffix(TWICE)]
     nodes = tuple(Node(f"n{k}", cpus, 0) for k in range(count))
-    batch = Partition("batch", tuple(node.name for node in nodes), default=True)
-    return ClusterModel(name, nodes, (batch,), settings=_FAIR_TREE)
+    batch = Partition("batch", tuple(node.name for node in nodes), default=True, qos="all")
+    most = Limits(grp_tres={"cpu": count * cpus}, max_tres_per_user={"cpu": count * cpus}, max_jobs_per_user=_MOST_JOBS)
+    root = Association("root", parent="", limits=Limits(grp_jobs=count * cpus))
+    return ClusterModel(
+        name, nodes, (batch,), qos=(Qos("all", limits=most),), associations=(root,), settings=_FAIR_TREE
+    )
 
 
 def trace_named(name: str, file: str) -> tuple[JobTable, Trace] | None:

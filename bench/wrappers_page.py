@@ -71,7 +71,7 @@ def _correlations(db: duckdb.DuckDBPyConnection) -> list[list[str]]:
     rows = []
     for k, (name, paper) in enumerate(PAPER.items()):
         ours = [float(np.corrcoef(found[by], found[f"m{k}"])[0, 1]) for by in ("run_s", "cpus_each", "fair_share")]
-        rows.append([name, *(f"{value + 0:.2f}" for value in ours), f"{paper[2]:.2f}"])
+        rows.append([name, *(f"{round(value, 2) + 0:.2f}" for value in ours), f"{paper[2]:.2f}"])
     return rows
 
 

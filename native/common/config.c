@@ -28,6 +28,9 @@ static void gpu_field(sim_gpu *gpu, const char *key, const char *value)
     else if (!strcmp(key, "idle_mw")) gpu->idle_mw = number(value);
     else if (!strcmp(key, "sm")) gpu->sm_count = number(value);
     else if (!strcmp(key, "arch")) gpu->arch = number(value);
+    else if (!strcmp(key, "vendor")) copy(gpu->vendor, sizeof gpu->vendor, value);
+    else if (!strcmp(key, "render")) gpu->render = number(value);
+    else if (!strcmp(key, "unique")) gpu->unique_id = strtoull(value, NULL, 16);
     else if (!strcmp(key, "mig")) gpu->mig_enabled = number(value) != 0;
 }
 
@@ -41,6 +44,7 @@ static void mig_field(sim_mig *mig, char *parent, const char *key, const char *v
     else if (!strcmp(key, "memory_mib")) mig->memory_mib = number(value);
     else if (!strcmp(key, "sm")) mig->sm_count = number(value);
     else if (!strcmp(key, "slices")) mig->slices = number(value);
+    else if (!strcmp(key, "render")) mig->render = number(value);
 }
 
 /* Split "key=value" in place; return the value, or NULL. */
@@ -89,6 +93,8 @@ static const char *add_line(sim_config *config, char *line)
     if (!value) return "a setting without a value";
     if (!strcmp(word, "driver")) copy(config->driver, sizeof config->driver, value);
     else if (!strcmp(word, "nvml")) copy(config->nvml, sizeof config->nvml, value);
+    else if (!strcmp(word, "amdsmi")) config->amdsmi = number(value);
+    else if (!strcmp(word, "amdsmi_major")) config->amdsmi_major = number(value);
     else if (!strcmp(word, "latency_us")) config->latency_us = number(value);
     else return "an unknown setting";
     return NULL;
@@ -123,6 +129,11 @@ int sim_config_read(const char *dir, sim_config *config, char *error, size_t err
     }
     qsort(config->gpu, config->gpu_count, sizeof config->gpu[0], by_pci);
     return 0;
+}
+
+int sim_is(const sim_gpu *gpu, const char *vendor)
+{
+    return !strcmp(gpu->vendor[0] ? gpu->vendor : "nvidia", vendor);
 }
 
 int sim_mig_cap_minor(const char *dir, unsigned gpu_minor, unsigned gi, unsigned ci)

@@ -84,6 +84,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
     if (r != NVML_SUCCESS) return r;
     for (unsigned i = 0; i < sim.config.gpu_count; i++) {
         const sim_gpu *gpu = &sim.config.gpu[i];
+        if (!sim_is(gpu, "nvidia")) continue;
         int match = !strcmp(gpu->uuid, uuid);
         for (unsigned k = 0; k < gpu->mig_count; k++) match |= !strcmp(gpu->mig[k].uuid, uuid);
         if (match) return sim_leave(hand_out(gpu, uuid, NVML_ERROR_NOT_FOUND, device));
@@ -106,7 +107,7 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvmlDevice_t *
     if (r != NVML_SUCCESS) return r;
     for (unsigned i = 0; i < sim.config.gpu_count; i++) {
         const sim_gpu *gpu = &sim.config.gpu[i];
-        if (pci_parse(gpu->pci, &b[0], &b[1], &b[2]) && !memcmp(a, b, sizeof a))
+        if (sim_is(gpu, "nvidia") && pci_parse(gpu->pci, &b[0], &b[1], &b[2]) && !memcmp(a, b, sizeof a))
             return sim_leave(hand_out(gpu, gpu->uuid, NVML_ERROR_NOT_FOUND, device));
     }
     return sim_leave(NVML_ERROR_NOT_FOUND);

@@ -71,7 +71,7 @@ static nvmlReturn_t first_init(void)
     memset(&config_seen, 0, sizeof config_seen);
     sim_faults_refresh(sim.dir);
     if (sim_fault_driver_gone() || refresh_config()) return NVML_ERROR_DRIVER_NOT_LOADED;
-    nvmlReturn_t fault = sim_fault_error(NULL, "nvmlInit");
+    nvmlReturn_t fault = (nvmlReturn_t)sim_fault_error(NULL, "nvmlInit");
     if (fault != NVML_SUCCESS) return fault;
     sim.shared = sim_state_open(sim.dir);
     if (!sim.shared) {
@@ -157,7 +157,7 @@ nvmlReturn_t sim_enter(const char *function)
 {
     pthread_mutex_lock(&lock);
     nvmlReturn_t result = enter(function, NULL);
-    if (result == NVML_SUCCESS) result = sim_fault_error(NULL, function);
+    if (result == NVML_SUCCESS) result = (nvmlReturn_t)sim_fault_error(NULL, function);
     return result == NVML_SUCCESS ? result : sim_leave(result);
 }
 
@@ -185,7 +185,7 @@ nvmlReturn_t sim_enter_device(const char *function, nvmlDevice_t device, sim_tar
         else if (!resolve(device->uuid, target)) result = NVML_ERROR_INVALID_ARGUMENT;
         else if (sim_fault_device(target->gpu->uuid, "lost")) result = NVML_ERROR_GPU_IS_LOST;
         else if (sim_fault_device(target->gpu->uuid, "gone")) result = NVML_ERROR_GPU_IS_LOST;
-        else result = sim_fault_error(device->uuid, function);
+        else result = (nvmlReturn_t)sim_fault_error(device->uuid, function);
     }
     return result == NVML_SUCCESS ? result : sim_leave(result);
 }
@@ -199,17 +199,23 @@ nvmlDevice_t sim_handle(const char *uuid)
     return &handles[handle_count++];
 }
 
+/* NVML lists NVIDIA's GPUs alone. */
+static int listed(const sim_gpu *gpu)
+{
+    return sim_is(gpu, "nvidia") && !sim_fault_device(gpu->uuid, "gone");
+}
+
 unsigned sim_visible_count(void)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < sim.config.gpu_count; i++) n += !sim_fault_device(sim.config.gpu[i].uuid, "gone");
+    for (unsigned i = 0; i < sim.config.gpu_count; i++) n += (unsigned)listed(&sim.config.gpu[i]);
     return n;
 }
 
 const sim_gpu *sim_visible(unsigned index)
 {
     for (unsigned i = 0; i < sim.config.gpu_count; i++)
-        if (!sim_fault_device(sim.config.gpu[i].uuid, "gone") && !index--) return &sim.config.gpu[i];
+        if (listed(&sim.config.gpu[i]) && !index--) return &sim.config.gpu[i];
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 #pragma GCC visibility pop
 
 #include "sim_config.h"
+#include "sim_faults.h"
 #include "sim_state.h"
 
 #define SIM_CELL_NS 166666667ll /* the driver's own sampling grid, a sixth of a second */
@@ -41,19 +42,5 @@ const sim_gpu *sim_visible(unsigned index);
 
 /* Copy text as NVML does: INSUFFICIENT_SIZE when it does not fit. */
 nvmlReturn_t sim_text(char *to, unsigned length, const char *from);
-
-/* faults.conf, re-read when it changes. */
-typedef struct {
-    unsigned long long sequence, code;
-    char uuid[SIM_TEXT];
-} sim_xid;
-
-void sim_faults_refresh(const char *dir);
-int sim_fault_driver_gone(void);
-unsigned sim_fault_epoch(void); /* grows with each driver reset */
-int sim_fault_device(const char *uuid, const char *kind);
-nvmlReturn_t sim_fault_error(const char *uuid, const char *function); /* NVML_SUCCESS when there is none */
-unsigned sim_fault_delay_ms(const char *uuid, const char *function);
-int sim_fault_next_xid(unsigned long long after, sim_xid *xid); /* the first later one, 0 when there is none */
 
 #endif

@@ -18,7 +18,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-OURS: Final = {"agent": "agent", "hub": "hub", "web": "hub", "advisor": "advisor", "models": "models", "sim": "sim"}
+OURS: Final = {
+    "agent": "agent",
+    "hub": "hub",
+    "web": "hub",
+    "advisor": "advisor",
+    "actor": "actor",
+    "models": "models",
+    "sim": "sim",
+    "estimate": "estimate",
+}
 """Which package a folder of gpuwaste goes into; every other goes into the common one."""
 BASELINE: Final = PurePosixPath("predict/baseline")
 WHEELS: Final = {"runtime": "runtime", "onnx": "onnx", "sim": "sim", "web": "hub"}

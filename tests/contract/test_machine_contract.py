@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.cli.main import main
-from gpuwaste.sim.cluster import ClusterModel, Node, Outage
-from gpuwaste.sim.clusters.live import NEVER, live_machine
+from gpuwaste.sim.cluster import NEVER, ClusterModel, Node, Outage
+from gpuwaste.sim.clusters.live import live_machine
 from gpuwaste.sim.clusters.reading import read_machine
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
@@ -19,7 +19,8 @@ from gpuwaste.testing.cluster_process import wait_until
 
 pytestmark = pytest.mark.cluster
 
-CONF = """PriorityType=priority/multifactor
+CONF = """SlurmdTimeout=0
+PriorityType=priority/multifactor
 PriorityWeightFairshare=1000
 PriorityDecayHalfLife=3-0
 PriorityCalcPeriod=1

@@ -238,6 +238,22 @@ def test_an_acknowledgement_is_the_hubs_and_of_this_body(pair: Pair) -> None:
             verify_ack(issuer, credential, body)
 
 
+def test_an_answer_to_an_order_is_good_for_its_own_request(pair: Pair) -> None:
+    """Held back and handed over as the answer to a later request it is refused; a token is no one-time credential."""
+    first, later = (sign_request(pair.issuer, "POST", "/v1/actions/claim", b"{}")["Authorization"] for _ in range(2))
+    caller = verify_request(pair.checkers, first, "POST", "/v1/actions/claim", b"{}")
+
+    def signature() -> str:
+        return sign_ack(pair.checkers, caller, b'{"taken":true}', first)[ACK_HEADER]
+
+    verify_ack(pair.issuer, signature(), b'{"taken":true}', first)
+    with pytest.raises(AuthError):
+        verify_ack(pair.issuer, signature(), b'{"taken":true}')
+    if pair.bound:
+        with pytest.raises(AuthError):
+            verify_ack(pair.issuer, signature(), b'{"taken":true}', later)
+
+
 def test_a_request_credential_is_no_acknowledgement(pair: Pair) -> None:
     """What a client signs cannot be turned around as the hub's word, even by the same user."""
     value = sign_request(pair.issuer, "POST", "/v1/hours", b"{}")["Authorization"].partition(" ")[2]

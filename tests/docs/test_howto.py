@@ -16,8 +16,11 @@ from tools.reference import metrics
 from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config
+from gpuwaste.documents.report_types import DeviceRow
+from gpuwaste.events.inlet_files import load_inlet
 from gpuwaste.events.outlet_files import load_outlet
 from gpuwaste.policy.declarations import TABLES
+from gpuwaste.rules.rule_file import load_rule, rule_from_toml
 from gpuwaste.sim.clusters import tables
 from gpuwaste.sim.clusters.reading import read_machine
 from gpuwaste.sim.sweep.study import read_study
@@ -77,6 +80,28 @@ def test_outlets_can_be_copied(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", HOWTO, ids=named)
+def test_inlets_can_be_copied(page: Path, tmp_path: Path) -> None:
+    """Each inlet of a page is one that the hub reads."""
+    for text in blocks(page, "toml inlet"):
+        (tmp_path / "inlet.toml").write_text(text, encoding="utf-8")
+        assert load_inlet(tmp_path / "inlet.toml").kinds
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=named)
+def test_rules_can_be_copied(page: Path) -> None:
+    """Each rule of a page is one that the hub uses."""
+    for text in blocks(page, "toml rule"):
+        assert rule_from_toml(text.encode(), "rule.toml", "rule").steps
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "etc/rules.d").iterdir()), ids=lambda path: path.name)
+def test_the_rules_that_ship_only_observe(path: Path) -> None:
+    """Each can be used as it stands, does nothing, and is in the table of the page."""
+    assert load_rule(path).head.mode == "observe"
+    assert f"| `{path.name.removesuffix('.toml')}` |" in (ROOT / "docs/how-to/rules.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=named)
 def test_configuration_to_copy_can_be_used(page: Path, tmp_path: Path) -> None:
     """Each TOML block is a configuration that `config check` finds sound, a machine, or a study."""
     for text in blocks(page, "toml"):
@@ -133,6 +158,7 @@ FIGURES = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/gpuw
 JOBSTATS = {word for row in metrics.jobstats_rows() for word in (row.name, *row.labels)}
 FILES = {"pages", "duckdb", "sock"}  # names of files
 OF_OTHERS = {"bf_max_job_user", "timeout_s"}  # of SchedulerParameters, of a study
+OF_GPUS = frozenset(DeviceRow.__struct_fields__)  # what a job's document has of a GPU
 LUA = {"log_user"}  # functions that Slurm gives to Lua as slurm.NAME
 
 
@@ -150,7 +176,10 @@ def test_keys_that_are_named_exist(page: Path) -> None:
     if page.parent.name != "decisions":  # they may name what was given up
         for key in LIKE_A_KEY.findall(text):
             assert (
-                key in NAMES or f'"{key}"' in FIGURES or key.startswith("gpuwaste_") or key in JOBSTATS | OF_OTHERS
+                key in NAMES
+                or f'"{key}"' in FIGURES
+                or key.startswith("gpuwaste_")
+                or key in JOBSTATS | OF_OTHERS | OF_GPUS
             ), key
 
 

@@ -13,7 +13,11 @@ from tests.unit.waste import builders
 
 from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.intent import Intent
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
+from gpuwaste.hub.actions.action_manager import ActionManager
+from gpuwaste.store.hub.action_store import ActionStore
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
@@ -63,6 +67,15 @@ def fill(path: Path) -> None:
         assert notices.add_period("staff", 100, [notice("", '["alice", "dave"]')], dry=False)
         notices.want("alice", mail=False)
         notices.want("dave", mail=False)
+        manager = ActionManager(ActionStore(store, clock), 1)
+        for number, (user, person) in enumerate((("alice", "dave"), ("dave", "alice"), ("dave", "dave"))):
+            run_key = RunKey("gw", number + 1, 1)
+            intent = Intent(
+                id=f"{number:064x}", rule="idle", rule_hash="", kind="cancel", subject=str(run_key), decided_utc=1,
+                expires_utc=2**40, facts="{}", run=run_key, user=user, account="physics", approve="person",
+            )  # fmt: skip
+            assert manager.intend([intent])
+            assert manager.decide(manager.store.found(intent.id)[0], person, approve=True)
         store.quarantine("sacct", [Aside(1, "odd", "alice|x"), Aside(2, "odd", "dave|x")])
     finally:
         store.close()

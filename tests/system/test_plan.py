@@ -15,7 +15,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.runtime import Runtime, shared_runtime
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 CONF = """AccountingStorageEnforce=associations,limits,qos
 PriorityType=priority/multifactor
 PriorityWeightFairShare=1000
@@ -80,7 +80,7 @@ class Planner:
     def run(self, *words: str) -> tuple[int, str, str]:
         """Return exit code, stdout and stderr."""
         argv = self.runtime.command("plan", *words, "--config", str(self.config))
-        done = self.cluster.run(argv, "alice", env=self.runtime.env, check=False, timeout_s=60)
+        done = self.cluster.run(argv, "alice", env=self.runtime.env, check=False, timeout_s=150)
         return done.returncode, done.stdout, done.stderr
 
     def watch(self, job: str) -> str:
@@ -96,7 +96,7 @@ class Planner:
     def verdicts(self) -> list[dict[str, Any]]:
         """Return what `gpuwaste verdicts` says to alice."""
         argv = self.runtime.command("verdicts", "--json", "--config", str(self.config))
-        done = self.cluster.run(argv, "alice", env=self.runtime.env, check=False, timeout_s=60)
+        done = self.cluster.run(argv, "alice", env=self.runtime.env, check=False, timeout_s=150)
         found: list[dict[str, Any]] = json.loads(done.stdout)["verdicts"]
         return found
 
@@ -112,7 +112,7 @@ def test_a_script_as_text_is_planned_and_leaves_nothing(cluster: LoopbackCluster
     """What the tool `plan` of `gpuwaste mcp` does: sbatch tests the text, nothing is submitted, no file is left."""
     planner = Planner(cluster)
     argv = [str(planner.runtime.python), "-c", OF_TEXT, str(planner.config), SCRIPT]
-    done = cluster.run(argv, "alice", env={**planner.runtime.env, "TMPDIR": str(planner.home)}, timeout_s=60)
+    done = cluster.run(argv, "alice", env={**planner.runtime.env, "TMPDIR": str(planner.home)}, timeout_s=150)
     plan = json.loads(done.stdout)
     assert (plan["script"], plan["name"], plan["user"]) == ("", "sbatch", "alice")
     assert {one["status"] for one in plan["candidates"]} >= {"valid", "invalid"}

@@ -37,8 +37,8 @@ from gpuwaste.testing.sim_build import build_native
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a Debian root is filled and booted for the first test
 ALL: Final = (
-    "gpuwaste", "gpuwaste-advisor", "gpuwaste-agent", "gpuwaste-hub", "gpuwaste-models", "gpuwaste-runtime",
-    "gpuwaste-runtime-onnx", "gpuwaste-sim", "gpuwaste-slurm-plugin",
+    "gpuwaste", "gpuwaste-actor", "gpuwaste-advisor", "gpuwaste-agent", "gpuwaste-estimate", "gpuwaste-hub",
+    "gpuwaste-models", "gpuwaste-runtime", "gpuwaste-runtime-onnx", "gpuwaste-sim", "gpuwaste-slurm-plugin",
 )  # fmt: skip
 NODE_SET: Final = ("gpuwaste", "gpuwaste-runtime", "gpuwaste-agent", "gpuwaste-hub")
 OLDER: Final = "0.0.9"
@@ -52,6 +52,12 @@ MODES: Final = {
     "/usr/lib/systemd/system/gpuwaste-agent.service": ("root", 0o644),
     "/usr/lib/systemd/system/gpuwaste-hub.service": ("root", 0o644),
     "/usr/lib/systemd/system/gpuwaste-advisor.service": ("root", 0o644),
+    "/usr/lib/systemd/system/gpuwaste-actor.service": ("root", 0o644),
+    "/usr/lib/systemd/system/gpuwaste-train.service": ("root", 0o644),
+    "/usr/lib/systemd/system/gpuwaste-train.timer": ("root", 0o644),
+    "/usr/lib/systemd/system/gpuwaste-propose.service": ("root", 0o644),
+    "/usr/lib/systemd/system/gpuwaste-propose.timer": ("root", 0o644),
+    "/usr/lib/sysusers.d/gpuwaste-actor.conf": ("root", 0o644),
     "/usr/libexec/gpuwaste/gpuwaste-mail": ("root", 0o755),
     "/usr/libexec/gpuwaste/prolog.d/gpuwaste.sh": ("root", 0o755),
     "/usr/libexec/gpuwaste/prolog.d/gpuwaste-health.sh": ("root", 0o755),
@@ -66,6 +72,7 @@ MODES: Final = {
     "/var/lib/gpuwaste/hub": ("gpuwaste", 0o750),
     "/var/lib/gpuwaste/advisor": ("gpuwaste", 0o750),
     "/var/lib/gpuwaste/models": ("gpuwaste", 0o750),
+    "/var/lib/gpuwaste-actor": ("gpuwaste-actor", 0o750),
 }
 PLUGIN: Final = "job_submit_gpuwaste.so"
 OLD_STORE: Final = """

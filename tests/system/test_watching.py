@@ -95,6 +95,8 @@ def configured(folder: Path, site: Site, node: str, token: Path) -> Path:
         "gpuwaste-hub": site.hub_port,
         "gpuwaste-advisor": site.advisor_port,
     }
+    # As the file says for a site without an actor.
+    config["scrape_configs"] = [one for one in config["scrape_configs"] if one["job_name"] != "gpuwaste-actor"]
     for scrape in config["scrape_configs"]:
         (targets,) = scrape["static_configs"]
         targets["targets"] = [f"127.0.0.1:{ports.pop(scrape['job_name'])}"]

@@ -4,6 +4,7 @@ A new parser or regex that meets such a text gets its line in READERS.
 """
 
 import contextlib
+import io
 import json
 import logging
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.text import harmless, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of, verdict_from_json
+from gpuwaste.estimate.readers import hlo, neutral
 from gpuwaste.history import keys
 from gpuwaste.hub.notify.addresses import is_address
 from gpuwaste.hub.predict_body import parse_requests
@@ -82,6 +84,19 @@ def _shown_job(text: str) -> str:
         f"JobId=7 JobName={text}\n   UserId=alice(1000) GroupId=users(100) MCS_label=N/A\n   JobState=RUNNING\n"
         f"   NodeList=gpu1\n   MinCPUsNode=1\n   Comment={text}\n"
     )
+
+
+def _hlo(text: str) -> list[str]:
+    """Return a program with the text in its middle."""
+    return f"HloModule p\n\nENTRY main {{\n  a = f32[2] parameter(0)\n{text}\n  ROOT b = f32[2] negate(a)\n}}\n".split(
+        "\n"
+    )
+
+
+def _probe(text: str) -> bytes:
+    """Return a probe's file with the text for its names and its program."""
+    named = text.replace("\udcff", "x")[:200]
+    return json.dumps({"gpuwaste_program": 1, "name": named, "source": "jax", "hlo": text, "notes": [named]}).encode()
 
 
 def _accounted(text: str) -> list[object]:
@@ -155,6 +170,10 @@ READERS: Final[Mapping[str, Read]] = {
         f"#!/bin/sh\n#SBATCH --comment={text}\n".replace("\udcff", "x")
     ),
     "GPUs of a script": lambda text: read_submission(f"#!/bin/sh\n#SBATCH --gpus={text}\n".replace("\udcff", "x")),
+    "a program's text": lambda text: hlo.read_text(_hlo(text), "p"),
+    "a program's line": lambda text: hlo.read_text(_hlo(f"  v = f32[2] add({text}), {text}"), "p"),
+    "a program's type": lambda text: hlo.read_text(_hlo(f"  v = ({text}) add(a), {text}"), "p"),
+    "a probe's program": lambda text: neutral.read(io.BytesIO(_probe(text)), "p"),
     "an option of a command line": lambda text: read_argv([f"--job-name={text}", "--gres", text, text]),
 }
 

@@ -18,6 +18,7 @@ from tools.reference import (
     findings,
     metrics,
     policies,
+    rules,
     slurmrestd,
     wire,
 )
@@ -37,6 +38,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/findings.md": findings.page,
     "docs/reference/metrics.md": metrics.page,
     "docs/reference/policies.md": policies.page,
+    "docs/reference/rules.md": rules.page,
     "docs/reference/slurmrestd.md": slurmrestd.page,
     "docs/reference/wire.md": wire.page,
     "etc/gpuwaste.toml": configuration.example,

@@ -1,7 +1,7 @@
 """dependencies.md, from requirements.lock and what the installed packages say of themselves."""
 
 import re
-from importlib.metadata import metadata
+from importlib.metadata import files, metadata
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,15 +35,33 @@ def locked(text: str | None = None) -> list[Locked]:
     return found
 
 
+_MIT: Final = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software"
+
+
 def licence(name: str) -> str:
-    """Return a package's licence as it says: an SPDX expression, the classifiers' words, or its field's first words."""
+    """Return a package's licence as it says: an SPDX expression, the classifiers' words, or its field's first words.
+
+    Where its metadata do not say, it is the title of its licence's file. A field with the words of the MIT licence,
+    which have no title, is MIT.
+    """
     said = metadata(name)
     if "License-Expression" in said:
         return said["License-Expression"]
     words = [str(line).rpartition(" :: ")[2] for line in said.get_all("Classifier") or () if line.startswith("License")]
     words = [word for word in words if word not in {"OSI Approved", "DFSG approved"}]
     field = " ".join(said["License"].split()) if "License" in said else ""
-    return ", ".join(words) or (field if len(field) <= _LONG else field[:_LONG] + "...") or "not said"
+    if not words and _MIT in field:
+        return "MIT"
+    return ", ".join(words) or (field if len(field) <= _LONG else field[:_LONG] + "...") or _title(name) or "not said"
+
+
+def _title(name: str) -> str:
+    """Return the first words of a package's licence file, empty where it has none."""
+    for file in files(name) or ():
+        if file.name.startswith(("LICENSE", "LICENCE", "COPYING")):
+            lines = Path(str(file.locate())).read_text(encoding="utf-8", errors="replace").splitlines()
+            return next((line.strip()[:_LONG] for line in lines if line.strip()), "")
+    return ""
 
 
 def page() -> str:

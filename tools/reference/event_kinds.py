@@ -1,11 +1,15 @@
-"""event-kinds.md, from the catalogue of events and the settings of outlets."""
+"""event-kinds.md, from the catalogue of events and the settings of outlets and inlets."""
 
 import inspect
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
+from gpuwaste.events import inlet_files, outlet_files
 from gpuwaste.events.catalogue import PREFIX, catalogue
-from gpuwaste.events.outlet_files import OutletTable, ways
+from gpuwaste.events.inlet_files import InletTable
+from gpuwaste.events.outlet_files import OutletTable
+from gpuwaste.events.site_kinds import TYPES, KindTable
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = f"""
@@ -19,22 +23,34 @@ _OUTLETS: Final = """
 An outlet is one TOML file in `[hub] outlets_dir` (`/etc/gpuwaste/outlets.d`) with the table `[outlet]`, which may be
 left out, and one of the other tables. Its name is the file's.
 """
+_INLETS: Final = """
+## Inlets
+
+An inlet is one TOML file in `[hub] inlets_dir` (`/etc/gpuwaste/inlets.d`) with the table `[inlet]`, which may be
+empty, one of the tables below that say how events come, and any number of tables `[kind.NAME]`. Its name is the file's.
+"""
 
 
 def page() -> str:
-    """Return the page: kinds by family, then the tables of an outlet."""
+    """Return the page: kinds by family, then the tables of an outlet and of an inlet."""
     parts = [_INTRO]
     for family in dict.fromkeys(kind.family for kind in catalogue().values()):
         rows = [(code(kind.name), kind.about) for kind in catalogue().values() if kind.family == family]
         parts += [f"## {family}", table(("kind", "when"), rows)]
         for data in dict.fromkeys(kind.data for kind in catalogue().values() if kind.family == family):
             parts.append(f"{data.__name__}: " + ", ".join(code(field.name) for field in fields(data)) + ".")
-    parts.append(_OUTLETS)
-    for name, kind in {"outlet": OutletTable, **{way: module.SETTINGS for way, module in ways().items()}}.items():
-        parts += [f"### [{name}]", _keys(kind)]
-    for module in ways().values():
-        parts.append(inspect.cleandoc(str(module.__doc__)))
+    parts += [_OUTLETS, *_tables({"outlet": OutletTable}, outlet_files.ways())]
+    parts += [_INLETS, *_tables({"inlet": InletTable, "kind.NAME": KindTable}, inlet_files.ways())]
+    parts.append("Types of fields: " + ", ".join(map(code, TYPES)) + "; with ? the field may be left out.")
     return document("Event kinds", *parts)
+
+
+def _tables(first: Mapping[str, Any], ways: Mapping[str, Any]) -> Iterator[str]:
+    for name, kind in {**first, **{way: module.SETTINGS for way, module in ways.items()}}.items():
+        yield f"### [{name}]"
+        yield _keys(kind)
+        if name in ways:
+            yield inspect.cleandoc(str(ways[name].__doc__))
 
 
 def _keys(kind: Any) -> str:
@@ -42,6 +58,6 @@ def _keys(kind: Any) -> str:
     for field in fields(kind):
         make: Any = field.default_factory
         default = make() if field.default is MISSING else field.default
-        shown = "" if default in {"", ()} else code(str(default))
+        shown = "" if default in ("", (), {}) else code(str(default))
         rows.append((code(field.name.removesuffix("_")), shown, field.metadata["text"]))
     return table(("key", "default", "meaning"), rows)

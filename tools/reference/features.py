@@ -27,7 +27,8 @@ def group_of(group: Group) -> str:
     """Return a group's section."""
     module = sys.modules[group.steps.__module__]
     name = module.__name__.rpartition(".")[2]
-    title = f"## {name}: {'for each key' if group.per_key else 'of the request'}"
+    of = "for each key" if group.per_key else "of the user's last jobs" if group.history else "of the request"
+    title = f"## {name}: {of}"
     rows = [(code(f"KEY_{f.name}" if group.per_key else f.name), f.unit, f.text) for f in group.features]
     return f"{title}\n\n{inspect.cleandoc(str(module.__doc__))}\n\n{table(('feature', 'unit', 'in words'), rows)}"
 

@@ -1,20 +1,26 @@
 """metrics.md, from the agent's declared table and from what the hub's registry gives at a scrape."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from prometheus_client.registry import CollectorRegistry
 
+from gpuwaste.actor.actor_counters import ActorCounters
+from gpuwaste.actor.actor_metrics import ActorCollector
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
 from gpuwaste.agent import jobstats
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.events import outlet_metrics
-from gpuwaste.events.pump import PumpState
-from gpuwaste.hub import judging
+from gpuwaste.events import inlet_metrics, outlet_metrics
+from gpuwaste.events.intake import InletState
+from gpuwaste.events.outlet_sender import SenderState
+from gpuwaste.hub import judging, rule_metrics
+from gpuwaste.hub.actions import parts as action_parts
 from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.rule_metrics import RuleFigures
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
 from gpuwaste.hub.waste_day import families
 from gpuwaste.store.hub.event_store import Behind
@@ -68,9 +74,23 @@ def hub_rows() -> Iterator[Row]:
     hub.more.append(lambda: families({("gpu", ""): Tally()}))
     SignInMetrics(hub.registry, lambda: 0)
     hub.more.append(lambda: judging.families(judging.JudgingProgress(0, 1.0), 0))
-    standing = outlet_metrics.OutletStanding("hook", PumpState(), Behind(0, None))
+    standing = outlet_metrics.OutletStanding("hook", SenderState(), Behind(0, None))
     hub.more.append(lambda: outlet_metrics.families([standing], 0))
+    inlet = InletState(refused=Counter(signature=1))
+    hub.more.append(lambda: inlet_metrics.families({"storage": inlet}, 0))
+    fired = RuleFigures(steps=Counter({("idle", "recorded"): 1}))
+    hub.more.append(lambda: rule_metrics.families(fired, 1, 0))
+    hub.more.append(lambda: action_parts.families([("intended", "cancel", 1, 0)], 0, stopped=False))
     return _rows(hub.registry)
+
+
+def actor_rows() -> Iterator[Row]:
+    """Yield the actor's metrics: its registry after one of each thing that it counts."""
+    counters = ActorCounters(answered_utc=0.0)
+    counters.ended["cancel", "confirmed"] = counters.troubles["hub"] = 1
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(ActorCollector(counters, SystemClock()))
+    return _rows(registry)
 
 
 def advisor_rows() -> Iterator[Row]:
@@ -98,7 +118,7 @@ def jobstats_rows() -> Iterator[Row]:
 
 def all_rows() -> Iterator[Row]:
     """Yield every metric but those with jobstats' names."""
-    for rows in (program_rows, agent_rows, hub_rows, advisor_rows):
+    for rows in (program_rows, agent_rows, hub_rows, advisor_rows, actor_rows):
         yield from rows()
 
 
@@ -107,7 +127,7 @@ def page() -> str:
     return document(
         "Metrics",
         _INTRO,
-        "## Of all three\n\nServed by agent, hub and advisor alike.",
+        "## Of all four\n\nServed by agent, hub, advisor and actor alike.",
         _table(program_rows()),
         "## Of the agent\n\n`/metrics` at `[agent] listen`, a snapshot: a scrape touches no GPU and no store.",
         _table(agent_rows()),
@@ -116,6 +136,8 @@ def page() -> str:
         _table(hub_rows()),
         "## Of the advisor\n\n`/metrics` at `[advisor] listen`.",
         _table(advisor_rows()),
+        "## Of the actor\n\n`/metrics` at `[actor] listen`.",
+        _table(actor_rows()),
         _JOBSTATS,
         _table(jobstats_rows()),
     )

@@ -20,7 +20,7 @@ from tools.rpm.wheels import ROOT, Target, collect
 SPEC: Final = ROOT / "packaging" / "rpm" / "gpuwaste.spec"
 OUT: Final = ROOT / "build" / "rpm"
 WHEELS: Final = ROOT / "build" / "wheels"
-_LEFT_OUT: Final = (".ci/", "bench/", "native/", "testing/", "tests/", "tools/")
+_LEFT_OUT: Final = (".ci/", "bench/", "native/", "packaging/deb/", "testing/", "tests/", "tools/")
 """What no package is made of."""
 _DEBIAN_PLUGINS: Final = "lib/*-linux-gnu/slurm-wlm"
 

@@ -1,4 +1,4 @@
-"""python -m tools.scorecard [--data DIR] [--into FILE] [--logs NAMES] [--processes N]: writes the scorecard."""
+"""python -m tools.scorecard [--data DIR] [--into FILE] [--logs NAMES] [--processes N] [--weekly]: writes it."""
 
 import argparse
 import os
@@ -20,10 +20,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--into", type=Path, default=_ROOT / "docs" / "scorecard.md")
     parser.add_argument("--logs", default="", help="names of logs, separated by commas (all)")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument(
+        "--weekly", action="store_true", help="write only the section on retraining, of a page there is"
+    )
     options = parser.parse_args(argv)
     # Threads of the learning that wait by spinning are ten times slower on a busy host; read when they start.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from tools.scorecard.make import make, say  # noqa: PLC0415 XGBoost is loaded after that
+    from tools.scorecard.make import make, make_weekly, say  # noqa: PLC0415 XGBoost is loaded after that
 
     if not options.data.is_dir():
         parser.exit(
@@ -32,7 +35,10 @@ def main(argv: Sequence[str]) -> int:
     wanted = [name.strip() for name in options.logs.split(",") if name.strip()]
     logs = [log for log in LOGS if not wanted or log.name in wanted]
     began = time.monotonic()
-    text = make(logs, options.data, options.processes)
+    if options.weekly:
+        text = make_weekly(logs, options.data, options.into.read_text(encoding="utf-8"))
+    else:
+        text = make(logs, options.data, options.processes)
     options.into.write_text(text, encoding="utf-8")
     say(f"{options.into}: {time.monotonic() - began:.0f} s")
     return 0

@@ -8,12 +8,15 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from gpuwaste.models.evaluate.weekly import Prequential
 from gpuwaste.models.prepare import prepare
 from tools.scorecard.carry_over import Log as Carrier
 from tools.scorecard.carry_over import carry_over, section
 from tools.scorecard.logs import CARRIED, Log
 from tools.scorecard.page import page
 from tools.scorecard.part import SEED, Part, make_part, read
+from tools.scorecard.weekly import RETRAINED, replaced, weekly_of
+from tools.scorecard.weekly import section as weekly_section
 
 
 def make(logs: Sequence[Log], data: Path, processes: int) -> str:
@@ -26,9 +29,14 @@ def make(logs: Sequence[Log], data: Path, processes: int) -> str:
         largest_first = sorted(logs, key=lambda log: -(data / log.path).stat().st_size * log.seeds)
         parts = dict(zip(largest_first, pool.map(partial(_part, data=data), largest_first), strict=True))
         sections = [future.result() for future in carried]
-    return page(
-        [parts[log] for log in logs], "\n".join(s for s in sections if s), SEED + max(log.seeds for log in logs) - 1
-    )
+        retrained = list(pool.map(partial(_weekly, data=data), [log for log in logs if log.name in RETRAINED]))
+    last = SEED + max(log.seeds for log in logs) - 1
+    return page([parts[log] for log in logs], "\n".join(s for s in sections if s), last, weekly_section(retrained))
+
+
+def make_weekly(logs: Sequence[Log], data: Path, before: str) -> str:
+    """Return a page with the section on retraining made again."""
+    return replaced(before, weekly_section([_weekly(log, data) for log in logs if log.name in RETRAINED]))
 
 
 def carry(target: str, logs: Sequence[Log], data: Path) -> str:
@@ -48,6 +56,13 @@ def _part(log: Log, data: Path) -> Part:
     made = make_part(log, data)
     say(f"{log.name}: {time.monotonic() - began:.0f} s")
     return made
+
+
+def _weekly(log: Log, data: Path) -> tuple[Log, Prequential]:
+    began = time.monotonic()
+    found = weekly_of(log, data)
+    say(f"{log.name}, retrained: {time.monotonic() - began:.0f} s")
+    return log, found
 
 
 def say(text: str) -> None:

@@ -37,10 +37,11 @@ begins with the model that was learnt on the first 60 %, so a log's own figures 
 """
 
 
-def page(parts: Sequence[Part], carried: str, last_seed: int) -> str:
+def page(parts: Sequence[Part], carried: str, last_seed: int, weekly: str = "") -> str:
     """Return the whole page; the same parts give the same text."""
     lines = [_HEAD.format(seed=SEED, last=last_seed), *goal_lines(list(parts)), "", _WALLTIME]
     lines += [_CARRY, carried]
+    lines += [weekly] if weekly else []
     for part in parts:
         lines += [f"## {part.log.name}", ""]
         lines += [f"{part.log.note[0].upper()}{part.log.note[1:]}.", ""] if part.log.note else []

@@ -4,16 +4,20 @@ All durations are whole milliseconds. An accumulator covers time without holes: 
 known (with a percent), unknown (with a reason) or suspended, so that the parts of each row add up to t1 - t0 exactly.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from gpuwaste.agent.model import GpuProfile
 from gpuwaste.core.hour import HOUR_MS, HOUR_S, AllocationHour
 from gpuwaste.core.run import RunKey
 
 SUSPENDED: Final = "suspended"
 IDLE_RUN_MS: Final = 60_000  # zeros count as an idle run from here on, all of it
+MAX_XIDS: Final = 64  # different numbers in one row, as the hub takes it
 FULL_PCT: Final = 95  # a GPU is taken for fully busy from here on
+
+_RATIOS: Final = ("sm_active", "tensor_active", "dram_active")
 
 State = int | str
 """What a stretch of time was: a percent 0..100, SUSPENDED, or the reason for which it is unknown."""
@@ -35,13 +39,26 @@ class OpenHour:
     def reopen(cls, row: AllocationHour) -> "OpenHour":
         """Continue a row that was handed out before; its means weigh as much as the time at full use."""
         full_ms = sum(ms for pct, ms in row.util_ms.items() if pct >= FULL_PCT)
-        own = replace(row, util_ms=dict(row.util_ms), unknown_ms=dict(row.unknown_ms))
+        own = replace(row, util_ms=dict(row.util_ms), unknown_ms=dict(row.unknown_ms), xids=dict(row.xids))
         hour = cls(own, changed=False, sent=True)
         if row.power_w_at_full is not None:
             hour.power_sum, hour.power_ms = row.power_w_at_full * full_ms, full_ms
         if row.sm_ratio_at_full is not None:
             hour.sm_sum, hour.sm_ms = row.sm_ratio_at_full * full_ms, full_ms
         return hour
+
+    def add_profile(self, ms: int, profile: GpuProfile) -> None:
+        """Take the profile of `ms` more: what was not read all through is None."""
+        row, before = self.row, self.row.profiled_ms or 0
+        for name in _RATIOS:
+            mean, value = getattr(row, name), getattr(profile, name)
+            if before:
+                value = None if mean is None or value is None else (mean * before + value * ms) / (before + ms)
+            setattr(row, name, value)
+        for name, rate in (("nvlink_b", profile.nvlink_b_s), ("pcie_b", profile.pcie_b_s)):
+            known, more = getattr(row, name) if before else 0, None if rate is None else round(rate * ms / 1000)
+            setattr(row, name, None if known is None or more is None else known + more)
+        row.profiled_ms = before + ms
 
     def snapshot(self, run_key: RunKey, final: bool) -> AllocationHour:
         """Return a copy of the row under the next sequence number."""
@@ -50,7 +67,7 @@ class OpenHour:
         row.power_w_at_full = self.power_sum / self.power_ms if self.power_ms else None
         row.sm_ratio_at_full = self.sm_sum / self.sm_ms if self.sm_ms else None
         self.changed, self.sent = False, True
-        return replace(row, util_ms=dict(row.util_ms), unknown_ms=dict(row.unknown_ms))
+        return replace(row, util_ms=dict(row.util_ms), unknown_ms=dict(row.unknown_ms), xids=dict(row.xids))
 
 
 @dataclass(slots=True)
@@ -195,6 +212,22 @@ class Accumulator:
         if hour is not None:
             hour.row.last_active_ms = max(instant_ms, hour.row.last_active_ms or 0)
             hour.changed = True
+
+    def add_profile(self, ms: int, profile: GpuProfile) -> None:
+        """Take the profile of a stretch of `ms` that ends at `covered_ms`; of a shared GPU it is not the job's own."""
+        hour = self.current
+        if hour is not None and self.share >= 1 and ms > 0:
+            hour.add_profile(ms, profile)
+
+    def count_xids(self, counts: Mapping[int, int]) -> None:
+        """Add Xid errors to the hour of the last covered instant; numbers beyond MAX_XIDS are left out."""
+        hour = self.current
+        if hour is None or not counts:
+            return
+        for xid, count in counts.items():
+            if xid in hour.row.xids or len(hour.row.xids) < MAX_XIDS:
+                hour.row.xids[xid] = hour.row.xids.get(xid, 0) + count
+                hour.changed = True
 
     def take(self, now_ms: int, ship_every_ms: int) -> list[AllocationHour]:
         """Return the rows that are due, under new sequence numbers, and forget those that are final.

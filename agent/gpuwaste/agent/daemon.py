@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.agent.bounded import LIMIT_S
 from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
 from gpuwaste.agent.control import ControlServer, release_seconds
 from gpuwaste.agent.device_map import DeviceMap, node_device_map
@@ -169,8 +170,11 @@ class Agent:
             node=site.node,
             mig_minors=Path(agent.mig_minors),
             pcp_url=agent.pcp_url,
+            dcgm_url=agent.dcgm_url,
+            dcgm_any_host=agent.dcgm_any_host,
             cgroup_root=Path(agent.cgroup_root),
             spool_dir=site.spool_dir,
+            scan_limit_s=min(LIMIT_S, agent.interval_s / 2),  # so that other vendors' GPUs have no gap
         )
         self._sampler = Sampler(
             clock=clock,

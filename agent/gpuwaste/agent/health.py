@@ -22,7 +22,13 @@ from gpuwaste.core.sample import UnknownReason
 FILE_NAME: Final = "health"
 _VERSION: Final = 1
 _READ: Final = frozenset(
-    {UnknownReason.NONE, UnknownReason.MIG, UnknownReason.NOT_SUPPORTED, UnknownReason.GPU_LOST}
+    {
+        UnknownReason.NONE,
+        UnknownReason.MIG,
+        UnknownReason.PARTITION,
+        UnknownReason.NOT_SUPPORTED,
+        UnknownReason.GPU_LOST,
+    }
 )  # reasons of a reading that the driver answered
 _MAX_XID: Final = 99_999
 State = Literal["ok", "lost", "xid"]

@@ -61,6 +61,7 @@ class HourBook:
             else:
                 self._meter.cover(item, tick.now_us, tick)
                 self._meter.note(item, tick)
+                self._meter.note_xids(item, tick)
         self._close_dormant(tick.now_us // 1000)
         self._meter.end(tick)
 
@@ -123,6 +124,7 @@ class HourBook:
         for item in [item for item in self._open.values() if item.job_id == job_id and item.since_us <= end_us]:
             until_us = min(end_us, tick.now_us)
             self._meter.cover(item, until_us, tick)
+            self._meter.note_xids(item, tick)
             self._close(item, until_us // 1000)
 
     def _close(self, item: Accumulator, end_ms: int) -> None:

@@ -25,6 +25,7 @@ class MeterTick:
     samples: Mapping[str, Sample]
     readings: Mapping[str, GpuReading] = field(default_factory=dict)
     host: Mapping[int, HostUse] = field(default_factory=dict)
+    xids: Mapping[tuple[str, int], int] = field(default_factory=dict)  # (GPU uuid, Xid) -> errors since the start
 
 
 class Meter:
@@ -36,6 +37,7 @@ class Meter:
         self._energy: dict[str, tuple[int, int]] = {}  # (time in us, counter in mJ)
         self._steps = StepDetector()
         self._stepped = False
+        self._xids: Mapping[tuple[str, int], int] = {}  # as counted at the previous tick
 
     def begin(self, tick: MeterTick) -> None:
         """Take up a tick, and tell whether the clock stepped since the previous one."""
@@ -43,6 +45,7 @@ class Meter:
 
     def end(self, tick: MeterTick) -> None:
         """Remember the tick's samples as the previous ones."""
+        self._xids = tick.xids or self._xids
         for uuid, sample in tick.samples.items():
             self._last_us[uuid] = tick.now_us
             if sample.energy_mj is not None:
@@ -102,6 +105,8 @@ class Meter:
                 item.active_at(stretch.active_ms)
             if isinstance(stretch.state, int) and stretch.state >= FULL_PCT:
                 item.at_full(length_ms, watts(sample.power_mw), sample.sm_ratio)
+            if reading is not None and reading.profile is not None and isinstance(stretch.state, int):
+                item.add_profile(length_ms, reading.profile)
 
     def _energy_used(self, item: Accumulator, begin_ms: int, end_ms: int, sample: Sample, tick: MeterTick) -> None:
         before = self._energy.get(item.gpu_uuid)
@@ -111,6 +116,15 @@ class Meter:
         used_mj, over_ms = sample.energy_mj - before[1], tick.now_us // 1000 - before[0] // 1000
         if used_mj >= 0 and begin_ms < end_ms:  # a counter that went back was reset with the driver
             item.spread("energy_j", used_mj / 1000 * (end_ms - begin_ms) / over_ms * item.share, begin_ms, end_ms)
+
+    def note_xids(self, item: Accumulator, tick: MeterTick) -> None:
+        """Take the Xid errors of the holding's GPU since the previous tick: also of one that ended since then."""
+        news = {
+            xid: count - self._xids.get((uuid, xid), 0)
+            for (uuid, xid), count in tick.xids.items()
+            if uuid == item.gpu_uuid
+        }
+        item.count_xids({xid: count for xid, count in news.items() if count > 0})
 
     @staticmethod
     def note(item: Accumulator, tick: MeterTick) -> None:

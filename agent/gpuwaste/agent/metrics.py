@@ -71,7 +71,8 @@ def _scaled(value: float | None, factor: float) -> float | None:
 def _gpu_info(health: Health, view: SnapshotView) -> Iterator[Row]:
     for gpu in view.seen.gpus if view.seen else ():
         minor = "" if gpu.minor is None else str(gpu.minor)
-        yield (gpu.uuid, health.node, str(gpu.index), minor, gpu.name, gpu.instance, gpu.parent_uuid), 1.0
+        facts = (str(gpu.index), minor, gpu.name, gpu.instance, gpu.parent_uuid, gpu.vendor)
+        yield (gpu.uuid, health.node, *facts), 1.0
 
 
 def _job_info(health: Health, view: SnapshotView) -> Iterator[Row]:
@@ -160,7 +161,7 @@ METRICS: Final = (
     MetricSpec(
         "gpuwaste_gpu_healthy",
         "gauge",
-        "Whether the GPU is usable: 0 if NVML has lost it or it had an Xid of health_xids.",
+        "Whether the GPU is usable: 0 if the driver has lost it or it had an Xid of health_xids.",
         (*_GPU, "state"),
         _healthy,
     ),
@@ -168,7 +169,7 @@ METRICS: Final = (
         "gpuwaste_gpu_info",
         "gauge",
         "Properties of a GPU or MIG instance; always 1.",
-        (*_GPU, "index", "minor", "name", "mig_instance", "parent_uuid"),
+        (*_GPU, "index", "minor", "name", "mig_instance", "parent_uuid", "vendor"),
         _gpu_info,
     ),
     MetricSpec(

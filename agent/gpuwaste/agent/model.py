@@ -1,10 +1,12 @@
 """What the agent's parts hand to each other: identities and readings of GPUs, use of the host, holdings of jobs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
+from gpuwaste.slurm.slurmd_g import NVIDIA_MAJOR, DeviceNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,14 +14,34 @@ class GpuIdentity:
     """What does not change about a GPU, or a MIG instance of one, until the driver is reset."""
 
     uuid: str
-    index: int  # NVML's, in PCI order
-    minor: int | None  # of /dev/nvidiaN; of the nvidia-caps device for a MIG instance
+    index: int  # the vendor library's, for NVML in PCI order
+    minor: int | None  # of /dev/nvidiaN or /dev/dri/renderDN; of the nvidia-caps device for a MIG instance
     name: str = ""
     pci_bus_id: str = ""
     mem_total_b: int | None = None
     power_limit_mw: int | None = None
     parent_uuid: str = ""  # of the whole GPU, for a MIG instance
-    instance: str = ""  # "gi/ci" for a MIG instance
+    instance: str = ""  # "gi/ci" for a MIG instance, the number of a partition
+    vendor: str = "nvidia"
+    nodes: tuple[DeviceNode, ...] = ()  # device files that mean this GPU, where they are not /dev/nvidiaN
+
+    @property
+    def device_nodes(self) -> tuple[DeviceNode, ...]:
+        """The device files that mean this GPU or partition; a MIG instance has none of its own."""
+        if self.nodes or self.minor is None or self.instance:
+            return self.nodes
+        return (DeviceNode(NVIDIA_MAJOR, self.minor),)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProfile:
+    """What the profiling counters of one GPU say; None is "could not be read"."""
+
+    sm_active: float | None = None  # share of multiprocessors with work, mean over time, 0..1
+    tensor_active: float | None = None  # share of cycles in which the tensor cores were active, 0..1
+    dram_active: float | None = None  # share of cycles in which GPU memory sent or received data, 0..1
+    nvlink_b_s: float | None = None  # bytes per second, sent and received
+    pcie_b_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +57,7 @@ class GpuReading:
     energy_mj: int | None = None  # counter since the driver was loaded
     sm_ratio: float | None = None
     pids: frozenset[int] | None = None  # compute processes
+    profile: GpuProfile | None = None  # of a profile collector
     reason: UnknownReason = UnknownReason.NONE
 
 
@@ -97,6 +120,20 @@ class GpuCollector(Protocol):
 
     def close(self) -> None:
         """Let go of the driver, so that a GPU can be reset; the next scan opens it again."""
+        ...
+
+
+class ProfileCollector(Protocol):
+    """Reads profiling counters of GPUs that another collector lists. A failure is raised as CollectorError."""
+
+    name: str
+
+    def profiles(self) -> Mapping[tuple[str, str], GpuProfile]:
+        """Return what was read by (uuid of the whole GPU, GPU instance or ""). Called from the sampling thread only."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
         ...
 
 

@@ -8,13 +8,14 @@ that comes too late, unknown.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.guard import Guard
-from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
+from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan, HostUse, JobMap
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
+from gpuwaste.agent.profiles import with_profiles
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, StepDetector
 from gpuwaste.core.sample import UnknownReason
@@ -71,6 +72,10 @@ class Sampler:
         self._collectors = collectors
         self._gpu = [Guard[GpuScan](c.name, c.scan, clock, events, interval_s) for c in collectors.gpu]
         self._host = [Guard[dict[int, HostUse]](c.name, c.use, clock, events, interval_s) for c in collectors.host]
+        self._profile = [
+            Guard[Mapping[tuple[str, str], GpuProfile]](c.name, c.profiles, clock, events, interval_s)
+            for c in collectors.profile
+        ]
         self._device_map = device_map
         self._sinks = sinks
         self._events = events
@@ -84,6 +89,7 @@ class Sampler:
         self._known: dict[str, tuple[GpuIdentity, str]] = {}  # identity and source by uuid, of the last good scan
         self._xids: Mapping[tuple[str, int], int] = {}
         self._unread_for = UnknownReason.NONE  # the reason for which the tick before had no reading at all
+        self._unread: Mapping[str, UnknownReason] = {}  # by uuid, GPUs whose collector alone failed at the tick before
         self.sinks_ok: dict[str, bool] = {}  # by name, whether the sink took the last observation
         self.missed = 0
 
@@ -111,6 +117,8 @@ class Sampler:
             gpu.close()
         for host in self._collectors.host:
             host.close()
+        for profile in self._collectors.profile:
+            profile.close()
 
     def release(self, seconds: float, timeout_s: float) -> bool:
         """Let go of the GPUs for a while, so that one can be reset; 0 ends that early. Called from any thread.
@@ -132,8 +140,8 @@ class Sampler:
     @property
     def health(self) -> list[CollectorHealth]:
         """The health of every collector."""
-        gpu = [CollectorHealth(guard.name, guard.ok, guard.duration_s) for guard in self._gpu]
-        return gpu + [CollectorHealth(guard.name, guard.ok, guard.duration_s) for guard in self._host]
+        guards: list[Guard[Any]] = [*self._gpu, *self._host, *self._profile]
+        return [CollectorHealth(guard.name, guard.ok, guard.duration_s) for guard in guards]
 
     def tick(self) -> None:
         """Read, attribute and hand on once."""
@@ -155,20 +163,35 @@ class Sampler:
         for guard in self._host:
             host.update(guard.read() or {})
         if self._released_until_us is not None:
-            return self._unread(utc_us, mono_us, host, UnknownReason.RELEASED)
+            return self._nothing_read(utc_us, mono_us, host, UnknownReason.RELEASED)
         scans = [scan for guard in self._gpu if (scan := guard.read()) is not None]
         if not scans:
             reason = next((guard.reason for guard in self._gpu if guard.reason), UnknownReason.DRIVER)
-            return self._unread(utc_us, mono_us, host, reason)
+            return self._nothing_read(utc_us, mono_us, host, reason)
         gpus, readings, sources = self._merge(scans)
-        if self._unread_for:  # nobody measured the time since the tick before
-            readings = {uuid: without_utilization(reading, self._unread_for) for uuid, reading in readings.items()}
-            self._unread_for = UnknownReason.NONE
+        for uuid in readings:  # nobody measured the time since the tick before
+            if reason := self._unread.get(uuid, self._unread_for):
+                readings[uuid] = without_utilization(readings[uuid], reason)
+        self._unread_for = UnknownReason.NONE
+        self._unread = self._left_out(readings)
+        gpus = (*gpus, *(self._known[uuid][0] for uuid in self._unread))
+        readings |= {uuid: GpuReading(uuid, reason=reason) for uuid, reason in self._unread.items()}
+        sources |= {uuid: self._known[uuid][1] for uuid in self._unread}
+        for profile in self._profile:
+            readings = with_profiles(gpus, readings, profile.read() or {})
         self._known = {gpu.uuid: (gpu, sources[gpu.uuid]) for gpu in gpus}
         self._xids = {key: count for scan in scans for key, count in scan.xids.items()} or self._xids
         return Observation(utc_us, mono_us, gpus, readings, sources, host=host, xids=self._xids)
 
-    def _unread(self, utc_us: int, mono_us: int, host: Mapping[int, HostUse], reason: UnknownReason) -> Observation:
+    def _left_out(self, readings: Mapping[str, GpuReading]) -> dict[str, UnknownReason]:
+        """Return the GPUs that no scan has because their collector failed, with its reason: another vendor's go on."""
+        failed = {guard.name: guard.reason or UnknownReason.DRIVER for guard in self._gpu if not guard.ok}
+        left = {uuid: source for uuid, (_, source) in self._known.items() if uuid not in readings}
+        return {uuid: failed[source] for uuid, source in left.items() if source in failed}
+
+    def _nothing_read(
+        self, utc_us: int, mono_us: int, host: Mapping[int, HostUse], reason: UnknownReason
+    ) -> Observation:
         """Return an observation of the GPUs that were known, without any value."""
         self._unread_for = reason
         return Observation(

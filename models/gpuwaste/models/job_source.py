@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import NoDataError, ParseError, StoreError, UsageError, WireError
@@ -21,6 +21,10 @@ from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.job_columns import clusters
 
+if TYPE_CHECKING:
+    from gpuwaste.history.swf_table import SwfLog
+
+_TOLD: Final = 3  # bad rows of a log
 PAGE: Final = 10_000  # events asked of the hub at a time
 _READ_ONLY: Final = {"access_mode": "READ_ONLY", "threads": "2"}
 _TEXTS: Final = ("cluster", "name", "user", "account", "partition", "qos", "req_tres", "state")
@@ -46,6 +50,8 @@ class JobSource:
     cluster: str
     text: str
     processors: int | None = None
+    unread: tuple[str, ...] = ()
+    """What could not be read, in words, with the numbers of lines."""
 
 
 def load_source(
@@ -54,10 +60,13 @@ def load_source(
     cluster: str = "",
     progress: Progress = lambda _: None,
     under_use: UnderUse = UNDER_USE,
+    *,
+    energy: bool = False,
 ) -> JobSource:
     """Return the history of the file, or through the hub where there is no file or another process holds it.
 
-    The use of GPUs is counted by `under_use`; what the hub tells is by the hub's own rule.
+    `energy`: with what was measured of it, which the hub's history does not have. The use of GPUs is counted by
+    `under_use`; what the hub tells is by the hub's own rule.
 
     Raises NoDataError where there are no jobs, UsageError where one of several clusters has to be named, and what the
     file or the hub raise.
@@ -65,7 +74,7 @@ def load_source(
     held: StoreError | None = None
     if store is not None and store.exists():
         try:
-            return load_store(store, cluster, under_use)
+            return load_store(store, cluster, under_use, energy=energy)
         except StoreError as error:
             held = error
     if hub is not None:
@@ -80,7 +89,7 @@ def load_source(
     )
 
 
-def load_store(path: Path, cluster: str = "", under_use: UnderUse = UNDER_USE) -> JobSource:
+def load_store(path: Path, cluster: str = "", under_use: UnderUse = UNDER_USE, *, energy: bool = False) -> JobSource:
     """Return the runs of one cluster of a store, which is only read unless an earlier version wrote it.
 
     Raises NoDataError, UsageError, StoreError.
@@ -94,7 +103,8 @@ def load_store(path: Path, cluster: str = "", under_use: UnderUse = UNDER_USE) -
             db = Database.open(path, "hub")  # of an earlier version: its schema is brought up to date
         with closing(db):
             chosen = _chosen(clusters(db), cluster, str(path))
-            return JobSource(read_table(db, chosen, under_use).table, chosen, f"{path.name}, cluster {chosen}")
+            table = read_table(db, chosen, under_use, energy=energy).table
+            return JobSource(table, chosen, f"{path.name}, cluster {chosen}")
 
 
 def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: None) -> JobSource:
@@ -125,7 +135,19 @@ def load_swf(path: Path, cluster: str = "") -> JobSource:
 
     name = cluster or path.name.partition(".")[0]
     log = swf_table(path, name)
-    return JobSource(log.table, name, path.name, log.facts.processors)
+    return JobSource(log.table, name, path.name, log.facts.processors, _unread(log))
+
+
+def _unread(log: "SwfLog") -> tuple[str, ...]:
+    """Say which rows of a log could not be read, and how many were out of order; lines are counted from 1."""
+    found = []
+    if log.facts.bad:
+        first = "; ".join(f"line {row.line}: {row.reason}" if row.line else row.reason for row in log.bad[:_TOLD])
+        more = ", ..." if log.facts.bad > _TOLD else ""
+        found.append(f"{log.facts.bad} rows of the log could not be read ({first}{more})")
+    if log.facts.unsorted:
+        found.append(f"{log.facts.unsorted} rows of the log are submitted before the row above; the jobs were sorted")
+    return tuple(found)
 
 
 class _Runs:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from gpuwaste.predict.drift import short
+from gpuwaste.predict.user_draws import drawn_weights
 
 Array = NDArray[np.float64]
 ECE_BINS: Final = 15  # Guo et al., On Calibration of Modern Neural Networks (2017): equal widths
@@ -66,12 +67,9 @@ def reserved_over_used(run_s: Array, limit_s: Array, cpus: Array, weight: Array 
 def bootstrap_by_user(users: NDArray[np.int32], metric: Callable[[Array], float], seed: int = 1) -> Interval:
     """Draw whole users with replacement; `metric` takes each row's weight (how often its user was drawn).
 
-    One user's jobs are alike, so drawing jobs would make every interval too narrow (cluster bootstrap).
+    See user_draws.
     """
-    rng = np.random.default_rng(seed)
-    present, inverse = np.unique(users, return_inverse=True)
-    drawn = rng.multinomial(len(present), np.full(len(present), 1 / len(present)), size=_REPEATS)
-    values = np.array([metric(counts[inverse].astype(np.float64)) for counts in drawn])
+    values = np.array([metric(weight) for weight in drawn_weights(users, _REPEATS, seed)])
     low, high = np.nanpercentile(values, (2.5, 97.5)) if np.isfinite(values).any() else (np.nan, np.nan)
     return Interval(metric(np.ones(len(users))), float(low), float(high))
 

@@ -50,6 +50,7 @@ class Trained:
     directory: Path
     card: ModelCard
     promoted: bool
+    on_trial: bool = False
 
 
 def train(
@@ -59,9 +60,10 @@ def train(
     *,
     created_utc: int,
     promote: bool = False,
+    challenge: bool = False,
     progress: Progress | None = None,
 ) -> Trained:
-    """Learn, judge, export, register; promote where asked or where there is no champion.
+    """Learn, judge, export, register; promote where asked or where there is no champion, else put on trial where asked.
 
     Raises NoDataError where no target can be learnt, ModelError where the gate or the registry refuses; nothing of the
     registry has changed then.
@@ -89,7 +91,9 @@ def train(
     promoted = promote or not had_champion
     if promoted:
         registry.promote(name)
-    return Trained(name, registry.models_dir / name, card, promoted)
+    elif challenge:
+        registry.challenge(name)
+    return Trained(name, registry.models_dir / name, card, promoted, on_trial=challenge and not promoted)
 
 
 def _learn(

@@ -22,6 +22,7 @@ from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
 
 if TYPE_CHECKING:
+    from gpuwaste.predict.prediction import Scored
     from gpuwaste.predict.predictor import Predictor, Vector
 
 _LAST: Final = 253_370_764_800  # UTC seconds; what a request says may lie in no year that a date can hold
@@ -79,7 +80,9 @@ class Adviser:
                 yield self._decided(facts[place], policy, _NOTHING, self.chance)
             else:
                 outputs = {target: values[row] for target, values in raw.items()}
-                yield self._by_need(one, facts[place], policy, vectors[row], outputs)
+                advice = self._by_need(one, facts[place], policy, vectors[row], outputs)
+                advice.vector = vectors[row]
+                yield advice
 
     def everything(self, asked: AdviceRequest) -> Advice:
         """Return the advice on one submission with the whole prediction. Raises ModelError."""
@@ -88,6 +91,11 @@ class Adviser:
         found = predictor.predict(asked.request)
         outlook = Outlook(found.targets, found.changes, predictor.own(asked.request), self._script(asked))
         return replace(self.decide(asked, outlook), prediction=found)
+
+    def scored(self, asked: Sequence[AdviceRequest]) -> "list[Scored]":
+        """Return what is said of many submissions, without reasons and decisions. Raises ModelError."""
+        assert self.predictor is not None  # noqa: S101 narrows the type
+        return self.predictor.scored_all([self.completed(one).request for one in asked])
 
     def decide(self, asked: AdviceRequest, outlook: Outlook) -> Advice:
         """Return the advice where it is known already what is expected of a submission."""

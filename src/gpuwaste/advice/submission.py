@@ -13,6 +13,7 @@ from gpuwaste.predict.prediction import Change, TargetPrediction
 
 if TYPE_CHECKING:
     from gpuwaste.predict.prediction import Prediction
+    from gpuwaste.predict.predictor import Vector
 
 
 @dataclass(slots=True)
@@ -46,7 +47,8 @@ class Outlook:
 class Advice:
     """A decision, the request with the site's defaults, the policy that decided, and what it rests on.
 
-    `prediction` is there where everything was asked for; else `outlook` has the targets that the policy uses.
+    `prediction` is there where everything was asked for; else `outlook` has the targets that the policy uses, and
+    `vector` the features that they were scored by, None where none was.
     """
 
     request: JobRequest
@@ -54,3 +56,4 @@ class Advice:
     decision: Decision
     outlook: Outlook
     prediction: "Prediction | None" = None
+    vector: "Vector | None" = None

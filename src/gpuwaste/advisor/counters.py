@@ -17,14 +17,16 @@ _LATE: Final = 256  # requests that may overtake one another: far above the queu
 class Counters:
     """Totals since the start.
 
-    `asked` counts requests by what became of them, `verdicts` by (action, would_be, mode, held). `plugin` holds the
-    largest totals that the plugins have reported, by (via, name): they count since slurmctld's start. One that is a
-    little smaller is from a request that came late; far smaller ones are from after a restart, and taken as they are.
+    `asked` counts requests by what became of them, `verdicts` by (action, would_be, mode, held), `shadow` verdicts by
+    what became of scoring other models beside. `plugin` holds the largest totals that the plugins have reported, by
+    (via, name): they count since slurmctld's start. One that is a little smaller is from a request that came late; far
+    smaller ones are from after a restart, and taken as they are.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     troubles: Counter[str] = field(default_factory=Counter)
+    shadow: Counter[str] = field(default_factory=Counter)
     plugin: dict[tuple[str, str], int] = field(default_factory=dict)
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_US) + 1))
     sum_us: int = 0

@@ -7,6 +7,7 @@ from typing import Final
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import Advice, AdviceRequest
 from gpuwaste.advisor.budget_store import Accounts
+from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.verdict import START, Verdict, new_id
 from gpuwaste.policy.facts import Decision
@@ -25,13 +26,17 @@ class JudgedSubmission:
     asked: AdviceRequest
     at_utc_us: int
     arrived_us: int  # steady clock
+    until_us: int = 0  # when the answer is due
 
 
 class Judge:
     """Judges submissions, on the loop's thread, where `adviser` is replaced too."""
 
-    def __init__(self, cluster: str, adviser: Adviser, accounts: Accounts, clock: Clock) -> None:
+    def __init__(
+        self, cluster: str, adviser: Adviser, accounts: Accounts, clock: Clock, shadow: ShadowScoring | None = None
+    ) -> None:
         self.adviser = adviser
+        self.shadow = shadow or ShadowScoring(clock)
         self._cluster = cluster
         self._accounts = accounts
         self._clock = clock
@@ -46,14 +51,18 @@ class Judge:
         """Return verdict and decision of each. Raises ModelError."""
         self._accounts.today(submissions[0].at_utc_us // 1_000_000)
         found = []
-        advices = self.adviser.advise([submission.asked for submission in submissions])
-        for submission, advice in zip(submissions, advices, strict=True):
+        advised = self.adviser.advise([submission.asked for submission in submissions])
+        for submission, advice in zip(submissions, advised, strict=True):
             if not submission.asked.test_only:
                 self._accounts.charge(advice.request.user, advice.decision)
-            found.append((self._row(submission, advice), advice.decision))
-        return found
+            found.append((submission, advice))
+        shadows = self.shadow.scores([_question(*one) for one in found])
+        return [
+            (self._row(submission, advice, shadow), advice.decision)
+            for (submission, advice), shadow in zip(found, shadows, strict=True)
+        ]
 
-    def _row(self, submission: JudgedSubmission, advice: Advice) -> Verdict:
+    def _row(self, submission: JudgedSubmission, advice: Advice, shadow: Mapping[str, Mapping[str, float]]) -> Verdict:
         desc, request, decision = submission.desc, advice.request, advice.decision
         said = advice.outlook.targets
         return Verdict(
@@ -85,9 +94,17 @@ class Judge:
             lines=(*decision.lines, *decision.notes),
             script=desc.script_hash,
             model_hash=self.model_hash,
+            shadow=shadow,
             feature_hash=self._features,
             latency_us=self._clock.mono_us() - submission.arrived_us,
         )
+
+
+def _question(submission: JudgedSubmission, advice: Advice) -> Question:
+    """Return what is asked of the models beside; nothing where the verdict is not recorded."""
+    said = () if submission.asked.test_only else advice.outlook.targets
+    wanted = frozenset(target.target for target in said if target.p is not None)
+    return Question(advice.vector, wanted, submission.arrived_us, submission.until_us)
 
 
 def _start(decision: Decision) -> dict[str, Mapping[str, float]]:

@@ -31,6 +31,7 @@ class AdvisorGauges:
     names: int
     feed_failures: int
     stale_s: float
+    on_trial: tuple[str, str] | None = None
 
 
 class AdvisorCollector(Collector):
@@ -44,6 +45,7 @@ class AdvisorCollector(Collector):
         """Yield what there is now."""
         counters, now = self._counters, self._standing()
         yield _info(now)
+        yield _trial(now)
         yield _latency(counters)
         verdicts = CounterMetricFamily(
             "gpuwaste_advisor_verdicts",
@@ -60,6 +62,13 @@ class AdvisorCollector(Collector):
             "unknown job, unjudged.",
             "result",
             counters.asked,
+        )
+        yield _counted(
+            "gpuwaste_advisor_shadow",
+            "Verdicts for which models on trial were also scored, by result: scored, late (no time "
+            "before the reply is due), budget (no CPU left), failed.",
+            "result",
+            counters.shadow,
         )
         yield _counted("gpuwaste_advisor_troubles", "Errors, by kind.", "kind", counters.troubles)
         plugin = CounterMetricFamily(
@@ -104,6 +113,17 @@ def _info(now: AdvisorGauges) -> GaugeMetricFamily:
         labels=["version", "model", "model_hash", "policies_hash"],
     )
     info.add_metric([now.version, *(now.model or ("", "")), now.policies[1]], 1)
+    return info
+
+
+def _trial(now: AdvisorGauges) -> GaugeMetricFamily:
+    info = GaugeMetricFamily(
+        "gpuwaste_advisor_challenger_info",
+        "Model on trial, scored in shadow; always 1.",
+        labels=["model", "model_hash"],
+    )
+    if now.on_trial is not None:
+        info.add_metric(now.on_trial, 1)
     return info
 
 

@@ -19,6 +19,7 @@ from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
 from gpuwaste.advisor.request_handler import RequestHandler
 from gpuwaste.advisor.server import Limits, Server
+from gpuwaste.advisor.shadow_scoring import ShadowScoring
 from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
@@ -38,6 +39,7 @@ from gpuwaste.policy.loading import load_policies
 from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.champion import Champion
 from gpuwaste.predict.predictor import Predictor
+from gpuwaste.predict.trial import Trial
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.wire.batch import Envelope, VerdictBatch
@@ -47,6 +49,7 @@ from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.shipper import Shipper
 
 CORRECTIONS: Final = "corrections.npz"
+TRIAL: Final = "challenger-corrections.npz"
 OUTBOX: Final = "verdicts.sqlite"
 SPOOL: Final = "spool"
 WAITS_EVERY_S: Final = 60
@@ -78,14 +81,18 @@ class Parts:
         self._outbox = VerdictOutbox(state_dir / OUTBOX)
         self._journal = Journal(state_dir / SPOOL, clock.utc_us)
         self._accounts = Accounts()
-        self._champion = Champion(Path(config.common.models_dir), state_dir / CORRECTIONS)
+        models_dir = Path(config.common.models_dir)
+        self._champion = Champion(models_dir, state_dir / CORRECTIONS, state_dir / TRIAL)
+        self._trial = Trial(models_dir, state_dir / TRIAL, baseline=config.models.renew)
         self._follower = self._history()
         self._freshness = Freshness(clock, advisor.stale_s)
         self._pending = Pending()
         # Chance lets rejects pass: it draws a sample and keeps no secret.
         chance = random.Random().random  # noqa: S311
         adviser = Adviser(policies, self._predictor(), spending=self._accounts, chance=chance)
-        self.judge = Judge(cluster, adviser, self._accounts, clock)
+        shadow = ShadowScoring(clock, self.counters.shadow, share=advisor.shadow_cpu_pct / 100)
+        self.judge = Judge(cluster, adviser, self._accounts, clock, shadow)
+        self._try_out()
         self._restore()
 
     def server(self, listener: socket.socket, allowed: set[int]) -> Server:
@@ -118,6 +125,7 @@ class Parts:
         bus.subscribe(SlowTurn, lambda _: self._look_at_scores())
         bus.subscribe(Turn, lambda _: self._look_at_waits())
         bus.subscribe(Saving, lambda _: self._champion.save())
+        bus.subscribe(Saving, lambda _: self._trial.save())
         self._exporter = self._make_exporter() if advisor.listen else None
         return self._server
 
@@ -213,9 +221,17 @@ class Parts:
         return True
 
     def _look_at_champion(self) -> None:
-        """Load another champion here; the loop takes it as a whole."""
+        """Load another champion or challenger here; the loop takes it as a whole."""
         if self._champion.refresh():
             self._server.call(lambda: self._advise_by(predictor=self._predictor()))
+            self._server.call(self._try_out)
+        if self._trial.refresh():
+            self._server.call(self._try_out)
+
+    def _try_out(self) -> None:
+        """Score what is on trial from now on, on the loop's thread."""
+        self._trial.follow(self._follower)
+        self.judge.shadow.models = self._trial.models(self._champion.hash)
 
     def _look_at_partitions(self) -> None:
         site = SiteDefaults.ask(self._slurm)
@@ -253,6 +269,7 @@ class Parts:
             self._feed.follow(fresh)
             swapped.set()
             self._advise_by(predictor=self._predictor())
+            self._try_out()
             _RULE.log(rule=under_use.text)
 
         self._server.call(swap)
@@ -263,6 +280,7 @@ class Parts:
         try:
             self._follower.save(self._state_dir / SAVED, still=True)
             self._champion.save()
+            self._trial.save()
         except GpuwasteError as error:
             NOT_SAVED.log(error=error)
 
@@ -283,7 +301,7 @@ class Parts:
         )
 
     def _standing(self) -> AdvisorGauges:
-        champion, policies = self._champion.bundle, self.judge.adviser.policies
+        champion, policies, challenger = self._champion.bundle, self.judge.adviser.policies, self._trial.challenger
         age_us = self._freshness.age_us()
         now_s = self._clock.utc_us() / 1e6
         try:
@@ -305,4 +323,5 @@ class Parts:
             names=len(self._follower.recall),
             feed_failures=self._feed.failures,
             stale_s=self._freshness.stale_s,
+            on_trial=None if challenger is None else (challenger.bundle.manifest.name, challenger.bundle.hash),
         )

@@ -184,7 +184,7 @@ class RequestHandler:
             return self.turned_away(exchange, "unknown job")
         desc, stale = ask.desc, self._freshness.stale
         asked = AdviceRequest(request, ask.op, user.groups, desc.script_hash, stale, desc.test_only, ask.unread)
-        return JudgedSubmission(desc, asked, ask.at_utc_us, exchange.arrived_us)
+        return JudgedSubmission(desc, asked, ask.at_utc_us, exchange.arrived_us, exchange.until_us)
 
     def _judged(self, ready: Sequence[tuple[Connection, JudgedSubmission]]) -> None:
         """Judge and reply; what cannot be judged with others is judged alone, and passes where that fails too."""

@@ -11,9 +11,9 @@ Scale = Literal["linear", "log", "time", "category"]
 Role = Literal[
     "high", "moderate", "low", "idle", "unknown", "suspended",
     "completed", "failed", "timeout", "out_of_memory", "cancelled", "node_fail", "other",
-    "main", "second", "muted",
+    "main", "second", "third", "muted",
 ]  # fmt: skip
-"""What a mark stands for: a level of use, an end state, or the first and the second thing that is compared."""
+"""What a mark stands for: a level of use, an end state, or the first, second and third of what is compared."""
 
 
 class Axis(Struct, kw_only=True, frozen=True):
@@ -94,4 +94,38 @@ class Grid(Struct, kw_only=True, frozen=True, tag="grid"):
     reach: Annotated[float, Meta(description="A value that the shades include too, of a chart that is compared.")] = 0
 
 
-Chart = Bars | Lines | Bins | Grid
+class Row(Struct, kw_only=True, frozen=True):
+    """A row of a Gantt chart with as many lanes: a node with its GPUs."""
+
+    name: str
+    lanes: int
+    down: Annotated[Sequence[tuple[float, float]], Meta(description="From, until: hatched.")] = ()
+
+
+class Span(Struct, kw_only=True, frozen=True):
+    """A bar of a Gantt chart over some of its row's lanes."""
+
+    row: int
+    first: Annotated[float, Meta(description="The first lane, from 0; a part of a lane where bars share it.")]
+    lanes: float
+    start: float
+    end: float
+    shade: Annotated[int, Meta(description="Place in `shades`.")]
+    name: str
+    words: str
+
+
+class Gantt(Struct, kw_only=True, frozen=True, tag="gantt"):
+    """What holds each lane of each row over time; bars differ by shade, from light to dark, and by their names."""
+
+    title: str
+    x: Axis
+    start: float
+    end: float
+    rows: Sequence[Row]
+    spans: Sequence[Span]
+    shades: Annotated[Sequence[str], Meta(description="What each shade means, the lightest first.")]
+    note: Annotated[str, Meta(description="What is not drawn; empty: all is.")] = ""
+
+
+Chart = Bars | Lines | Bins | Grid | Gantt

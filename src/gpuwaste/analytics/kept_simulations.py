@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,6 +17,9 @@ MAX_B: Final = 16 << 20
 MAX_LISTED: Final = 200
 _ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 _MODE: Final = 0o640
+
+
+Kept = TypeVar("Kept")
 
 
 class KeptSimulation(Struct, kw_only=True, frozen=True):
@@ -50,6 +53,11 @@ def write(directory: Path, kept: KeptSimulation, document: Any) -> Path:
 
 def read(directory: Path, identity: str) -> KeptSimulation:
     """Return a simulation. Raises NoDataError where there is none of that id, StoreError where it cannot be read."""
+    return read_as(directory, identity, KeptSimulation)
+
+
+def read_as(directory: Path, identity: str, kind: type[Kept]) -> Kept:
+    """Return the fields of a file that a type has, such as the `document`. Raises as read()."""
     if not _ID.fullmatch(identity):
         raise NoDataError(f"simulation {identity[:40]!r}: expected 12 digits of 0-9a-f, as --save prints them")
     path = directory / f"{identity}.json"
@@ -63,7 +71,7 @@ def read(directory: Path, identity: str) -> KeptSimulation:
     if len(data) > MAX_B:
         raise StoreError(f"{path}: more than {MAX_B >> 20} MB: not a saved simulation; remove the file")
     try:
-        return msgspec.json.decode(data, type=KeptSimulation)
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"{path}: not a saved simulation ({str(error)[:200]}); remove the file") from error
 

@@ -36,8 +36,16 @@ def narrate_changes(changes: Sequence[Change]) -> list[str]:
         names = "; ".join(f"{change.means} ({change.before_text}, then {change.after_text})" for change in same)
         sentences.append(f"No change beyond what the days vary: {names}.")
     if not clear and not same:
-        sentences += [f"{_moved(change)}; whether it is more than noise is not known." for change in unclear]
+        sentences += _unclear(unclear)
     return sentences or ["No change."]
+
+
+def _unclear(changes: Sequence[Change]) -> list[str]:
+    """Say once of all of them that they may be noise, and in the first as well: it is the headline."""
+    found = [f"{_moved(change)}." for change in changes]
+    if found:
+        found[0] = f"{found[0][:-1]}; whether it is more than noise is not known."
+    return [*found, "None of these changes is known to be more than noise."] if len(found) > 1 else found
 
 
 def _moved(change: Change) -> str:

@@ -4,21 +4,69 @@ import argparse
 import importlib
 import os
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - the way to tell them apart
+else:
+    _SubParsers = argparse._SubParsersAction  # noqa: SLF001 - same
 
 
-def add_actions(parser: argparse.ArgumentParser, package: ModuleType) -> None:
+def add_actions(
+    parser: argparse.ArgumentParser, package: ModuleType, kind: Any = None, metavar: str = "ACTION"
+) -> None:
     """Add an action for each file of a package: a module with HELP, arguments(parser) and run(options) -> exit code.
 
     The command itself still runs where no action is named; `chosen_action` says which one was.
     """
     files = (name for folder in package.__path__ for name in os.listdir(folder))  # noqa: PTH208 pathlib costs start-up
     names = sorted(name.removesuffix(".py") for name in files if name.endswith(".py") and name[0] != "_")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=False)
+    more = {} if kind is None else {"action": kind}
+    actions = parser.add_subparsers(dest="action", metavar=metavar, required=False, **more)
     for name in names:
         module = importlib.import_module(f"{package.__name__}.{name}")
         action = actions.add_parser(name, help=module.HELP, description=module.__doc__)
         module.arguments(action)
         action.set_defaults(run_action=module.run)
+    if kind is not None:
+        actions.choices = _AnyWord(actions.choices)
+
+
+def add_actions_or_file(parser: argparse.ArgumentParser, package: ModuleType) -> None:
+    """Add the actions of a package, or a file in their place: any other word is `file`, and the command itself runs."""
+    parser.set_defaults(file=None)
+    add_actions(parser, package, _ActionOrFile, "FILE|ACTION")
+
+
+class _AnyWord(dict[str, Any]):
+    """Names of actions that refuse no other word: it is a file."""
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str)
+
+
+class _ActionOrFile(_SubParsers):
+    """Runs an action's parser; a word that names no action is the command's file, and what follows are its options."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        """Take the word, and what follows it."""
+        from gpuwaste.cli.words import path_word
+
+        word, *rest = values
+        if word in self.choices.keys() and namespace.file is None:  # noqa: SIM118 - the names, not any word
+            super().__call__(parser, namespace, values, option_string)
+            return
+        if namespace.file is not None:
+            parser.error(f"{word[:40]!r}: one file at a time")
+        try:
+            namespace.file = path_word(word)
+        except argparse.ArgumentTypeError as error:
+            parser.error(str(error))
+        _, unknown = parser.parse_known_args(rest, namespace)
+        if unknown:
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
 
 
 def run_action(options: argparse.Namespace) -> int | None:

@@ -13,7 +13,7 @@ from gpuwaste.core.plugin_reader import read_as_plugin
 _PATHS: Final = (
     "_dir", "_file", "_root", "_ca", "_cert", "tls_key", "socket", "slurm_conf", "kill_switch", "mig_minors",
 )  # fmt: skip
-_SERVED: Final = ("agent", "hub", "advisor")  # sections with listen, tls_cert, tls_key
+_SERVED: Final = ("agent", "hub", "advisor", "actor")  # sections with listen, tls_cert, tls_key
 _ANY: Final = frozenset({"0.0.0.0", "[::]", "*"})  # noqa: S104 compared with, not bound to
 _MAX_PORT: Final = 65535
 NOT_ASKED: Final[frozenset[Role]] = frozenset()
@@ -99,10 +99,15 @@ def policies(_: Path, config: Config) -> Iterator[str]:
 
 
 def outlets(_: Path, config: Config) -> Iterator[str]:
-    """Read the outlets, as the hub does."""
+    """Read the inlets and the outlets, as the hub does."""
+    from gpuwaste.events.inlet_files import load_inlets
     from gpuwaste.events.outlet_files import load_outlets
 
-    for error in load_outlets(Path(config.hub.outlets_dir))[1]:
+    inlets, errors = load_inlets(Path(config.hub.inlets_dir))
+    for error in errors:
+        yield f"[hub] inlets_dir: {error}"
+    site = {name for inlet in inlets for name in inlet.own}
+    for error in load_outlets(Path(config.hub.outlets_dir), site)[1]:
         yield f"[hub] outlets_dir: {error}"
 
 

@@ -69,16 +69,41 @@ def _notices(config: Config) -> None:
     AddressBook(config.notify.address)
 
 
+def _rescoring(config: Config) -> None:
+    from gpuwaste.hub.rescoring.rescore_settings import RescoreSettings
+
+    RescoreSettings.from_config(config)
+
+
+def _renewal(config: Config) -> None:
+    from gpuwaste.hub.renewal.renewal_settings import RenewalSettings
+
+    RenewalSettings.from_config(config.models)
+
+
 def _collectors(config: Config) -> None:
     from gpuwaste.agent.collectors import check_names
 
     check_names(config.agent.collectors)
 
 
+def _dcgm(config: Config) -> None:
+    from gpuwaste.agent.collectors.dcgm import check_url
+
+    if "dcgm" in config.agent.collectors:
+        check_url(config.agent.dcgm_url, any_host=config.agent.dcgm_any_host)
+
+
 def _xids(config: Config) -> None:
     from gpuwaste.agent.health import health_xids
 
     health_xids(config.agent.health_xids)
+
+
+def _actor(config: Config) -> None:
+    from gpuwaste.actor.actor_settings import ActorSettings
+
+    ActorSettings.from_config(config)
 
 
 def _daemon_client(config: Config) -> None:
@@ -96,7 +121,7 @@ def _slurm_user(config: Config) -> None:
 
 def _callers(config: Config) -> None:
     from gpuwaste.hub.daemon import agent_issuer, make_checkers
-    from gpuwaste.hub.parts import agent_uid
+    from gpuwaste.hub.ports import agent_uid
 
     checkers = make_checkers(config)
     agent_uid(config.hub.agent_user, checkers)
@@ -158,9 +183,13 @@ _VALUES: Final[tuple[Attempt, ...]] = (
     _munge_socket,
     _slurm_client,
     _notices,
+    _rescoring,
+    _renewal,
     _collectors,
+    _dcgm,
     _xids,
     _curves,
+    _actor,
 )
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
     Role.AGENT: (_control_socket, _daemon_client, _metrics_of("agent")),

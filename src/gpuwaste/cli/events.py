@@ -1,4 +1,4 @@
-"""What `gpuwaste events` does: follow the hub's stream, read the catalogue, check files of outlets."""
+"""What `gpuwaste events` does: follow the hub's stream, check files of outlets and inlets."""
 
 import argparse
 import sys
@@ -14,6 +14,7 @@ from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.events.catalogue import catalogue
+from gpuwaste.events.inlet_files import InletFile, is_inlet, load_inlet, load_inlets
 from gpuwaste.events.outlet_files import OutletFile, load_outlet
 from gpuwaste.report.cells import one_line
 
@@ -40,27 +41,36 @@ def listed(options: argparse.Namespace, config: Config) -> int:
 
 
 def check(paths: Sequence[Path], config: Config) -> int:
-    """Print what each outlet does, or every bad file's error; returns the exit code."""
-    usual = Path(config.hub.outlets_dir)
-    files = given_files(paths or [usual], "outlets") if paths or usual.exists() else []
-    found: list[OutletFile] = []
+    """Print what each outlet and inlet does, or every bad file's error; returns the exit code."""
+    usual = [Path(config.hub.outlets_dir), Path(config.hub.inlets_dir)]
+    files = given_files(paths or [path for path in usual if path.exists()], "outlets or inlets")
+    declared = load_inlets(usual[1])[0]  # an outlet may name their kinds
     bad = False
-    for file in files:
+    for file in sorted(files, key=lambda file: not is_inlet(file)):
         try:
-            outlet = load_outlet(file)
+            if is_inlet(file):
+                inlet = load_inlet(file)
+                inlet.make()
+                declared.append(inlet)
+                sys.stdout.write(_takes(inlet))
+                continue
+            outlet = load_outlet(file, {name for inlet in declared for name in inlet.own})
             outlet.make()
-            found.append(outlet)
+            sys.stdout.write(_gives(outlet))
         except ConfigError as error:
             bad = True
             sys.stderr.write(f"gpuwaste: {one_line(str(error))}\n")
-    for outlet in found:
-        count = len(outlet.kinds)
-        told = "all kinds" if count == len(catalogue()) else f"{count} of {len(catalogue())} kinds"
-        sys.stdout.write(f"{outlet.name}: {outlet.way}, {told} of events, a new one begins {_begins(outlet)}\n")
     if not files:
-        sys.stdout.write("no outlets: the hub sends no events\n")
+        sys.stdout.write("no outlets and no inlets: the hub sends and takes no events\n")
     return EXIT_BAD if bad else 0
 
 
-def _begins(outlet: OutletFile) -> str:
-    return "now" if outlet.begin == "now" else "with the oldest event"
+def _takes(inlet: InletFile) -> str:
+    return f"{inlet.name}: inlet, {inlet.way}, takes {', '.join(inlet.kinds)}, {inlet.per_minute} a minute at most\n"
+
+
+def _gives(outlet: OutletFile) -> str:
+    count = len(outlet.kinds)
+    told = "all kinds" if outlet.kinds >= catalogue().keys() else f"{count} of {len(catalogue())} kinds"
+    begins = "now" if outlet.begin == "now" else "with the oldest event"
+    return f"{outlet.name}: outlet, {outlet.way}, {told} of events, a new one begins {begins}\n"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE_S: Final = 20.0
+COMPILING_S: Final = 120.0  # for expected starts: the hub compiles at the first question
 LONG_PATIENCE_S: Final = 600.0  # for what a large site's hub has to add up first
 
 

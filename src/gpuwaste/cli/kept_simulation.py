@@ -84,7 +84,35 @@ def comparison(words: str, config: Config) -> tuple["Difference", str]:
     if not set(base.trace.row.tolist()) & set(changed.trace.row.tolist()):
         raise NoDataError("--compare: the two simulations have no job in common (by id and submission)")
     named = Named(names[0], names[1], names[1], f"{second} instead of {first}", {})
-    return difference(left.labels, base, changed, named), resource
+    found = difference(left.labels, base, changed, named)
+    return _over_seeds(found, (names[0], first), (names[1], second), config), resource
+
+
+def _over_seeds(found: "Difference", before: tuple[str, str], after: tuple[str, str], config: Config) -> "Difference":
+    """Return the difference with its figures over seeds, where both simulations have the same ones."""
+    from msgspec import Struct
+    from msgspec.structs import replace
+
+    from gpuwaste.analytics import kept_simulations
+    from gpuwaste.sim.document import Seeds
+    from gpuwaste.sim.over_seeds import paired
+
+    class _Document(Struct):
+        seeds: Seeds | None = None
+
+    class _Kept(Struct):
+        document: _Document
+
+    state = path_word(config.hub.state_dir)
+    with as_owner(state):
+        directory = state / kept_simulations.DIRECTORY
+        kept = [
+            kept_simulations.read_as(directory, word.partition(":")[0], _Kept).document.seeds
+            for word, _ in (before, after)
+        ]
+    if kept[0] is None or kept[1] is None:
+        return found
+    return replace(found, over_seeds=paired(kept[0], kept[1], before[1], after[1]))
 
 
 def _kept_run(word: str, config: Config) -> tuple["KeptRuns", str, str]:

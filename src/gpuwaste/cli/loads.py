@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from gpuwaste.cli.sources import source_of
-from gpuwaste.core.errors import GpuwasteError, UsageError
+from gpuwaste.core.errors import GpuwasteError
 
 if TYPE_CHECKING:
     from gpuwaste.core.config import Config
@@ -36,14 +36,14 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_of(options: argparse.Namespace, config: "Config") -> "JobSource":
-    """Read or draw the jobs. Raises as source_of does, and UsageError for wrong words."""
+def load_of(options: argparse.Namespace, config: "Config", seed: int = 0) -> "JobSource":
+    """Read or draw the jobs, with a seed that is higher by `seed`. Raises as source_of, UsageError for wrong words."""
     if options.generate is None:
-        return source_of(options, config)
+        return source_of(options, config, energy=True)
     from gpuwaste.sim.generating import generator_parameters
     from gpuwaste.sim.parameters import read_named
 
-    return drawn_source(read_named(options.generate, generator_parameters(), "--generate"), options, config)
+    return drawn_source(read_named(options.generate, generator_parameters(), "--generate").later(seed), options, config)
 
 
 def drawn_source(chosen: "Named", options: argparse.Namespace, config: "Config") -> "JobSource":
@@ -64,13 +64,16 @@ def drawn_source(chosen: "Named", options: argparse.Namespace, config: "Config")
     return JobSource(load.table(), chosen.name, text, load.processors)
 
 
-def stepped(table: "JobTable", options: argparse.Namespace) -> "tuple[JobTable, tuple[str, ...]]":
-    """Return the jobs after the steps, and the steps as they were understood. Raises UsageError, NoDataError."""
+def stepped(table: "JobTable", options: argparse.Namespace, seed: int = 0) -> "tuple[JobTable, tuple[str, ...]]":
+    """Return the jobs after the steps, and the steps as they were understood; their seeds are higher by `seed`.
+
+    Raises UsageError, NoDataError.
+    """
     if not options.step:
         return table, ()
     from gpuwaste.sim.time_travel import read_steps, travelled
 
-    steps = read_steps(options.step)
+    steps = [step.later(seed) for step in read_steps(options.step)]
     return travelled(table, steps), tuple(step.text() for step in steps)
 
 
@@ -79,10 +82,3 @@ def need_sim(error: ModuleNotFoundError) -> GpuwasteError:
     return GpuwasteError(
         f"simulate: no module {error.name}: install gpuwaste with its extra [sim], or the package gpuwaste-sim"
     )
-
-
-def no_sources(options: argparse.Namespace, what: str) -> None:
-    """Raise UsageError where a history is named with what has its own."""
-    named = [name for name in _SOURCES if getattr(options, name) is not None]
-    if named:
-        raise UsageError(f"{what}: leave out --{named[0]}")

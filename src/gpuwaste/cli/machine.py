@@ -53,19 +53,17 @@ def cluster_of(options: argparse.Namespace, config: "Config", since: int | None)
     return live_machine(slurm_client(config), since)
 
 
-def cluster_for(options: argparse.Namespace, config: "Config", table: "JobTable") -> "ClusterModel | None":
-    """Return the cluster for these jobs: with the outages of their time, drawn where the file has a rate of failures.
+def with_drawn(cluster: "ClusterModel", seed: int, table: "JobTable") -> "ClusterModel":
+    """Return a cluster with the outages of these jobs' time, drawn where the file has a rate of failures.
 
-    Failures are drawn from the first submission on for twice the time to the last end. Raises as cluster_of.
+    Failures are drawn from the first submission on for twice the time to the last end. Raises ConfigError.
     """
-    first = int(table.submit.min()) if len(table) else None
-    found = cluster_of(options, config, first)
-    if found is None or first is None:
-        return found
     from gpuwaste.sim.clusters.drawn import with_failures
 
-    last = max(int(table.submit.max()), int(table.end.max()))
-    return with_failures(found, options.seed, first, first + 2 * max(1, last - first))
+    if not len(table):
+        return cluster
+    first, last = int(table.submit.min()), max(int(table.submit.max()), int(table.end.max()))
+    return with_failures(cluster, seed, first, first + 2 * max(1, last - first))
 
 
 def size_of(cluster: "ClusterModel", options: argparse.Namespace, resource: str) -> "Machine":

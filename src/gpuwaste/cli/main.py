@@ -100,6 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         known = words[0] if words and words[0] in command_names() else None
         names_only = known is None and words[:1] != ["--"]
         options = build_parser(known, names_only=names_only).parse_args(words)
+        options.command_line = words  # for a command that has itself run elsewhere
         code: int = options.run(options)
         sys.stdout.flush()
     except GpuwasteError as error:

@@ -15,6 +15,7 @@ FILES: Final = {
     "/etc/gpuwaste/gpuwaste.toml": "Configuration of all programs; lists every key with its default.",
     "/etc/gpuwaste/policies.d": "Submit policies, one TOML file each.",
     "/etc/gpuwaste/disable": "While this file exists the submit plugins accept every job without advice.",
+    "/etc/gpuwaste/stop-actions": "While this file exists the actor takes no action.",
     "/run/gpuwaste": "Sockets of the services.",
     "/run/gpuwaste-jobs": "Files that prolog and epilog write.",
     "/var/lib/gpuwaste": "State of the services, and the models.",

@@ -34,9 +34,13 @@ def ask(options: argparse.Namespace, config: Config, rows: int) -> Found:
 
 
 def wish(config: Config, *, mail: bool) -> int:
-    """Tell the hub whether the caller wants digests."""
+    """Tell the hub whether the caller wants mail."""
     answer = hub_client(config).post("/v1/notices/wish", {"mail": mail})
-    words = "digests are sent again" if mail else "no digests are sent any more"
+    words = (
+        "digests and notices of time limits are sent again"
+        if mail
+        else "no digests and no notices of time limits are sent any more"
+    )
     sys.stdout.write(f"{harmless(str(answer['user']))}: {words}\n")
     return 0
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from msgspec import to_builtins
 
-from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.cli.hub_access import COMPILING_S, hub_client
 from gpuwaste.cli.words import require_job
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
@@ -71,7 +71,7 @@ def _sight(config: Config, client: CommandClient, job: str) -> Sight:
     """Ask the hub; where it has no answer squeue --start, which knows no interval."""
     now = int(time.time())
     try:
-        found = convert(hub_client(config).expect_job(job), ExpectAnswer, "the hub's plan")
+        found = convert(hub_client(config, COMPILING_S).expect_job(job), ExpectAnswer, "the hub's plan")
     except GpuwasteError:
         return _of_squeue(client, job, now)
     one = found.expected[0] if found.expected else None

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import structs, to_builtins
 
 from gpuwaste.cli import asking
-from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.cli.hub_access import COMPILING_S, hub_client
 from gpuwaste.cli.options import EXIT_NO_DATA, EXIT_OVER, print_own
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.codec import convert
@@ -146,7 +146,7 @@ def _sources(config: Config, model: Path | None, user: str) -> Sources:
 def _expected(config: Config, requests: Sequence[JobRequest]) -> list[Expected | None]:
     """Ask the hub for starts and ends. Raises NoDataError, AuthError, WireError, ParseError."""
     sent = [asking.sent(replace(request, script=None)) for request in requests]
-    answer = convert(hub_client(config).expect(sent), ExpectAnswer, "the hub's plan")
+    answer = convert(hub_client(config, COMPILING_S).expect(sent), ExpectAnswer, "the hub's plan")
     if len(answer.expected) != len(requests):
         raise WireError(
             f"the hub answered {len(answer.expected)} of {len(requests)} requests: is it of another version?"

@@ -4,29 +4,30 @@ import argparse
 import csv
 import io
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from gpuwaste.cli.gantt_option import check_gantt, with_chart
 from gpuwaste.cli.kept_simulation import comparison, keep, kept_words, view_of, write_pages
-from gpuwaste.cli.loads import load_of, need_sim, stepped
-from gpuwaste.cli.machine import cluster_for, size_of, write_machine
+from gpuwaste.cli.loads import need_sim
+from gpuwaste.cli.machine import write_machine
 from gpuwaste.cli.options import colour_wanted
 from gpuwaste.cli.real_engine import check_engine, one_node, play_and_tell
-from gpuwaste.cli.time_options import parse_time
-from gpuwaste.cli.whatif import past_of, refused_by, resource_of, wanted_of, with_what_ifs
+from gpuwaste.cli.seeds import check_seeds, with_other_seeds
+from gpuwaste.cli.simulation_inputs import inputs_of
+from gpuwaste.cli.strict import check_strict
+from gpuwaste.cli.whatif import refused_by, resource_of, wanted_of, with_what_ifs
 from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import NoDataError, StoreError, UsageError
+from gpuwaste.core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from gpuwaste.cli.simulation_inputs import Inputs
     from gpuwaste.history.table import JobTable
     from gpuwaste.sim.cluster import ClusterModel
+    from gpuwaste.sim.counterfactual import Counterfactual
     from gpuwaste.sim.difference import Run
     from gpuwaste.sim.placed import Placed
     from gpuwaste.sim.trace import Ints, Trace
@@ -40,48 +41,32 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         sys.stdout.write(write_machine(options, config))
         return 0
     check_engine(options)
+    check_seeds(options)
     try:
-        import numpy as np
-
         from gpuwaste.sim.placed import start_of
-        from gpuwaste.sim.simulation import machine_of, simulate
-        from gpuwaste.sim.whatif import Case
+        from gpuwaste.sim.simulation import all_schedulers
     except ModuleNotFoundError as error:
         raise need_sim(error) from error
     if options.compare is not None:
         return _compared(options, config)
     wanted = wanted_of(options)
-    chosen = _schedulers(options, wanted)
+    chosen = _schedulers(options, wanted, all_schedulers())
+    check_gantt(options, chosen)
     resource = resource_of(options, wanted)
-    source = load_of(options, config)
-    places = _window(source.table, options)
-    table, steps = stepped(source.table.take(places), options)
-    if steps:
-        source, places = replace(source, table=table), np.arange(len(table))
-    cluster = cluster_for(options, config, table)
-    if cluster is None:
-        sized_by = "the log's header" if options.generate is None else "the generator"
-        machine = machine_of(table, options.processors, source.processors, resource, sized_by)
-    else:
-        machine = size_of(cluster, options, resource)
+    inputs, read = inputs_of(options, config, resource)
+    source, table, past = inputs.source, inputs.table, inputs.past
     if options.engine is not None:
-        return play_and_tell(options, table, source.text, cluster or one_node(machine.processors))
-    past = past_of(options, config, source.table, places)
-    document, trace, plays = simulate(
-        table,
-        source.text,
-        machine,
-        chosen,
-        walltime=options.walltime,
-        first=options.first,
-        resource=resource,
-        past=past,
-        steps=steps,
-        cluster=cluster,
-    )
-    refused = refused_by(options, config, source, places)
-    case = Case(table, trace, machine.processors, resource, source.table, places, refused, *_nodes_of(cluster, plays))
-    found = with_what_ifs(document, case, plays, () if document.stopped else wanted, past)
+        cluster = inputs.cluster or one_node(inputs.machine.processors)
+        return play_and_tell(options, table, source.text, cluster)
+
+    def other_seed(seed: int) -> "Counterfactual":
+        other, _ = inputs_of(options, config, resource, read, seed)
+        return _simulated(other, options, config, chosen, wanted)[0]
+
+    found, trace, plays = _simulated(inputs, options, config, chosen, wanted)
+    found = with_other_seeds(found, options, read, other_seed)
+    found = with_chart(found, options, past)
+    found = _proposing(found, options)
     if options.output is not None:
         _write(options.output, table, trace, {name: start_of(play) for name, play in plays.items()}, found.runs)
     view = view_of(found, source.cluster) if options.save or options.html else None
@@ -94,12 +79,62 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     return EXIT_INTERRUPTED if found.document.stopped else 0
 
 
-def _schedulers(options: argparse.Namespace, wanted: "Sequence[tuple[str, str]]") -> tuple[str, ...]:
+def _proposing(found: "Counterfactual", options: argparse.Namespace) -> "Counterfactual":
+    """Return the answer with the change that it proposes, where that is asked for."""
+    from dataclasses import replace
+
+    from gpuwaste.sim.proposal import with_proposal
+
+    if not options.propose:
+        return found
+    document = with_proposal(found.document)
+    if document.proposal is None:
+        sys.stderr.write("no change is proposed: no change shortens the mean wait for sure (95 %)\n")
+    return replace(found, document=document)
+
+
+def _simulated(
+    inputs: "Inputs",
+    options: argparse.Namespace,
+    config: Config,
+    chosen: "Sequence[str]",
+    wanted: "Sequence[tuple[str, str]]",
+) -> "tuple[Counterfactual, Trace, dict[str, Ints | Placed]]":
+    """Return the answer with every change, the jobs of the base, and what each scheduler made of them."""
+    from msgspec.structs import replace
+
+    from gpuwaste.sim.simulation import simulate
+    from gpuwaste.sim.whatif import Case
+
+    source, table, resource = inputs.source, inputs.table, resource_of(options, wanted)
+    document, trace, plays = simulate(
+        table,
+        source.text,
+        inputs.machine,
+        chosen,
+        walltime=options.walltime,
+        first=options.first,
+        resource=resource,
+        past=inputs.past,
+        steps=inputs.steps,
+        cluster=inputs.cluster,
+    )
+    document = replace(document, unread=list(source.unread))
+    check_strict(document, options)
+    refused = refused_by(options, config, source, inputs.places)
+    size, nodes = inputs.machine.processors, _nodes_of(inputs.cluster, plays)
+    case = Case(table, trace, size, resource, source.table, inputs.places, refused, *nodes)
+    asked = () if document.stopped else wanted
+    return with_what_ifs(document, case, plays, asked, inputs.past, some=options.propose), trace, plays
+
+
+def _schedulers(
+    options: argparse.Namespace, wanted: "Sequence[tuple[str, str]]", known: "Mapping[str, object]"
+) -> tuple[str, ...]:
     """Return the names of the schedulers, each of which goes by what the what-ifs change. Raises UsageError."""
     from gpuwaste.sim.counterfactual import check_schedulers
-    from gpuwaste.sim.simulation import all_schedulers
 
-    known, chosen = all_schedulers(), tuple(dict.fromkeys(listed(options.scheduler)))
+    chosen = tuple(dict.fromkeys(listed(options.scheduler)))
     if not chosen or not known.keys() >= set(chosen):
         raise UsageError(f"--scheduler {options.scheduler[:40]!r}: schedulers are {', '.join(known)}")
     check_schedulers(wanted, chosen)
@@ -124,29 +159,16 @@ def _compared(options: argparse.Namespace, config: Config) -> int:
     from gpuwaste.report.difference_text import difference_text
     from gpuwaste.report.layout import Look
     from gpuwaste.report.machine import to_json
+    from gpuwaste.report.seeds_text import change_text
 
     found, resource = comparison(options.compare, config)
     if options.json:
         sys.stdout.write(to_json(to_builtins(found)))
         return 0
-    sys.stdout.write(
-        "\n".join(difference_text(harmless_document(found), resource, Look(colour=colour_wanted()))) + "\n"
-    )
+    look, shown = Look(colour=colour_wanted()), harmless_document(found)
+    lines = [*difference_text(shown, resource, look), *change_text(shown, resource, look)]
+    sys.stdout.write("\n".join(lines) + "\n")
     return 0
-
-
-def _window(table: "JobTable", options: argparse.Namespace) -> "NDArray[np.intp]":
-    """Return the places of the jobs that were submitted in the window. Raises NoDataError."""
-    import numpy as np
-
-    first = None if options.starttime is None else parse_time(options.starttime)
-    last = None if options.endtime == "now" else parse_time(options.endtime)
-    if first is None and last is None:
-        return np.arange(len(table))
-    rows = np.flatnonzero((table.submit >= (first or 0)) & (table.submit < (last or np.inf)))
-    if not len(rows):
-        raise NoDataError(f"none of {len(table)} jobs was submitted from {options.starttime} to {options.endtime}")
-    return rows
 
 
 def _printed(document: object, *, as_json: bool) -> str:

@@ -28,15 +28,18 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add(parser, "clusters", default="", shown="common.cluster")
 
 
-def source_of(options: argparse.Namespace, config: "Config") -> "JobSource":
-    """Read the jobs. Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError."""
+def source_of(options: argparse.Namespace, config: "Config", *, energy: bool = False) -> "JobSource":
+    """Read the jobs; `energy`: with what a store has of their GPUs' energy.
+
+    Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError.
+    """
     if options.sacct is not None or options.csv is not None:
         wanted = options.clusters if options.csv is None else ""  # a mapping may name another one
         return _through_a_store(file_source(options, config), options.sacct or options.csv, wanted)
-    return known_source(options, config)
+    return known_source(options, config, energy=energy)
 
 
-def known_source(options: argparse.Namespace, config: "Config") -> "JobSource":
+def known_source(options: argparse.Namespace, config: "Config", *, energy: bool = False) -> "JobSource":
     """Read a log, a store, or the hub's own jobs: of its store where no hub holds it, else through the hub.
 
     Raises as source_of.
@@ -51,11 +54,12 @@ def known_source(options: argparse.Namespace, config: "Config") -> "JobSource":
     if options.store is not None:
         if not options.store.exists():
             raise UsageError(f"{options.store}: no such file: --store names a store that gpuwaste history import wrote")
-        return load_store(options.store, options.clusters, under_use)
+        return load_store(options.store, options.clusters, under_use, energy=energy)
     from gpuwaste.cli.hub_access import hub_client
 
     store = path_word(config.hub.state_dir) / "hub.duckdb"
-    return load_source(store, hub_client(config), options.clusters or config.common.cluster, under_use=under_use)
+    cluster = options.clusters or config.common.cluster
+    return load_source(store, hub_client(config), cluster, under_use=under_use, energy=energy)
 
 
 def file_source(options: argparse.Namespace, config: "Config", columns: str = "") -> "Pages":
@@ -101,4 +105,5 @@ def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
             result = import_source(store, path, pages)
         found = load_store(path, cluster)
     bad = f", {result.bad} rows of it could not be read" if result.bad else ""
-    return replace(found, text=f"{file.name}{bad}")
+    unread = (f"{result.bad} rows of {file.name} could not be read",) if result.bad else ()
+    return replace(found, text=f"{file.name}{bad}", unread=unread)

@@ -14,10 +14,12 @@ from gpuwaste.cli.words import listed
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.owner import become_owner
+from gpuwaste.core.owner import as_owner, become_owner
+from gpuwaste.core.units import DAY_S
 
 if TYPE_CHECKING:
     from gpuwaste.models.training import Trained
+    from gpuwaste.predict.registry import Registry
 
 
 def train_and_tell(options: argparse.Namespace, config: Config) -> int:
@@ -29,6 +31,10 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     from gpuwaste.predict.registry import Registry
 
     progress = Progress(sys.stderr)
+    registry = Registry(options.models_dir or Path(config.common.models_dir))
+    if options.challenge and (words := _on_trial(registry, config.models.min_trial_days)):
+        sys.stdout.write(words)
+        return 0
     settings = TrainingSettings(
         trials=options.trials,
         seed=options.seed,
@@ -39,7 +45,6 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     )
     with progress.stage("history"):
         source = source_of(options, config)
-    registry = Registry(options.models_dir or Path(config.common.models_dir))
     become_owner(registry.models_dir)
     trained = train(
         source,
@@ -47,10 +52,21 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
         settings,
         created_utc=SystemClock().utc_us() // 1_000_000,
         promote=options.promote,
+        challenge=options.challenge,
         progress=progress,
     )
     sys.stdout.write(json.dumps(trained.card.to_json(), indent=1) + "\n" if options.json else _text(trained))
     return 0
+
+
+def _on_trial(registry: "Registry", days: float) -> str:
+    """Return why nothing is trained, "" where no model has been on trial for less than some days."""
+    with as_owner(registry.models_dir):
+        since, name = registry.challenger_since(), registry.challenger()
+    age_s = 0.0 if since is None else SystemClock().utc_us() / 1e6 - since
+    if name is None or not 0 <= age_s < days * DAY_S:
+        return ""
+    return f"{name.name} has been on trial for {age_s / DAY_S:.1f} days, {days:g} at least: nothing trained\n"
 
 
 def load_training(module: str, extra: str = "train") -> None:
@@ -80,6 +96,8 @@ def _text(trained: "Trained") -> str:
     ]
     if trained.promoted:
         lines.append(f"{trained.name} is the model in use now")
+    elif trained.on_trial:
+        lines.append(f"{trained.name} is on trial: gpuwaste model trial shows how it fares")
     else:
         lines.append(f"{trained.name} is not in use: read the card, then gpuwaste model promote {trained.name}")
     return "\n".join(lines) + "\n"

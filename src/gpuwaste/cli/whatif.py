@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
+from gpuwaste.core.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,10 @@ def wanted_of(options: argparse.Namespace) -> tuple[tuple[str, str], ...]:
     """Return name and value of each what-if. Raises UsageError."""
     from gpuwaste.sim.whatif import parsed
 
-    return parsed(listed(options.what_if))
+    wanted = parsed(listed(options.what_if))
+    if options.propose and not wanted:
+        raise UsageError("--propose: needs --what-if NAMES: the changes to choose from")
+    return wanted
 
 
 def resource_of(options: argparse.Namespace, wanted: Sequence[tuple[str, str]]) -> str:
@@ -117,10 +121,13 @@ def with_what_ifs(
     plays: "Mapping[str, Ints | Placed]",
     wanted: Sequence[tuple[str, str]],
     past: "Ints | None",
+    *,
+    some: bool = False,
 ) -> "Counterfactual":
     """Return the answer with every change that was simulated; an interruption leaves those that were done before.
 
-    Raises UsageError, NoDataError, ConfigError.
+    With `some` a change that no job allows is left out, with a line on stderr, unless it is the only one. Raises
+    UsageError, NoDataError, ConfigError.
     """
     from msgspec.structs import replace as struct_replace
 
@@ -130,15 +137,21 @@ def with_what_ifs(
     runs = {name: Run.of(case.trace, play, case.processors) for name, play in plays.items()}
     found = Counterfactual(document, runs)
     progress = Progress(len(wanted) * len(plays), len(case.trace))
+    missing: list[NoDataError] = []
+    left_out = missing.append if some else None
     try:
-        for latest in compared(document, case, plays, wanted, past=past, progress=progress.step):
+        for latest in compared(document, case, plays, wanted, past=past, progress=progress.step, left_out=left_out):
             found = latest
     except KeyboardInterrupt:
-        missing = progress.total - progress.done
-        words = f"Interrupted: {missing} of {progress.total} changed runs were not simulated."
+        undone = progress.total - progress.done
+        words = f"Interrupted: {undone} of {progress.total} changed runs were not simulated."
         found = Counterfactual(struct_replace(found.document, stopped=words), found.runs)
     finally:
         progress.clear()
+    if missing and len(missing) == len(wanted):
+        raise missing[-1]
+    for error in missing:
+        sys.stderr.write(f"left out: {error}\n")
     return found
 
 

@@ -6,7 +6,7 @@ other names or in another unit has a `Wire` besides. Unknown fields are ignored,
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Annotated, Any, Final, Generic, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
@@ -19,6 +19,7 @@ Int64 = Annotated[int, Meta(ge=-MAX_I64, le=MAX_I64)]
 Whole = Annotated[int, Meta(ge=0, le=MAX_I64)]
 Number = Annotated[float, Meta(ge=-(2.0**63), le=2.0**63)]  # bounds refuse NaN as well
 OPTIONAL: Final = "a field that a sender may leave out"  # as it may each field that can be null
+SPARSE: Final = "a field that is not written while it is empty: readers that do not know it get the row as it was"
 _PLACE: Final = re.compile(r"(.{1,400}?)(?: - at (`key` in )?`\$\.?(.{0,100})`)?", re.DOTALL)
 _ODD: Final = re.compile(r"[^ -~]")  # a peer's own characters stay off terminals and logs
 _MAX_TEXT: Final = 200
@@ -85,6 +86,7 @@ class Codec(Generic[_R]):
             names.append(("schema", Annotated[int, Meta(ge=1, le=1_000_000, description=about)]))
         self._names: list[str] = [name for name, *_ in names]
         self._fields: list[tuple[str, int, Wire | None]] = []  # the field, how many parts it has
+        self._sparse: list[str] = []
         for field, kind, marks in annotated(cast("type[Any]", record)):
             wire = next((mark for mark in marks if isinstance(mark, Wire)), None)
             parts = {field.name: kind} if wire is None else wire.parts
@@ -92,6 +94,7 @@ class Codec(Generic[_R]):
             names += [(name, part, *absent) for name, part in parts.items()]
             self._names += parts
             self._fields.append((field.name, len(parts), wire))
+            self._sparse += parts if SPARSE in marks else []
         self.struct: type[msgspec.Struct] = msgspec.defstruct(cast("type[Any]", record).__name__, names)
         self.struct.__doc__ = cast("type[Any]", record).__doc__
         self._decoder = msgspec.json.Decoder(self.struct)
@@ -110,7 +113,11 @@ class Codec(Generic[_R]):
         for name, _, wire in self._fields:
             value = getattr(record, name)
             values.extend((value,) if wire is None else wire.write(value))
-        return dict(zip(self._names, values, strict=True))
+        found = dict(zip(self._names, values, strict=True))
+        for name in self._sparse:
+            if found[name] is None or found[name] == {}:
+                del found[name]
+        return found
 
     def _read(self, found: msgspec.Struct) -> _R:
         values = iter(msgspec.structs.astuple(found))
@@ -159,7 +166,8 @@ def _absent(field: Field[Any], kind: Any) -> tuple[Any, ...]:
     """Return what stands in for a field that was left out, () where it may not be."""
     marks = getattr(kind, "__metadata__", ())
     if OPTIONAL in marks:
-        return (field.default,)
+        made: Any = field.default_factory
+        return (field.default if field.default is not MISSING else msgspec.field(default_factory=made),)
     inner = get_args(kind)[0] if marks else kind
     return (None,) if type(None) in get_args(inner) else ()
 

@@ -25,7 +25,9 @@ class CommonConfig:
     hub_ca: str = _key("", "PEM file of the CA that signed the hub's certificate; empty: the system's CAs.")
     munge_socket: str = _key("", "Socket of munged; empty: munge's default.")
     slurm_conf: str = _key("", "slurm.conf for the Slurm commands; empty: Slurm's default.")
-    slurm_timeout_s: float = _key(20.0, "Timeout of a Slurm command.")
+    slurm_timeout_s: float = _key(
+        20.0, "Timeout of a Slurm command; for the actor 25 at most, so that a command ends before its lease does."
+    )
     slurmrestd_url: str = _key(
         "", "URL of slurmrestd, http(s)://HOST:PORT or unix:/PATH; empty: slurmrestd is not used."
     )
@@ -57,7 +59,9 @@ class AgentConfig:
     node_name: str = _key("", "NodeName of this host in Slurm; empty: the node whose NodeHostname matches.")
     interval_s: float = _key(10.0, "Interval between two samples of each GPU.")
     collectors: tuple[str, ...] = _key(
-        ("nvml", "host"), "Collectors to run, in order of preference for GPUs; add pcp if pmproxy serves pmdanvidia."
+        ("nvml", "host"),
+        "Collectors to run, in order of preference for GPUs; add amd on nodes with AMD GPUs, pcp if pmproxy serves"
+        " pmdanvidia, dcgm if dcgm-exporter runs on the node.",
     )
     state_dir: str = _key("/var/lib/gpuwaste/agent", "Directory of raw samples and outbox; a tmpfs on a diskless node.")
     diskless: bool = _key(default=False, text="State is lost at a reboot: send rows every minute.")
@@ -77,6 +81,10 @@ class AgentConfig:
         text="Also serve jobstats' metric names; the owner's uid only if metrics_token_file is set.",
     )
     pcp_url: str = _key("http://127.0.0.1:44322", "URL of pmproxy's REST API.")
+    dcgm_url: str = _key("http://127.0.0.1:9400/metrics", "URL of dcgm-exporter's metrics, for the collector dcgm.")
+    dcgm_any_host: bool = _key(
+        default=False, text="Allow a dcgm_url that is not on the loopback interface: its answers are not proven."
+    )
     jobs_dir: str = _key(
         "/run/gpuwaste-jobs",
         "Directory of root in which prolog and epilog write their files; the agent only reads them.",
@@ -105,6 +113,9 @@ class HubConfig:
     tls_key: str = _key("", "PEM key of the API.")
     state_dir: str = _key("/var/lib/gpuwaste/hub", "Directory of the hub's store.")
     agent_user: str = _key("gpuwaste", "User of the agents: rows from another uid are rejected.")
+    actor_user: str = _key(
+        "gpuwaste-actor", "User of the actor, the only one that gets actions to take; no such user: nobody gets any."
+    )
     check_origin: bool = _key(
         default=True, text="Reject hour rows whose credential was created on another host than the node."
     )
@@ -135,6 +146,24 @@ class HubConfig:
     outlets_dir: str = _key(
         "/etc/gpuwaste/outlets.d", "Directory of outlets for events, one TOML file each; without any, none are sent."
     )
+    rescore: bool = _key(
+        default=False,
+        text="Predict running jobs again at their start, 10 minutes later and before their time limit.",
+    )
+    limit_near_s: float = _key(
+        2400.0,
+        "Time before its limit at which a job is checked for reaching it; at most half of the limit. Needs rescore.",
+    )
+    limit_near_p: float = _key(
+        0.5, "A job with a smaller probability of reaching its limit gives no event and no mail, 0..1."
+    )
+    inlets_dir: str = _key(
+        "/etc/gpuwaste/inlets.d", "Directory of inlets for events of other systems, one TOML file each."
+    )
+    rules_dir: str = _key(
+        "/etc/gpuwaste/rules.d", "Directory of rules, one TOML file each; without any, nothing is ever done."
+    )
+    rules_every_s: float = _key(60.0, "Interval between two evaluations of the rules, at least 1.")
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may see all jobs.")
     metrics_accounts: bool = _key(
         default=False, text="Waste per account in /metrics; anybody who can connect to the port can read it."
@@ -178,6 +207,65 @@ class AdvisorConfig:
     stale_s: float = _key(3600.0, "Maximum age of the job history; beyond it jobs are accepted without advice.")
     ship_every_s: float = _key(2.0, "Interval at which verdicts are sent to the hub.")
     max_queue: int = _key(64, "Maximum length of the request queue; further requests are answered with pass at once.")
+    shadow_cpu_pct: float = _key(
+        5.0, "CPU that models on trial may take, percent of one core on average; 0: they are not scored."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsConfig:
+    """How models renew themselves: what a model on trial has to show before it replaces the one in use."""
+
+    renew: bool = _key(
+        default=False,
+        text="Let the hub promote a model on trial that was better, and roll back one that is worse than the baseline.",
+    )
+    targets: tuple[str, ...] = _key(("failure",), "Targets that decide, such as failure, timeout, gpu_underused.")
+    margin: float = _key(0.005, "Average precision by which a model on trial must be better in each of them.")
+    confidence: float = _key(0.9, "Share of the bootstrap draws of users in which it must be better by that much.")
+    min_outcomes: int = _key(1000, "Minimum number of jobs with an outcome that both models have scored.")
+    min_users: int = _key(20, "Minimum number of users of these jobs.")
+    min_trial_days: float = _key(
+        6.0, "`gpuwaste train --challenge` leaves a model on trial in place, and trains nothing, for so many days."
+    )
+    compare_every_s: float = _key(3600.0, "Interval between two comparisons at the hub.")
+
+
+@dataclass(frozen=True, slots=True)
+class ActorConfig:
+    """The daemon that takes approved actions in Slurm, on one host of the cluster; nothing acts without it."""
+
+    actions: tuple[str, ...] = _key((), "Actions that the actor may take, such as signal, hold, cancel; empty: none.")
+    max_per_hour: int = _key(20, "Maximum number of actions per hour, all rules together.")
+    exempt_users: tuple[str, ...] = _key((), "Users whose jobs the actor never touches, whatever a rule wants.")
+    exempt_accounts: tuple[str, ...] = _key((), "Accounts whose jobs the actor never touches, whatever a rule wants.")
+    stop_file: str = _key(
+        "/etc/gpuwaste/stop-actions", "While this file exists, the actor takes no action, whatever the hub sends."
+    )
+    state_dir: str = _key("/var/lib/gpuwaste-actor", "Directory of the journal of actions that were sent.")
+    poll_s: float = _key(5.0, "Interval between two queries for an action to take.")
+    confirm_s: float = _key(60.0, "Time in which Slurm must show that an action was done; then it has failed.")
+    max_clock_s: float = _key(30.0, "Maximum difference between this host's clock and the hub's; beyond it, no action.")
+    health_check_program: tuple[str, ...] = _key(
+        (), "Program of action health_check and its words, {node} among them; the file must be root's."
+    )
+    profile_program: tuple[str, ...] = _key((), "Program of action profile: {job}, {user}, {nodes}.")
+    resubmit_program: tuple[str, ...] = _key(
+        (), "Program of action resubmit: {job}, {user}, {part} (a time limit) and {jobs} (how many of them)."
+    )
+    train_program: tuple[str, ...] = _key((), "Program of action train: {model}, the model in use.")
+    promote_program: tuple[str, ...] = _key(
+        ("/usr/bin/gpuwaste", "model", "promote", "{to}", "--if-champion", "{model}"),
+        "Program of action promote: {to}, and {model}, the model in use.",
+    )
+    rollback_program: tuple[str, ...] = _key(
+        ("/usr/bin/gpuwaste", "model", "rollback", "--if-champion", "{model}"),
+        "Program of action rollback: {model}, the model in use.",
+    )
+    program_s: float = _key(600.0, "Maximum duration of such a program; then it is killed and the action has failed.")
+    listen: str = _key("127.0.0.1:9463", "Address and port of /metrics; empty: no exporter.")
+    tls_cert: str = _key("", "PEM certificate for /metrics; empty: plain HTTP.")
+    tls_key: str = _key("", "PEM key for /metrics.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +328,12 @@ class NotifyConfig:
     )
     staff: tuple[str, ...] = _key((), "Addresses that get the weekly list of users with the largest waste.")
     staff_users: int = _key(20, "Number of users in that list.")
+    limit_mail: bool = _key(
+        default=False,
+        text="Send mail to the owner of a job that will probably reach its time limit. Needs [hub] rescore.",
+    )
+    limit_min_h: float = _key(1.0, "A job with a shorter time limit gets no such mail, hours.")
+    limit_mails: int = _key(3, "Maximum number of such mails per user in 24 hours; one mail lists all jobs due.")
     text: str = _key("", "Text at the end of each mail, such as where to get help.")
     audit_days: int = _key(400, "Retention of the record who got a digest, who did not, and why.")
     mail_program: str = _key("/usr/bin/mail", "Mail program that the MailProg wrapper gpuwaste-mail runs.")
@@ -286,6 +380,8 @@ class Config:
     agent: AgentConfig = field(default_factory=AgentConfig)
     hub: HubConfig = field(default_factory=HubConfig)
     advisor: AdvisorConfig = field(default_factory=AdvisorConfig)
+    models: ModelsConfig = field(default_factory=ModelsConfig)
+    actor: ActorConfig = field(default_factory=ActorConfig)
     plugin: PluginConfig = field(default_factory=PluginConfig)
     notify: NotifyConfig = field(default_factory=NotifyConfig)
     web: WebConfig = field(default_factory=WebConfig)

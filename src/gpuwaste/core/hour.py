@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from gpuwaste.core.codec import OPTIONAL, Codec, KeyColumn, Whole, Wire, in_seconds, map_in_seconds
+from gpuwaste.core.codec import OPTIONAL, SPARSE, Codec, KeyColumn, Whole, Wire, in_seconds, map_in_seconds
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource
@@ -28,6 +28,9 @@ _Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:\-/]{1,128}\Z")]
 _Reason = Annotated[str, Meta(pattern=r"^[a-z0-9_:\-]{1,64}\Z")]
 _Percent = Annotated[int, Meta(ge=0, le=100)]
 _Watts = Annotated[float, Meta(ge=0, le=1e9)]
+_Xid = Annotated[int, Meta(ge=0, le=99_999)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Count = Annotated[int, Meta(ge=1, le=2**31)]
 _RUN: Final = Wire(
     {
         "cluster": Annotated[_Name, Meta(description="Slurm's ClusterName")],
@@ -112,6 +115,30 @@ class AllocationHour:
         "none"
     )
     confidence: Annotated[_Name, OPTIONAL, _about(", ".join(Confidence))] = "none"
+    xids: Annotated[
+        dict[_Xid, _Count],
+        OPTIONAL,
+        SPARSE,
+        KeyColumn("xid"),
+        Meta(max_length=64, description="Xid errors of the GPU in this hour: how often, by number"),
+    ] = field(default_factory=dict)
+
+    profiled_ms: Annotated[
+        int | None,
+        in_seconds("profiled_s", _HOUR, "seconds at a known utilization in which profiling was read", optional=True),
+        SPARSE,
+    ] = None
+    sm_active: Annotated[
+        _Share | None, SPARSE, _about("mean share of multiprocessors with work in these seconds, 0 to 1")
+    ] = None
+    tensor_active: Annotated[
+        _Share | None, SPARSE, _about("mean share of cycles in which the tensor cores were active, 0 to 1")
+    ] = None
+    dram_active: Annotated[
+        _Share | None, SPARSE, _about("mean share of cycles in which GPU memory sent or received data, 0 to 1")
+    ] = None
+    nvlink_b: Annotated[Whole | None, SPARSE, _about("bytes over NVLink, sent and received, in these seconds")] = None
+    pcie_b: Annotated[Whole | None, SPARSE, _about("bytes over PCIe, sent and received, in these seconds")] = None
 
     @property
     def key(self) -> tuple[str, int, int, str, str, int]:
@@ -155,6 +182,8 @@ def _checked(hour: AllocationHour) -> AllocationHour:
     total = hour.known_ms + sum(hour.unknown_ms.values()) + hour.suspended_ms
     if total > span + _SLACK_MS:
         raise ParseError(f"hours row of {hour.run_key}: its seconds add up to {total / 1000}, more than {span / 1000}")
+    if (hour.profiled_ms or 0) > span + _SLACK_MS:
+        raise ParseError(f"hours row of {hour.run_key}: profiled_s is more than its time")
     if hour.idle_run_ms > hour.util_ms.get(0, 0):
         raise ParseError(f"hours row of {hour.run_key}: idle_run_s is more than the seconds at 0 %")
     return hour

@@ -38,6 +38,7 @@ class UnknownReason(StrEnum):
     RELEASED = "released"  # the GPUs were closed by `gpuwaste agent release`
     NOT_IN_NVML = "not_in_nvml"  # Slurm allocates a GPU that the driver does not list
     MIG = "mig"  # a MIG instance without GPM
+    PARTITION = "partition"  # a partition of an AMD GPU of which the library has no utilization
     CONFLICT = "conflict"  # sources disagree about the job
     UNREPORTED = "unreported"  # no row covers this part of the allocation; of the ledger
     NO_AGENT = "no_agent"  # no row of this GPU at all; of the ledger
@@ -51,7 +52,7 @@ class Sample:
     mono_us: int
     gpu_uuid: str
     instance: str  # "" for a whole GPU, else the MIG instance as "gi/ci"
-    source: str  # collector that read it: nvml, pcp
+    source: str  # collector that read it: nvml, amd, pcp
     util_pct: float | None = None  # duty cycle over the covered time, 0..100
     mem_used_b: int | None = None
     mem_total_b: int | None = None

@@ -116,6 +116,13 @@ class Verdict:
     lines: Annotated[_Texts, Meta(description="What the user was told, or would have been.")] = ()
     script: Annotated[_Text, Meta(description="The hash of the whole script; empty: none.")] = ""
     model_hash: _Text = ""
+    shadow: Annotated[
+        Mapping[_Text, _Numbers],
+        Meta(
+            max_length=_MAX_ITEMS,
+            description="By bundle hash the probability by target of bundles that are only compared with the model.",
+        ),
+    ] = field(default_factory=dict)
     feature_hash: _Text = ""
     latency_us: Annotated[Whole, Meta(description="How long the answer took, microseconds.")] = 0
 

@@ -22,6 +22,10 @@ class Interval(Struct, kw_only=True, frozen=True):
     p50: Utc
     p90: Utc
 
+    def not_before(self, at: int) -> "Interval":
+        """Return the interval of what cannot be earlier than `at`, UTC seconds."""
+        return Interval(p10=max(self.p10, at), p50=max(self.p50, at), p90=max(self.p90, at))
+
 
 class Document(Struct, frozen=True):
     """What a program answers with; a reader ignores fields that it does not know."""

@@ -17,6 +17,7 @@ class ModelRow(Struct, kw_only=True, frozen=True):
 
     name: str
     champion: Annotated[bool, Meta(description="Whether it is in use.")]
+    challenger: Annotated[bool, Meta(description="Whether it is on trial.")] = False
     hash: Annotated[str, Meta(description="sha256 of the manifest, hex; empty: not readable.")]
     problem: Annotated[str, Meta(description="Why it cannot be used; empty: nothing.")]
     origin: str
@@ -100,12 +101,14 @@ class ModelStatus(Document, kw_only=True, frozen=True):
 
 
 class ModelChange(Document, kw_only=True, frozen=True):
-    """What `gpuwaste model promote`, `rollback`, `add` and `prune` print."""
+    """What `gpuwaste model promote`, `rollback`, `add`, `challenge`, `withdraw` and `prune` print."""
 
     document: Literal["model-change"] = "model-change"
     added: str | UnsetType = UNSET
     removed: str | UnsetType = UNSET
     champion: str | UnsetType = UNSET
+    challenger: str | UnsetType = UNSET
+    withdrawn: str | UnsetType = UNSET
     hash: str | UnsetType = UNSET
 
 

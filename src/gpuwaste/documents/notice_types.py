@@ -70,10 +70,29 @@ class StaffList(Document, kw_only=True, frozen=True):
     users_left_out: int
 
 
+class LimitJob(Struct, kw_only=True, frozen=True):
+    """A running job that will probably reach its time limit."""
+
+    jobid: str
+    name: str
+    partition: str
+    time_limit_s: Annotated[int, Meta(description="Seconds.")]
+    limit_at: Utc
+    p: Annotated[float, Meta(description="The probability that it reaches its limit, 0 to 1.")]
+
+
+class LimitNotice(Document, kw_only=True, frozen=True):
+    """What a user is told of jobs that will probably reach their time limits."""
+
+    user: str
+    generated: Utc
+    jobs: Annotated[list[LimitJob], Meta(description="The first to reach its limit first.")]
+
+
 class NoticeRow(Struct, kw_only=True, frozen=True):
     """One notice: who was told, or was not, and why."""
 
-    kind: Annotated[str, Meta(description="digest or staff.")]
+    kind: Annotated[str, Meta(description="digest, staff, or limit.")]
     user: str
     period_start: Utc
     period_end: Utc
@@ -180,7 +199,7 @@ class NoticeRun(NoticeDocument, kw_only=True, frozen=True):
 
 
 class NoticeWished(NoticeDocument, kw_only=True, frozen=True):
-    """Whether the caller wants digests."""
+    """Whether the caller wants mail."""
 
     document: Literal["notice-wish"] = "notice-wish"
     user: str

@@ -1,7 +1,7 @@
 """Builds the documents of the ledger: reports, jobs, and who is wasting now."""
 
 from collections.abc import Collection
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Final
 
 from msgspec import convert
@@ -27,12 +27,15 @@ from gpuwaste.documents.report_types import (
 from gpuwaste.documents.rows import day_rows, finding_rows, job_row, name_row, user_rows
 from gpuwaste.store.database import Database
 from gpuwaste.waste.efficiency import cpu_efficiency
+from gpuwaste.waste.few_runs import FewRuns
+from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.waste.judged import findings_json, judged_last
-from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter, RunSums, judged_runs, runs_judged_last
+from gpuwaste.waste.judged_runs import JudgedRuns, judged_runs, runs_judged_last, runs_of_users
 from gpuwaste.waste.kept_runs import KeptRuns
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_job, judge_runs
+from gpuwaste.waste.run_sums import RunSums
 from gpuwaste.waste.tally import Tally, seconds
 
 _OF_JOB: Final = [part.name for part in fields(JobRecord) if part.name in RunRow.__struct_fields__]
@@ -42,9 +45,23 @@ _OF_USE: Final = (
     "mem_total_b",
     "power_w_at_full",
     "sm_ratio_at_full",
+    "sm_active",
+    "tensor_active",
+    "dram_active",
+    "nvlink_b",
+    "pcie_b",
     "map_source",
     "confidence",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLines:
+    """How many of the largest lines and findings a report has, and which lines of the job table."""
+
+    limit: int | None = None
+    offset: int = 0
+    lines: LineFilter = EVERY_LINE
 
 
 def report_document(  # noqa: PLR0917 the order in which a question is asked; the hub calls it so
@@ -68,15 +85,49 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
     findings to that many of the largest waste; `lines` and `offset` pick lines of the job table alone. With `kept` the
     report is as of that instant, and `now` and the end are not after it.
     """
+    asked = ReportLines(limit, offset, lines)
     with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now, kept=kept) as runs:
-        sums = runs.sums()
-        total = RunSums.of(sums.values())
-        rows, matching = runs.lines(limit, total.jobs, lines, offset)
-        findings, finding_counts = runs.findings(limit)
-        cut = runs.cut()
-        days, worst = runs.days(), runs.worst_name()
+        return _document(runs, (scope, name, start, end), settings, now, asked=asked, recorded=is_recorded(db))
+
+
+def user_reports(
+    db: Database,
+    users: Collection[str],
+    window: tuple[int, int],
+    settings: LedgerSettings,
+    kept: KeptRuns,
+    *,
+    asked: ReportLines,
+) -> dict[str, ReportDocument]:
+    """Return what `report_document` does for each of some users; those with many runs are left out.
+
+    Raises OutdatedError.
+    """
+    recorded = is_recorded(db)
+    return {
+        user: _document(runs, ("user", user, *window), settings, kept.now, asked=asked, recorded=recorded)
+        for user, runs in runs_of_users(db, users, window, settings, kept).items()
+    }
+
+
+def _document(
+    runs: JudgedRuns | FewRuns,
+    subject: tuple[Scope, str, int, int],
+    settings: LedgerSettings,
+    now: int,
+    *,
+    asked: ReportLines,
+    recorded: bool,
+) -> ReportDocument:
+    scope, name, start, end = subject
+    sums = runs.sums()
+    total = RunSums.of(sums.values())
+    rows, matching = runs.lines(asked.limit, total.jobs, asked.lines, asked.offset)
+    findings, finding_counts = runs.findings(asked.limit)
+    cut = runs.cut()
+    days, worst = runs.days(), runs.worst_name()
     return ReportDocument(
-        recorded=is_recorded(db),
+        recorded=recorded,
         generated=now,
         scope=scope,
         name=name,
@@ -115,6 +166,17 @@ def report_totals(  # noqa: PLR0917 as report_document
     """Return the totals alone that `report_document` has."""
     with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now, kept=kept) as runs:
         return GpuTime(**RunSums.of(runs.sums().values()).own.to_json())
+
+
+def totals_by_account(
+    db: Database, start: int, end: int, settings: LedgerSettings, kept: KeptRuns
+) -> dict[tuple[str, str], Tally]:
+    """Return the sums behind `report_totals` of each user and account. Raises OutdatedError."""
+    found: dict[tuple[str, str], Tally] = {}
+    with judged_runs(db, Selection(start, end), settings, kept.now, kept=kept) as runs:
+        for (user, account, _), sums in runs.sums().items():
+            found.setdefault((user, account), Tally()).add_tally(sums.own)
+    return found
 
 
 def _selected(scope: Scope, name: str, start: int, end: int, accounts: Collection[str] | None) -> Selection:
@@ -246,6 +308,7 @@ def _device_row(device: DeviceLedger, ledger: JobLedger) -> DeviceRow:
         under_used=device.under_used,
         proc_seen=use.proc_seen if seen else None,
         last_active=None if use.last_active_ms is None else seconds(use.last_active_ms),
+        profiled_s=None if use.profiled_ms is None else seconds(use.profiled_ms),
         over_s=seconds(device.over_ms),
         **Tally.of([device]).to_json(),
     )

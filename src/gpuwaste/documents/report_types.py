@@ -207,6 +207,12 @@ class DeviceRow(GpuTime, frozen=True):
     over_s: Annotated[float, Meta(description="Reported seconds outside of accounting's interval.")]
     map_source: Annotated[str, Meta(description="Where the agent has it from that the run held it.")]
     confidence: str
+    profiled_s: Annotated[float | None, Meta(description="Seconds in which profiling was read; null: none.")] = None
+    sm_active: Annotated[float | None, Meta(description="Mean share of SMs with work in profiled_s, 0 to 1.")] = None
+    tensor_active: Annotated[float | None, Meta(description="Mean activity of the tensor cores, 0 to 1.")] = None
+    dram_active: Annotated[float | None, Meta(description="Mean activity of GPU memory, 0 to 1.")] = None
+    nvlink_b: Annotated[int | None, Meta(description="Bytes over NVLink in profiled_s, both ways.")] = None
+    pcie_b: Annotated[int | None, Meta(description="Bytes over PCIe in profiled_s, both ways.")] = None
 
 
 class RunRow(Struct, kw_only=True, frozen=True):
@@ -254,6 +260,7 @@ class Advice(Struct, kw_only=True, frozen=True):
     op: str
     action: str
     lines: list[str]
+    p: Annotated[Mapping[str, float] | UnsetType, Meta(description="Probability by target, 0 to 1.")] = UNSET
     started: Annotated[MaybeUtc | UnsetType, Meta(description="The job's first start.")] = UNSET
     expected_start: Annotated[Interval | UnsetType, Meta(description="The start that was expected.")] = UNSET
     expected_end: Annotated[Interval | UnsetType, Meta(description="The end that was expected.")] = UNSET
@@ -315,6 +322,22 @@ class DeviceHours(Struct, kw_only=True, frozen=True):
     cells: list[HourCell]
 
 
+class SaidAgain(Struct, kw_only=True, frozen=True):
+    """What was predicted of a run after its submission."""
+
+    cluster: str
+    raw_id: int
+    start: Annotated[int, Meta(description="Of the run, UTC seconds.")]
+    at: Utc
+    moment: Annotated[str, Meta(description="start, early (10 minutes later), or limit (before the time limit).")]
+    p: Annotated[Mapping[str, float], Meta(description="Probability by target, 0 to 1.")]
+    limit_p: Annotated[
+        float | None, Meta(description="Of reaching the time limit, given how long it has run; limit only.")
+    ]
+    limit_at: Annotated[MaybeUtc, Meta(description="When the time limit is reached; limit only.")]
+    usual: Annotated[bool, Meta(description="Whether all of the user's last jobs like it reached their limits.")]
+
+
 class Dispute(Struct, kw_only=True, frozen=True):
     """What the owner of runs says of their judgement."""
 
@@ -361,6 +384,9 @@ class JobDocument(Document, kw_only=True, frozen=True):
     notes: list[str]
     thresholds: Thresholds
     advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")] = []  # noqa: RUF012 copied
+    said_again: Annotated[
+        list[SaidAgain], Meta(description="What was predicted while it ran, the oldest first; [hub] rescore.")
+    ] = []  # noqa: RUF012 copied
     disputes: Annotated[list[Dispute], Meta(description="What the owner says of the judgement.")] = []  # noqa: RUF012 copied
     hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where asked for; the first 64.")] = []  # noqa: RUF012 copied
     neighbours: Annotated[

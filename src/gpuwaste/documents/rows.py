@@ -9,8 +9,8 @@ from msgspec import convert
 from gpuwaste.documents.report_types import DayRow, FindingRow, JobRow, NameRow, UnderUsed, UserRow
 from gpuwaste.waste.efficiency import ratio
 from gpuwaste.waste.job_lines import JobLine
-from gpuwaste.waste.judged_runs import Group, RunSums
 from gpuwaste.waste.ledger import Level
+from gpuwaste.waste.run_sums import Group, RunSums
 from gpuwaste.waste.tally import Tally, seconds
 
 _NO_CAUSE: Final = {"kind": "", "title": ""}

@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -24,16 +24,20 @@ def catalogue() -> Mapping[str, EventKind]:
     return {kind.name: kind for kind in found}
 
 
-def kinds_of(patterns: Sequence[str], where: str) -> frozenset[str]:
-    """Return the kinds that patterns name: job.started, job.*, *; all without a pattern. Raises ConfigError."""
+def kinds_of(patterns: Sequence[str], where: str, site: Collection[str] = ()) -> frozenset[str]:
+    """Return the kinds that patterns name: job.started, job.*, *; all without a pattern. Raises ConfigError.
+
+    `site` are the kinds that the site's inlets declare, beside those of the catalogue.
+    """
     found: set[str] = set()
+    names = {*catalogue(), *site}
     for pattern in patterns or ("*",):
         if not _PATTERN.fullmatch(pattern):
             raise ConfigError(f"{where}: {pattern!r:.80}: expected a kind, such as job.started, FAMILY.* or *")
         head = pattern.removesuffix("*")
-        taken = {name for name in catalogue() if (name.startswith(head) if pattern.endswith("*") else name == head)}
+        taken = {name for name in names if (name.startswith(head) if pattern.endswith("*") else name == head)}
         if not taken:
-            known = {*catalogue(), *(f"{kind.family}.*" for kind in catalogue().values())}
+            known = names | {f"{name.partition('.')[0]}.*" for name in names}
             raise ConfigError(f"{where}: no kind of event is called {pattern!r}{nearest(pattern, known)}")
         found |= taken
     return frozenset(found)

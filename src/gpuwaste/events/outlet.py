@@ -13,7 +13,7 @@ class OutletDownError(GpuwasteError):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class DeliveryResult:
     """Events that the other side will never take, each with its reason; all the others were handed over."""
 
     dead: Sequence[tuple[Event, str]] = ()
@@ -22,7 +22,7 @@ class Given:
 class Outlet(Protocol):
     """Hands events over, in their order. One thread calls it."""
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> Given:
+    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
         """Return once the other side has acknowledged all that it takes. Raises OutletDownError."""
 
     def close(self) -> None:

@@ -1,23 +1,19 @@
-"""Outlets from files: a directory of TOML, one file an outlet; its name is the file's."""
+"""Outlets from files: what each takes, where it begins, and how it hands events over."""
 
-import importlib
-import pkgutil
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.typed_toml import key, nearest, parse_toml, read_data, read_table, toml_files
+from gpuwaste.core.typed_toml import key, read_table
 from gpuwaste.events import outlets as ways_out
 from gpuwaste.events.catalogue import kinds_of
 from gpuwaste.events.outlet import Outlet
+from gpuwaste.events.way_files import load_files, read_way, ways_of
 
-MAX_FILE_B: Final = 64 * 1024
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_BEGINNINGS: Final = ("now", "oldest")
+BEGINNINGS: Final = ("now", "oldest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,52 +35,27 @@ class OutletFile:
     make: Callable[[], Outlet]
 
 
-def load_outlets(directory: Path) -> tuple[list[OutletFile], list[ConfigError]]:
-    """Return the outlets of a directory's `*.toml` in the order of their names, and what is wrong with the others.
-
-    A directory that is not there has none.
-    """
-    try:
-        found = toml_files(directory)
-    except FileNotFoundError:
-        return [], []
-    except OSError as error:
-        return [], [ConfigError(f"{directory}: outlets cannot be read: {error.strerror}: see [hub] outlets_dir")]
-    outlets: list[OutletFile] = []
-    errors: list[ConfigError] = []
-    for path in found:
-        try:
-            outlets.append(load_outlet(path))
-        except ConfigError as error:
-            errors.append(error)
-    return outlets, errors
+def load_outlets(directory: Path, site: Collection[str] = ()) -> tuple[list[OutletFile], list[ConfigError]]:
+    """Return the outlets of a directory and what is wrong with the others; `site` are the kinds that inlets declare."""
+    return load_files(directory, "outlets_dir", partial(load_outlet, site=site))
 
 
-def load_outlet(path: Path) -> OutletFile:
+def load_outlet(path: Path, site: Collection[str] = ()) -> OutletFile:
     """Return the outlet of a file. Raises ConfigError."""
-    where, title = str(path), path.name.removesuffix(".toml")
-    if not _NAME.fullmatch(title):
-        raise ConfigError(f"{where}: the file's name is the outlet's: letters, digits, . _ and - only, 64 at most")
-    parsed = parse_toml(read_data(path, MAX_FILE_B, "an outlet"), where)
-    known = {"outlet", *ways()}
-    for name in parsed:
-        if name not in known:
-            raise ConfigError(f"{where}: unknown table [{name:.60}]{nearest(name, known)}")
-    chosen = [name for name in parsed if name != "outlet"]
-    if len(chosen) != 1:
-        raise ConfigError(f"{where}: expected one of {', '.join(f'[{way}]' for way in ways())}")
-    table: OutletTable = read_table(OutletTable, parsed.get("outlet", {}), f"{where}: [outlet]")
-    if table.begin not in _BEGINNINGS:
-        raise ConfigError(f"{where}: [outlet] begin {table.begin!r:.40}: expected {' or '.join(_BEGINNINGS)}")
-    way = chosen[0]
-    module, place = ways()[way], f"{where}: [{way}]"
-    settings = read_table(module.SETTINGS, parsed[way], place)
-    kinds = kinds_of(table.events, f"{where}: [outlet] events")
-    return OutletFile(title, way, kinds, table.begin, lambda: module.make(settings, place))
+    file = read_way(path, "an outlet", ways(), ("outlet",))
+    table: OutletTable = read_table(OutletTable, file.tables.get("outlet", {}), f"{file.where}: [outlet]")
+    check_beginning(table.begin, f"{file.where}: [outlet]")
+    kinds = kinds_of(table.events, f"{file.where}: [outlet] events", site)
+    return OutletFile(file.name, file.way, kinds, table.begin, file.make)
+
+
+def check_beginning(begin: str, where: str) -> None:
+    """Raise ConfigError unless it is one of BEGINNINGS."""
+    if begin not in BEGINNINGS:
+        raise ConfigError(f"{where} begin {begin!r:.40}: expected {' or '.join(BEGINNINGS)}")
 
 
 @cache
 def ways() -> dict[str, Any]:
     """Return the module of each way to hand events over, by the name of its table."""
-    names = sorted(module.name for module in pkgutil.iter_modules(ways_out.__path__))
-    return {name: importlib.import_module(f"{ways_out.__name__}.{name}") for name in names}
+    return ways_of(ways_out)

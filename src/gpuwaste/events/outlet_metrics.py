@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpuwaste.events.pump import PumpState
+from gpuwaste.events.outlet_sender import SenderState
 from gpuwaste.store.hub.event_store import Behind
 
 
 @dataclass(frozen=True, slots=True)
 class OutletStanding:
-    """An outlet by its name: what its pump has done, and what waits for it."""
+    """An outlet by its name: what its sender has done, and what waits for it."""
 
     name: str
-    state: PumpState
+    state: SenderState
     behind: Behind
 
 

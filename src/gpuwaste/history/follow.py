@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import HistoryEvent
-from gpuwaste.history.follow_types import Corrections, RunId, Scores
+from gpuwaste.history.follow_types import Corrections, RunId
 from gpuwaste.history.outcome import Outcome, outcome_of
 from gpuwaste.history.recall import Recall
 from gpuwaste.history.requests import request_of
+from gpuwaste.history.scored_runs import ScoredRuns, numbers
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import ABSENT, GpuUse
 
@@ -33,7 +34,6 @@ MAX_ENDED: Final = 200_000  # ended runs of which a repeat is known and a ledger
 _STATE: Final = "state"
 _PLACE: Final = "place.npz"
 _RECALL: Final = "recall.npy"
-_SCORES: Final = "score_"
 _WAITS: Final = 0
 _RUNS: Final = 1
 
@@ -54,13 +54,12 @@ class Follower:
         self.recall = Recall()
         self.cluster = cluster
         self.seq = after
-        self.corrections: Corrections | None = None
-        self.scored_by = ""  # the hash of the model whose scores are kept
         self.counts: Counter[str] = Counter()  # events by what became of them
         self._max_open, self._max_ended = max_open, max_ended
         self._open: dict[RunId, int] = {}
         self._ended: dict[RunId, bool] = {}  # whether its GPUs' use was taken
-        self._scores: dict[RunId, Scores] = {}
+        self._scored = ScoredRuns()
+        self._beside = ScoredRuns()  # of a model on trial; not saved: after a restart it learns of new runs alone
 
     def boot(self, snapshot: "TableSnapshot") -> None:
         """Take the runs of a table which `state` has replayed: what comes after it is told by the stream."""
@@ -111,8 +110,8 @@ class Follower:
         while len(self._open) >= self._max_open:
             self._lose(next(iter(self._open)), job.submit)
         request = request_of(job)
-        if self.corrections is not None:
-            self._scores[run] = self.corrections.score(self.state, request)
+        for scored in (self._scored, self._beside):
+            scored.submitted(self.state, request, run)
         self.state.submitted(request, job.job_id)
         self._open[run] = _WAITS
 
@@ -138,11 +137,10 @@ class Follower:
         while len(self._ended) > self._max_ended:
             forgotten = next(iter(self._ended))
             del self._ended[forgotten]
-            self._scores.pop(forgotten, None)
-        if self.corrections is not None and run in self._scores:
-            self.corrections.ended(self._scores[run], job)
-            if not job.gpus:
-                del self._scores[run]
+            self._scored.forget(forgotten)
+            self._beside.forget(forgotten)
+        for scored in (self._scored, self._beside):
+            scored.ended(run, job)
         self._use(event, job, run)
 
     def _use(self, event: HistoryEvent, job: JobRecord, run: RunId) -> bool:
@@ -154,31 +152,33 @@ class Follower:
         self.state.gpu_use(*run, GpuUse(use.used_ratio, use.gpus_active, use.coverage, known_at))
         self.recall.used(job, use.gpus_active)
         self._ended[run] = True
-        scores = self._scores.pop(run, None)
-        if self.corrections is not None and scores is not None:
-            self.corrections.gpu_use(scores, job, use, self.state.under_use)
+        for scored in (self._scored, self._beside):
+            scored.used(run, job, use, self.state.under_use)
         return True
 
     def _lose(self, run: RunId, at: int) -> None:
         """Let go of a run that accounting tells no more."""
         self.state.ended(*run, at, None, Outcome.UNKNOWN)
         del self._open[run]
-        self._scores.pop(run, None)
+        self._scored.forget(run)
+        self._beside.forget(run)
         self.counts["lost"] += 1
 
     def correct_by(self, corrections: Corrections | None, model: str) -> None:
         """Learn for a model, by its hash: what another one said of the runs in the system is forgotten."""
-        self.corrections = corrections
-        if model != self.scored_by:
-            self._scores.clear()
-        self.scored_by = model
+        if model and model == self._beside.model:  # promoted: what it said of the runs in the system is kept
+            self._scored, self._beside = self._beside, ScoredRuns()
+        self._scored.learn_for(corrections, model)
+
+    def correct_beside(self, corrections: Corrections | None, model: str) -> None:
+        """Learn for a model on trial too, by its hash."""
+        self._beside.learn_for(corrections, model)
 
     def copy(self) -> "Follower":
         """Return a follower of its own that stands at the same place, without corrections: to save it elsewhere."""
         other = Follower(self.state.copy(), self.cluster, self.seq)
         other.recall = self.recall.copy()
-        other.scored_by = self.scored_by
-        other._open, other._ended, other._scores = dict(self._open), dict(self._ended), dict(self._scores)
+        other._open, other._ended, other._scored = dict(self._open), dict(self._ended), self._scored.copy()
         return other
 
     def save(self, directory: Path, *, still: bool = False) -> None:
@@ -218,11 +218,7 @@ class Follower:
                 follower.seq = int(saved["seq"])
                 follower._open = {(i, s): stage for i, s, stage in saved["open"].tolist()}
                 follower._ended = {(i, s): bool(used) for i, s, used in saved["ended"][-max_ended:].tolist()}
-                follower.scored_by = str(saved["model"])
-                names = [name for name in saved.files if name.startswith(_SCORES)]
-                scores = {name.removeprefix(_SCORES): saved[name] for name in names}
-                for row, (i, s) in enumerate(saved["scored"].tolist()):
-                    follower._scores[i, s] = {target: values[row] for target, values in scores.items()}
+                follower._scored.restore(saved)
         except OSError as error:
             raise StoreError(f"{directory}: cannot be read: {error.strerror or error}") from error
         except (ValueError, TypeError, KeyError, IndexError, EOFError, BadZipFile) as error:
@@ -230,18 +226,9 @@ class Follower:
         return follower
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        targets = sorted(next(iter(self._scores.values()), {}))
-        scores = {_SCORES + t: np.array([of_run[t] for of_run in self._scores.values()]) for t in targets}
-        return scores | {
-            "model": np.array(self.scored_by),
-            "scored": _numbers(self._scores, 2),
+        return self._scored.columns() | {
             "seq": np.array(self.seq),
             "cluster": np.array(self.cluster),
-            "open": _numbers(((*run, stage) for run, stage in self._open.items()), 3),
-            "ended": _numbers(((*run, used) for run, used in self._ended.items()), 3),
+            "open": numbers(((*run, stage) for run, stage in self._open.items()), 3),
+            "ended": numbers(((*run, used) for run, used in self._ended.items()), 3),
         }
-
-
-def _numbers(rows: Iterable[tuple[int, ...]], width: int) -> NDArray[np.int64]:
-    """Return int64 [n, width], number by number: other threads get their turn while many rows are saved."""
-    return np.fromiter((number for row in rows for number in row), dtype=np.int64).reshape(-1, width)

@@ -1,7 +1,8 @@
 """A JobTable from the hub's store: equal to `table_of` of the same runs, without a Python loop over them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.outcome import outcome_of
 from gpuwaste.history.requests import request_of
-from gpuwaste.history.table import Categories, Floats, JobTable
+from gpuwaste.history.table import Categories, Floats, GpuEnergy, JobTable
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.job_columns import JobColumns, job_columns
 
@@ -25,9 +26,9 @@ class TableSnapshot:
     last_event: int
 
 
-def read_table(db: Database, cluster: str, under_use: UnderUse = UNDER_USE) -> TableSnapshot:
+def read_table(db: Database, cluster: str, under_use: UnderUse = UNDER_USE, *, energy: bool = False) -> TableSnapshot:
     """Return every run of a cluster, pending and running ones included, by a rule of under-use. Raises StoreError."""
-    columns = job_columns(db, cluster, under_use)
+    columns = job_columns(db, cluster, under_use, energy=energy)
     return TableSnapshot(_table(columns, under_use), columns.last_event)
 
 
@@ -41,7 +42,13 @@ def _table(columns: JobColumns, under_use: UnderUse) -> JobTable:
     values |= {name: Categories(found[name], columns.texts[name]) for name in _PLAIN}
     values |= _amounts(columns.texts["req_tres"], found["req_tres"])
     outcome = _outcomes(columns.texts["state"], found["state"], found["start"] >= 0)
-    return JobTable(outcome=outcome, end_rule=columns.end_rule, under_use=under_use, **values)
+    found_energy = None if columns.energy is None else _energy(columns.energy)
+    return JobTable(outcome=outcome, end_rule=columns.end_rule, under_use=under_use, energy=found_energy, **values)
+
+
+def _energy(columns: Mapping[str, Any]) -> GpuEnergy:
+    amounts = {name: columns[name] for name in ("joules", "seconds", "idle_joules", "idle_seconds")}
+    return GpuEnergy(gpu_type=Categories.of(columns["gpu_type"].tolist()), **amounts)
 
 
 def _amounts(texts: tuple[str, ...], codes: NDArray[np.int32]) -> dict[str, Floats | Categories]:

@@ -42,6 +42,12 @@ KEYS: Final = (
     Key("partition", "in this partition and QOS", ("partition", "qos")),
     Key("cluster", "of the whole cluster", ()),
 )
+# Compared only among one user's last submissions: no history of its own is kept for such jobs.
+EXACT: Final = Key(
+    "exact",
+    "with this name and request",
+    ("user", "name", "cpus", "time_limit_s", "mem_b", "partition", "qos"),
+)
 COLUMNS: Final = {"time_limit_s": "limit_s"}  # a request's field whose column in JobTable has another name
 
 
@@ -70,6 +76,11 @@ def name_hash(name: str) -> int:
 def keys_of(request: JobRequest) -> list[int]:
     """Return the hash of each of KEYS for one request: the same numbers as `key_columns` gives for its row."""
     return [_mixed(name, *parts(request)) for name, parts in _PARTS]
+
+
+def exact_key(request: JobRequest) -> int:
+    """Return the hash of the key EXACT for one request."""
+    return _mixed(EXACT.name, *_EXACT_PARTS(request))
 
 
 def name_key(user: str, name: str) -> int:
@@ -105,7 +116,7 @@ def _column(table: JobTable, part: str) -> Hashes:
 def _mixed(name: str, *values: str | int | None) -> int:
     """Return the hash of one key; the same few users, names and sizes come again and again."""
     mixed = text_hash(name)
-    for part, value in zip(BY_NAME[name].parts, values, strict=True):
+    for part, value in zip(_ALL[name].parts, values, strict=True):
         mixed = ((mixed ^ _number(part, value)) * _MULTIPLIER) & _MASK
         mixed ^= mixed >> _SHIFT
     return mixed
@@ -123,4 +134,6 @@ def _getter(parts: tuple[str, ...]) -> Callable[[JobRequest], tuple[Any, ...]]:
 
 
 BY_NAME: Final = {key.name: key for key in KEYS}
+_ALL: Final = BY_NAME | {EXACT.name: EXACT}
 _PARTS: Final = tuple((key.name, _getter(key.parts)) for key in KEYS)
+_EXACT_PARTS: Final = _getter(EXACT.parts)

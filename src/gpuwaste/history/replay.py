@@ -8,17 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.history.events import Events, Known, events_of
-from gpuwaste.history.keys import Hashes, key_columns
+from gpuwaste.history.keys import EXACT, KEYS, Hashes, key_columns
 from gpuwaste.history.packed_rows import ROW
+from gpuwaste.history.recent import ALIKE, HistoryRows
+from gpuwaste.history.recent_windows import RecentHistory
 from gpuwaste.history.recurrences import half
 from gpuwaste.history.snapshot import OpenRun
 from gpuwaste.history.state import MAX_UNJUDGED, HistoryState
 from gpuwaste.history.table import JobTable
 from gpuwaste.history.windows import KeyHistory
 
-Visit = Callable[[slice, NDArray[np.void]], None]  # some runs of the table, and rows.ROW [n, keys] at their submission
+Visit = Callable[[slice, HistoryRows], None]  # some runs of the table, and what was known of them at their submission
 _THREADS: Final = 2  # numpy works without the interpreter's lock in the long calls
 _CHUNK: Final = 2048  # rows whose windows fit the processor's cache
+_NAMES: Final = [key.name for key in KEYS]
 
 
 def replay(table: JobTable, state: HistoryState | None = None, visit: Visit | None = None) -> HistoryState:
@@ -30,10 +33,13 @@ def replay(table: JobTable, state: HistoryState | None = None, visit: Visit | No
     after = HistoryState(under_use=table.under_use) if state is None else state.copy()
     events = events_of(table, Known.of(table, after.open))
     columns = key_columns(table)
+    codes = _codes(table, columns)
     with ThreadPoolExecutor(_THREADS) as pool:
         histories = list(pool.map(lambda column: _history(column, events, after), columns))
+        recent = _recent(table, events, histories[_NAMES.index("user")], codes, after)
         if visit is not None:
-            _visit(len(table), histories, visit, pool)
+            _visit(histories, recent, codes, visit, pool)
+    after.recent.put_all(recent.last())
     for history in histories:
         after.keys.put_all(history.rows(history.last, np.empty(len(history.keys), dtype=ROW)))
     _carry_open(table, events, columns, after)
@@ -48,13 +54,29 @@ def _history(column: Hashes, events: Events, state: HistoryState) -> KeyHistory:
     return KeyHistory(keys, codes, events, prior)
 
 
-def _visit(count: int, histories: list[KeyHistory], visit: Visit, pool: Executor) -> None:
+def _codes(table: JobTable, columns: list[Hashes]) -> NDArray[np.uint32]:
+    """Return ALIKE's codes of each row, [n, 3]."""
+    found = dict(zip(_NAMES, columns, strict=True)) | {EXACT.name: key_columns(table, (EXACT,))[0]}
+    return np.stack([found[name] for name in ALIKE], axis=1).astype(np.uint32)  # the low 32 bits
+
+
+def _recent(
+    table: JobTable, events: Events, user: KeyHistory, codes: NDArray[np.uint32], state: HistoryState
+) -> RecentHistory:
+    return RecentHistory(table, events, user, codes, state.recent.rows.take(state.recent.find_all(user.keys)))
+
+
+def _visit(
+    histories: list[KeyHistory], recent: RecentHistory, codes: NDArray[np.uint32], visit: Visit, pool: Executor
+) -> None:
+    count = len(codes)
+
     def part(begin: int) -> None:
         place = slice(begin, min(begin + _CHUNK, count))
         rows = np.empty((place.stop - begin, len(histories)), dtype=ROW)
         for column, history in enumerate(histories):
             history.rows(history.at_submit.part(place), rows[:, column])
-        visit(place, rows)
+        visit(place, HistoryRows(rows, recent.at_submit(place), codes[place]))
 
     list(pool.map(part, range(0, count, _CHUNK)))
 

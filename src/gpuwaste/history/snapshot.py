@@ -1,4 +1,4 @@
-"""The snapshot of a history on disk: one line of JSON with sizes and a checksum, then the packed rows and open runs."""
+"""The snapshot of a history on disk: a line of JSON with sizes and a checksum, rows of keys and users, open runs."""
 
 import hashlib
 import json
@@ -14,8 +14,9 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.files import write_whole
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.history.keys import KEYS
+from gpuwaste.history.keys import EXACT, KEYS
 from gpuwaste.history.packed_rows import ROW, STATE_VERSION
+from gpuwaste.history.recent import RECENT
 
 Run = tuple[int, int]  # job id and submission
 Buffer = bytes | memoryview
@@ -29,7 +30,9 @@ _OPEN: Final = np.dtype(
         ("rows", "<u4", (len(KEYS),)),
     ]
 )
-_LAYOUT: Final = hashlib.sha256(repr((STATE_VERSION, ROW.descr, _OPEN.descr, KEYS)).encode()).hexdigest()
+_LAYOUT: Final = hashlib.sha256(
+    repr((STATE_VERSION, ROW.descr, RECENT.descr, _OPEN.descr, KEYS, EXACT)).encode()
+).hexdigest()
 
 
 @dataclass(slots=True)
@@ -48,6 +51,7 @@ class Content(NamedTuple):
     """What a snapshot holds."""
 
     rows: NDArray[np.void]
+    recent: NDArray[np.void]
     open: list[tuple[Run, OpenRun]]
     as_of: int
     max_keys: int
@@ -55,19 +59,25 @@ class Content(NamedTuple):
 
 
 def encode(
-    rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, max_keys: int, under_use: UnderUse
+    rows: NDArray[np.void],
+    recent: NDArray[np.void],
+    runs: Mapping[Run, OpenRun],
+    *,
+    as_of: int,
+    max_keys: int,
+    under_use: UnderUse,
 ) -> list[Buffer]:
-    """Return the file's bytes in parts; that of the rows is `rows` itself: it must not change until it is written."""
+    """Return the file's bytes in parts: `rows` and `recent` themselves, which must not change until it is written."""
     held = np.zeros(len(runs), dtype=_OPEN)
     for place, (key, run) in enumerate(runs.items()):
         held[place] = (key, (run.cpus, run.limit_s, run.gpus), (run.started, run.ended), run.rows)
-    parts = (np.ascontiguousarray(rows).view(np.uint8).data, held.view(np.uint8).data)
+    parts = tuple(np.ascontiguousarray(part).view(np.uint8).data for part in (rows, recent, held))
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
     header = {
-        "format": _FORMAT, "layout": _LAYOUT, "rows": len(rows), "open": len(held), "as_of": as_of,
-        "max_keys": max_keys, "under_use": asdict(under_use), "sha256": digest.hexdigest(),
+        "format": _FORMAT, "layout": _LAYOUT, "rows": len(rows), "recent": len(recent), "open": len(held),
+        "as_of": as_of, "max_keys": max_keys, "under_use": asdict(under_use), "sha256": digest.hexdigest(),
     }  # fmt: skip
     return [json.dumps(header).encode() + b"\n", *parts]
 
@@ -91,7 +101,7 @@ def read_snapshot(path: Path) -> Content:
     header = _header(first, path)
     if header["layout"] != _LAYOUT:
         raise ParseError(f"history snapshot {path} is of another version of the state: replay the history")
-    sizes = (header["rows"] * ROW.itemsize, header["open"] * _OPEN.itemsize)
+    sizes = (header["rows"] * ROW.itemsize, header["recent"] * RECENT.itemsize, header["open"] * _OPEN.itemsize)
     if len(payload) != sum(sizes):
         raise ParseError(
             f"history snapshot {path} is truncated: {len(payload)} of {sum(sizes)} bytes: replay the history"
@@ -99,9 +109,11 @@ def read_snapshot(path: Path) -> Content:
     if hashlib.sha256(payload).hexdigest() != header["sha256"]:
         raise ParseError(f"history snapshot {path} is corrupt, its checksum differs: replay the history")
     rows = np.frombuffer(payload, dtype=ROW, count=header["rows"])
-    held = np.frombuffer(payload, dtype=_OPEN, offset=sizes[0])
+    recent = np.frombuffer(payload, dtype=RECENT, offset=sizes[0], count=header["recent"])
+    held = np.frombuffer(payload, dtype=_OPEN, offset=sizes[0] + sizes[1])
     under_use = convert(header.get("under_use", {}), UnderUse, f"history snapshot {path}")
-    return Content(rows, [_open_run(item) for item in held.tolist()], header["as_of"], header["max_keys"], under_use)
+    runs = [_open_run(item) for item in held.tolist()]
+    return Content(rows, recent, runs, header["as_of"], header["max_keys"], under_use)
 
 
 def _header(line: bytes, path: Path) -> dict[str, Any]:
@@ -109,7 +121,7 @@ def _header(line: bytes, path: Path) -> dict[str, Any]:
         header = json.loads(line) if len(line) <= _HEADER_MAX else None
     except (ValueError, RecursionError):
         header = None
-    numbers = ("rows", "open", "as_of", "max_keys")
+    numbers = ("rows", "recent", "open", "as_of", "max_keys")
     if (
         not isinstance(header, dict)
         or header.get("format") != _FORMAT

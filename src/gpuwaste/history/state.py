@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
-from gpuwaste.history.keys import keys_of
+from gpuwaste.history.keys import KEYS, exact_key, keys_of
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.packed_rows import (
     END_0,
@@ -22,6 +21,7 @@ from gpuwaste.history.packed_rows import (
     GONE,
     GONE_AT,
     HALF,
+    KEY,
     LATE,
     ROW,
     SIZE,
@@ -33,6 +33,7 @@ from gpuwaste.history.packed_rows import (
     USE_AT,
     KeyRows,
 )
+from gpuwaste.history.recent import ALIKE, CODES, MASK, RECENT, Codes, HistoryRows, RecentRuns
 from gpuwaste.history.recurrences import (
     BURST_S,
     COUNT_MAX,
@@ -53,11 +54,18 @@ MAX_KEYS: Final = 2_000_000
 MAX_UNJUDGED: Final = 10_000  # ended GPU jobs that wait for the ledger; the oldest are dropped
 LAST_INSTANT: Final = (1 << 32) - 1
 NAN: Final = float("nan")
+_NAMES: Final = [key.name for key in KEYS]
+_USER, _NAME, _SHAPE = (_NAMES.index(name) for name in ("user", "name", "shape"))
 
 
 def clip_instant(at: float) -> int:
     """Return an instant that a row can hold: 1 to 2^32 - 1 seconds (0 is "never")."""
     return min(max(int(at), 1), LAST_INSTANT)
+
+
+def _codes(keys: Sequence[int]) -> Codes:
+    """Return what a run is compared by, from the hashes of KEYS and of EXACT."""
+    return keys[_NAME] & MASK, keys[_SHAPE] & MASK, keys[-1] & MASK
 
 
 class HistoryState:
@@ -68,23 +76,37 @@ class HistoryState:
     is told was counted.
     """
 
-    def __init__(self, max_keys: int = MAX_KEYS, keys: KeyRows | None = None, under_use: UnderUse = UNDER_USE) -> None:
+    def __init__(
+        self,
+        max_keys: int = MAX_KEYS,
+        keys: KeyRows | None = None,
+        under_use: UnderUse = UNDER_USE,
+        recent: RecentRuns | None = None,
+    ) -> None:
         """Start without history; at most `max_keys` keys are remembered, then those that ended longest ago go."""
         self.max_keys, self.under_use = max_keys, under_use
         self.keys = KeyRows() if keys is None else keys
+        self.recent = RecentRuns() if recent is None else recent
         self.open: dict[tuple[int, int], OpenRun] = {}
         self.unjudged: dict[tuple[int, int], None] = {}
         self.as_of = 0
         self._lock = threading.Lock()
         self._asked: tuple[JobRequest | None, list[int]] = (None, [])
 
-    def rows_of(self, requests: Sequence[JobRequest]) -> NDArray[np.void]:
-        """Return the rows [n, keys] of the requests' keys, before `submitted` is called for any of them."""
-        keys = [key for request in requests for key in self._keys_of(request)]
+    def rows_of(self, requests: Sequence[JobRequest]) -> HistoryRows:
+        """Return what is known of the requests, before `submitted` is called for any of them."""
+        asked = [self._keys_of(request) for request in requests]
+        keys, users = [key for of_one in asked for key in of_one[: len(KEYS)]], [of_one[_USER] for of_one in asked]
         with self._lock:
             view, find = self.keys.view, self.keys.find
             found = b"".join([view[(at := find(key) * SIZE) : at + SIZE] for key in keys])
-        return np.frombuffer(found, dtype=ROW).reshape(len(requests), -1)
+            recent = self.recent.bytes_of(users)
+        codes = b"".join([CODES.pack(*_codes(of_one)) for of_one in asked])
+        return HistoryRows(
+            np.frombuffer(found, dtype=ROW).reshape(-1, len(KEYS)),
+            np.frombuffer(recent, dtype=RECENT),
+            np.frombuffer(codes, dtype=np.uint32).reshape(-1, len(ALIKE)),
+        )
 
     def submitted(self, request: JobRequest, job_id: int) -> None:
         """Tell of a submission."""
@@ -95,7 +117,8 @@ class HistoryState:
         limit_s = NAN if request.time_limit_s is None else float(request.time_limit_s)
         limit, cpus = minutes(limit_s), half(request.cpus)
         with self._lock:
-            rows = tuple([self.keys.add(key) for key in self._keys_of(request)])
+            keys = self._keys_of(request)
+            rows = tuple([self.keys.add(key) for key in keys[: len(KEYS)]])
             view = self.keys.view
             for row in rows:
                 at = row * SIZE + SUBMIT_AT
@@ -103,6 +126,7 @@ class HistoryState:
                 burst = min(burst + 1, COUNT_MAX) if last and now - last <= BURST_S else 1
                 SUBMIT.pack_into(view, at, queued + 1, burst, min(waves + 1, COUNT_MAX), limit, cpus, now)
             self.open[run] = OpenRun(rows, cpus, limit_s, half(request.gpus))
+            self.recent.submitted(keys[_USER], job_id, now, _codes(keys))
             self.as_of = max(self.as_of, now)
             if len(self.keys) > self.max_keys:
                 self._forget()
@@ -116,7 +140,9 @@ class HistoryState:
             run.started = True
             with self._lock:
                 self._count_start(run)
-                self.as_of = max(self.as_of, clip_instant(at))
+                now = clip_instant(at)
+                self.recent.started(self._user_of(run), job_id, clip_instant(submit), now)
+                self.as_of = max(self.as_of, now)
         return True
 
     def ended(  # noqa: PLR0917 the facts of an end
@@ -131,6 +157,7 @@ class HistoryState:
             self._count_end(
                 run, end, NAN if run_s is None else run_s, int(outcome), NAN if max_rss_b is None else max_rss_b
             )
+            self.recent.ended(self._user_of(run), job_id, clip_instant(submit), end, int(outcome))
             self.as_of = max(self.as_of, end)
             if run.gpus > 0:
                 self.hold((job_id, submit), run)
@@ -159,12 +186,16 @@ class HistoryState:
         return True
 
     def _keys_of(self, request: JobRequest) -> list[int]:
-        """Return the keys' hashes; `submitted` mostly follows `vector` with the same request."""
+        """Return the hashes of KEYS, then of EXACT; `submitted` mostly follows `vector` with the same request."""
         asked, keys = self._asked
         if asked is not request:
-            keys = keys_of(request)
+            keys = [*keys_of(request), exact_key(request)]
             self._asked = (request, keys)
         return keys
+
+    def _user_of(self, run: OpenRun) -> int:
+        """Return the hash of the run's user."""
+        return int(KEY.unpack_from(self.keys.view, run.rows[_USER] * SIZE)[0])
 
     def _count_start(self, run: OpenRun) -> None:
         view = self.keys.view
@@ -211,14 +242,15 @@ class HistoryState:
         with contextlib.nullcontext() if still else self._lock:
             runs = {run: held for run, held in self.open.items() if not held.ended}
             runs |= {run: self.open[run] for run in self.unjudged}  # in the order in which they would be dropped
-            rows, as_of = self.keys.used() if still else self.keys.used().copy(), self.as_of
-        write_snapshot(path, encode(rows, runs, as_of=as_of, max_keys=self.max_keys, under_use=self.under_use))
+            parts, as_of = (self.keys.used(), self.recent.used()), self.as_of
+            rows, recent = parts if still else (parts[0].copy(), parts[1].copy())
+        write_snapshot(path, encode(rows, recent, runs, as_of=as_of, max_keys=self.max_keys, under_use=self.under_use))
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a snapshot. Raises StoreError where it cannot be read, ParseError where it is not a whole one."""
         content = read_snapshot(path)
-        state = cls(content.max_keys, KeyRows(content.rows), content.under_use)
+        state = cls(content.max_keys, KeyRows(content.rows), content.under_use, RecentRuns(content.recent))
         state.as_of = content.as_of
         for run, held in content.open:
             state.hold(run, held)
@@ -227,14 +259,16 @@ class HistoryState:
     def copy(self) -> Self:
         """Return a state of its own with the same history."""
         with self._lock:
-            other = type(self)(self.max_keys, KeyRows(self.keys.used()), self.under_use)
+            recent = RecentRuns(self.recent.used(), self.recent.max_users)
+            other = type(self)(self.max_keys, KeyRows(self.keys.used()), self.under_use, recent)
             other.open = {key: replace(run) for key, run in self.open.items()}
             other.unjudged, other.as_of = dict(self.unjudged), self.as_of
         return other
 
     def bound(self) -> None:
-        """Forget the oldest keys where there are more than `max_keys`."""
+        """Forget the oldest keys where there are more than `max_keys`, and users beyond their own bound."""
         with self._lock:
+            self.recent.bound()
             if len(self.keys) > self.max_keys:
                 self._forget()
 

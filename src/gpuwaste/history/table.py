@@ -43,6 +43,26 @@ class Categories:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuEnergy:
+    """What agents measured of the energy of each run's own GPUs [n]: `joules`, NaN where nothing, over GPU-`seconds`.
+
+    `idle_joules` over `idle_seconds` are of the hours in which a GPU was idle all the time, 0 where there is none.
+    `gpu_type` is the type that the run was given, "" where the site names none.
+    """
+
+    gpu_type: Categories
+    joules: Floats
+    seconds: Floats
+    idle_joules: Floats
+    idle_seconds: Floats
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Return the rows asked for, in the order given."""
+        amounts = (self.joules, self.seconds, self.idle_joules, self.idle_seconds)
+        return type(self)(self.gpu_type.take(rows), *(amount[rows] for amount in amounts))
+
+
+@dataclass(frozen=True, slots=True)
 class JobTable:
     """Runs sorted by (submit, job_id): arrays of n rows each.
 
@@ -79,6 +99,8 @@ class JobTable:
     ledger_at: Ints
     end_rule: EndRule = "accounting"
     under_use: UnderUse = UNDER_USE
+    energy: GpuEnergy | None = None
+    """None where nobody asked for it, or the source does not know it: a log, the history through the hub."""
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -87,8 +109,8 @@ class JobTable:
         """Return a table of the rows asked for, in the order given (ascending keeps the table sorted)."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         for name, value in values.items():
-            if name not in {"end_rule", "under_use"}:
-                values[name] = value.take(rows) if isinstance(value, Categories) else value[rows]
+            if name not in {"end_rule", "under_use"} and value is not None:
+                values[name] = value.take(rows) if isinstance(value, Categories | GpuEnergy) else value[rows]
         return type(self)(**values)
 
     def by_rule(self, under_use: UnderUse) -> Self:

@@ -38,6 +38,12 @@ class Positions:
     codes: Places  # the key of each instant, a place in KeyHistory.keys
     before: NDArray[np.int32]  # [Kind, instants]
 
+    @property
+    def sent_before(self) -> NDArray[np.int32]:
+        """How many submissions stand before each instant."""
+        before: NDArray[np.int32] = self.before[Kind.SUBMIT]
+        return before
+
     def part(self, rows: slice) -> Self:
         """Return the positions of some of the instants."""
         return type(self)(self.codes[rows], self.before[:, rows])
@@ -84,6 +90,18 @@ class KeyHistory:
         self._had_started = [
             running_totals(events.started[left][:, None], np.int32)[:, 0] for left in (self._ended, gone)
         ]
+
+    @property
+    def sent(self) -> Places:
+        """The rows of the table that count as a submission, sorted by key, in a key in order."""
+        rows: Places = self._sent
+        return rows
+
+    @property
+    def first_sent(self) -> Places:
+        """Where in `sent` each key begins."""
+        begins: Places = self._first[Kind.SUBMIT]
+        return begins
 
     def _ring_up(self) -> None:
         """Put the remembered runs of all keys into one row of runs, the oldest first, an empty one at its end."""

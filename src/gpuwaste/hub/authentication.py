@@ -27,13 +27,16 @@ class Identity:
         *,
         agent_user: str = "",
         proxy_uids: Collection[int] = (),
+        actor: tuple[int | None, str] = (None, ""),
     ) -> None:
+        """`actor` is the uid and the name of the actor's user; None and "": there is none."""
         self.checkers = checkers
         self._roles = roles
         self._site = site
         self._agent_uid = agent_uid
         self._agent_user = agent_user
         self._proxy_uids = proxy_uids
+        self._actor_uid, self._actor_user = actor
         self._name_of = name_of or user_name
 
     def caller(self, authorization: str, method: str, target: str, body: bytes = b"") -> Caller:
@@ -67,7 +70,7 @@ class Identity:
         if not name and not agent:
             raise Refusal(FORBIDDEN, f"uid {caller.uid} has no user name on the hub's host")
         found = self._roles.scope(name) if name else Scope("")
-        return Scope(found.user, found.everything, found.accounts, agent)
+        return replace(found, agent=agent)
 
     def is_agent(self, caller: Caller, node: str) -> bool:
         """Tell whether the caller is the agents' user, or holds the node's own token."""
@@ -80,6 +83,12 @@ class Identity:
         if caller.via == "token":
             return bool(self._agent_user) and caller.name == self._agent_user
         return self._agent_uid is not None and caller.uid == self._agent_uid
+
+    def is_actor(self, caller: Caller) -> bool:
+        """Tell whether the caller is the actor's user, by munge or by a token of that name."""
+        if caller.via == "token":
+            return bool(self._actor_user) and caller.name == self._actor_user
+        return caller.via == "munge" and self._actor_uid is not None and caller.uid == self._actor_uid
 
     def _is_node(self, name: str) -> bool:
         try:

@@ -16,7 +16,8 @@ from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.authentication import Checkers
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
-from gpuwaste.hub.parts import Hub, HubPorts, agent_uid
+from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.ports import HubPorts, agent_uid
 from gpuwaste.hub.roller import FIRST_S
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.slurm.choice import accounting_client
@@ -66,12 +67,14 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
     """
     workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
     workers += [hub.pages.worker, hub.now.worker, hub.shared_runs.worker, hub.services.expectations.worker]
-    workers += hub.events.workers
+    workers += [hub.rescorer.worker, *hub.events.workers, *hub.inlets.workers, hub.actions.worker, hub.rules.worker]
+    workers.append(hub.renewal.worker)
     if hub.rewriter is not None:
         workers.append(hub.rewriter.worker)
     if hub.notify.notifier is not None:
         hub.notify.notifier.begin()
         workers.append(hub.notify.notifier.worker)
+    later = {hub.roller.worker, hub.pages.worker, hub.renewal.worker}
     config = hub.config.hub
     tls = (config.tls_cert, config.tls_key) if config.tls_cert else None
     server = WebServer(
@@ -82,7 +85,7 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
     try:
         hub.cluster_map.start()
         for worker in workers:
-            worker.start(FIRST_S if worker in {hub.roller.worker, hub.pages.worker} else 0.0)
+            worker.start(FIRST_S if worker in later else 0.0)
         server.run()
     finally:
         notifier.stopping()

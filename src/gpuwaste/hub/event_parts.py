@@ -1,6 +1,6 @@
-"""EventParts: the hub's side of events: sources that look now and then, a pump for each outlet, their figures."""
+"""EventParts: the hub's side of events: sources that look now and then, a sender for each outlet, their figures."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,8 +15,8 @@ from gpuwaste.documents.health import PredictionHealth
 from gpuwaste.documents.now import Now
 from gpuwaste.events.outlet_files import load_outlets
 from gpuwaste.events.outlet_metrics import OutletStanding, families
-from gpuwaste.events.pump import Pump
-from gpuwaste.hub.event_sources import Seen, Source, SourceStores, sources
+from gpuwaste.events.outlet_sender import OutletSender
+from gpuwaste.hub.event_sources import Source, SourceSnapshot, SourceStores, sources
 from gpuwaste.store.hub.event_store import EventStore
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -33,9 +33,13 @@ _LEFT_OUT: Final = log_event.error(
 
 @dataclass(frozen=True, slots=True)
 class SourceViews:
-    """Where sources see what the cluster does and what predicts, and how long a GPU is idle before it is told."""
+    """Where sources see what the cluster does and what predicts, and how long a GPU is idle before it is told.
+
+    `since` returns what was taken since an earlier look, at a UTC second.
+    """
 
     now: Callable[[], Now]
+    since: Callable[[int], Now]
     prediction: Callable[[], PredictionHealth]
     idle_min_s: Callable[[], float]
 
@@ -44,32 +48,46 @@ class EventParts:
     """`workers` run it: one looks, one for each outlet hands over. Nothing runs where there is no outlet."""
 
     def __init__(
-        self, store: HubStore, clock: Clock, cluster: Callable[[], str], *, outlets: Path, views: SourceViews
+        self,
+        store: HubStore,
+        clock: Clock,
+        cluster: Callable[[], str],
+        *,
+        outlets: Path,
+        site: Collection[str],
+        views: SourceViews,
+        simulations: Path | None = None,
     ) -> None:
-        """Read the outlets; one with an error is left out and logged: the hub has more to do than to send events."""
+        """Read the outlets; one with an error is left out and logged: the hub has more to do than to send events.
+
+        `site` are the kinds that inlets declare, `simulations` the directory of those that were saved.
+        """
+        self.site = site
         self.store = EventStore(store, clock)
         self._views = views
-        files, errors = load_outlets(outlets)
+        files, errors = load_outlets(outlets, site)
         for error in errors:
             _LEFT_OUT.log(error=error)
-        self.pumps = [Pump(file, self.store, cluster, clock) for file in files]
+        self.senders = [OutletSender(file, self.store, cluster, clock) for file in files]
         self._clock = clock
         self._cluster = cluster
-        self._sources: list[Source] = sources(SourceStores(store, self.store))
+        self._held_utc = 0
+        self._sources: list[Source] = sources(SourceStores(store, self.store, simulations))
         self._looker = Worker("event sources", self._turn, clock)
 
     @property
     def workers(self) -> list[Worker]:
         """The threads; none without outlets."""
-        return [self._looker, *(pump.worker for pump in self.pumps)] if self.pumps else []
+        return [self._looker, *(sender.worker for sender in self.senders)] if self.senders else []
 
     def look(self) -> int:
         """Tell what is news; returns how many events. Raises StoreError."""
         cluster, views = self._cluster(), self._views
         if not cluster:
             return 0
-        now = self._clock.utc_us() // 1_000_000
-        seen = Seen(now, cluster, views.now(), views.prediction(), views.idle_min_s())
+        held = views.since(self._held_utc)
+        self._held_utc = held.generated
+        seen = SourceSnapshot(held.generated, cluster, held, views.prediction(), views.idle_min_s())
         told = 0
         for source in self._sources:
             told += self.store.tell(source.events(seen))
@@ -78,7 +96,7 @@ class EventParts:
 
     def standings(self) -> list[OutletStanding]:
         """Return how each outlet stands. Raises StoreError."""
-        return [OutletStanding(one.file.name, one.state, self.store.behind(one.state.seq)) for one in self.pumps]
+        return [OutletStanding(one.file.name, one.state, self.store.behind(one.state.seq)) for one in self.senders]
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the families."""

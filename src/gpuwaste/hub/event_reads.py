@@ -39,7 +39,7 @@ class EventReads:
 
     def page(self, scope: Scope, after: int, limit: int, kinds: str) -> bytes:
         """Return an EventsAnswer as JSON: what the caller may see; `kinds` are patterns separated by commas."""
-        events, following = self.found(scope, after, limit, wanted(kinds))
+        events, following = self.found(scope, after, limit, self.wanted(kinds))
         cluster = self._cluster_of()
         raw = [msgspec.Raw(encoded(event, cluster)) for event in events]
         return msgspec.json.encode(EventsAnswer(events=raw, next=following))
@@ -48,12 +48,27 @@ class EventReads:
         """Return events of some kinds after a place, as far as the caller may see them, and the last place."""
         page = self._parts.store.page(after, min(limit, MAX_EVENTS))
         found = map(event_of, page.events)
-        return [event for event in found if event.kind in kinds and _may_see(scope, event)], page.until
+        return [event for event in found if event.kind in kinds and may_see(scope, event)], page.until
+
+    def wanted(self, kinds: str) -> frozenset[str]:
+        """Return the kinds of a reader's patterns. Raises Refusal."""
+        patterns = [pattern for pattern in kinds.split(",") if pattern]
+        if len(patterns) > _MAX_PATTERNS:
+            raise Refusal(BAD, f"kinds: {_MAX_PATTERNS} patterns at most")
+        try:
+            return kinds_of(patterns, "kinds", self._parts.site)
+        except ConfigError as error:
+            raise Refusal(BAD, str(error)) from error
 
     def texts(self, events: list[Event]) -> list[tuple[int, str, bytes]]:
         """Return place, type and JSON of each event."""
         cluster = self._cluster_of()
         return [(event.seq, PREFIX + event.kind, encoded(event, cluster)) for event in events]
+
+    def since(self, place: int, limit: int) -> tuple[list[Event], int]:
+        """Return the events after a place whoever may see them, and the last place."""
+        page = self._parts.store.page(place, limit)
+        return list(map(event_of, page.events)), page.until
 
     def last(self) -> int:
         """Return the newest place of the stream."""
@@ -83,8 +98,8 @@ class EventReads:
         rows = [
             OutletRow(
                 name=one.name,
-                way=pump.file.way,
-                kinds=sorted(pump.file.kinds),
+                way=sender.file.way,
+                kinds=sorted(sender.file.kinds),
                 handed=one.state.seq,
                 behind=one.behind.events,
                 oldest=one.behind.first_utc,
@@ -92,24 +107,13 @@ class EventReads:
                 error=one.state.error,
                 refused=counts.get(one.name, 0),
             )
-            for pump, one in zip(self._parts.pumps, self._parts.standings(), strict=True)
+            for sender, one in zip(self._parts.senders, self._parts.standings(), strict=True)
         ]
         refused = [_refused(row) for row in self._parts.store.dead(_REFUSED)]
         return OutletsDocument(generated=self._clock.utc_us() // 1_000_000, outlets=rows, refused=refused)
 
 
-def wanted(kinds: str) -> frozenset[str]:
-    """Return the kinds of a reader's patterns. Raises Refusal."""
-    patterns = [pattern for pattern in kinds.split(",") if pattern]
-    if len(patterns) > _MAX_PATTERNS:
-        raise Refusal(BAD, f"kinds: {_MAX_PATTERNS} patterns at most")
-    try:
-        return kinds_of(patterns, "kinds")
-    except ConfigError as error:
-        raise Refusal(BAD, str(error)) from error
-
-
-def _may_see(scope: Scope, event: Event) -> bool:
+def may_see(scope: Scope, event: Event) -> bool:
     """Say whether an event is of a run that the caller may see; events of nodes and models are for operators."""
     own = event.run is not None and bool(scope.user) and event.user == scope.user
     return scope.everything or own or (event.run is not None and event.account in scope.accounts)

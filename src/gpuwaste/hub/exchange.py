@@ -18,6 +18,7 @@ from gpuwaste.hub.services import ServiceLimits, Services
 
 _MAX_NUMBER: Final = 2**40
 _REPORTS_AT_ONCE: Final = 6  # others wait: forty of a store of 512 MB ran out of memory
+_READERS_AT_ONCE: Final = 64
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
 Content = Struct | dict[str, Any] | bytes
@@ -33,6 +34,8 @@ class Exchange:
         self._orders = Gate(limits.gate, lambda: None)
         self.reports = CapacityLimiter(_REPORTS_AT_ONCE)
         """Threads for pages and reports: each takes tens of MB of the store's memory while it is made."""
+        self.readers = CapacityLimiter(_READERS_AT_ONCE)
+        """Threads for pages that are made together for all who ask: `Reads` bounds how many are made at once."""
 
     async def body(
         self, request: Request, chunks: AsyncIterator[bytes] | None = None, max_bytes: int | None = None

@@ -1,7 +1,8 @@
 """POST /v1/plan: when requests of the caller would start, from the queue that only the hub sees whole.
 
 Where a bundle of waits is in use, it answers for requests; else, and for jobs that wait already, the queue is played
-forward. The queue is read with three RPCs, at most each KEPT_S, whoever asks; the answer names nobody else's job.
+forward. The queue is read with three RPCs, at most each KEPT_S, whoever asks, limits and reservations more seldom
+(site_model.py); the answer names nobody else's job.
 """
 
 import threading
@@ -12,15 +13,18 @@ from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
+from gpuwaste.core.errors import ConfigError, GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.worker import Worker
 from gpuwaste.documents.fields import Interval
+from gpuwaste.hub.past_run_times import PastRunTimes
 from gpuwaste.hub.predict_body import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.simulator import need_simulator
+from gpuwaste.hub.site_model import SiteModel
 from gpuwaste.plan.document import ExpectAnswer, ExpectedRun, WaitTableAnswer
 from gpuwaste.policy.expected_waits import WaitRow
 from gpuwaste.slurm.client import SlurmClient
@@ -34,15 +38,11 @@ if TYPE_CHECKING:
     from gpuwaste.hub.wait_lessons import WaitLessons
     from gpuwaste.plan.live_queue import LiveQueue
     from gpuwaste.plan.when.expectation import Expectation
-    from gpuwaste.plan.when.past_runs import PastRuns
     from gpuwaste.plan.when.queue import Candidate
 
 KEPT_S: Final = 15
 WAITS_KEPT_S: Final = 60
 DRAWS: Final = 40
-PAST_S: Final = 30 * 86400
-PAST_EVERY_S: Final = 900
-MAX_PAST: Final = 50_000
 LEARN_S: Final = 120.0
 ASKED_S: Final = 86400  # so long the hub goes on learning after a question: a site without any pays nothing
 _STALE: Final = log_event.warning(
@@ -61,13 +61,13 @@ class Expectations:
         self._jobs: dict[int, RunningJob] = {}
         self._live: LiveQueue | None = None
         self._site = SiteDefaults()
-        self._past: PastRuns | None = None
-        self._past_at = 0
+        self._past = PastRunTimes(store)
         self._lessons: WaitLessons | None = None
         self._learnt: LearntWaits | None = None
         self._asked_at: int | None = None
         self._waits: WaitTableAnswer | None = None
         self._trouble = Once()
+        self._model = SiteModel(slurm)
         self.worker = Worker("expectations", self.step, clock)
 
     def step(self) -> float | None:
@@ -135,7 +135,7 @@ class Expectations:
             rest, place = found
             request = self._site.completed(request_like(job, whole_node=job.exclusive))
             begin_s = max(0, (job.eligible or 0) - live.queue.now)
-            row = rest.candidate(request, place=place, begin_s=begin_s)
+            row = rest.candidate(request, place=place, begin_s=begin_s, job=job)
             return self._answer(live, self._played(rest, [row]), job, place)
 
     def waits(self, scope: Scope) -> WaitTableAnswer:
@@ -229,38 +229,18 @@ class Expectations:
         now = self._now()
         if self._live is not None and 0 <= now - self._live.queue.now < KEPT_S:
             return self._live
-        try:
-            from gpuwaste.plan.live_queue import live_queue  # noqa: PLC0415 needs the extra `sim`
-            from gpuwaste.plan.when import expectation  # noqa: F401, PLC0415 says what is missing before Slurm is asked
-        except ModuleNotFoundError as error:
-            raise Refusal(
-                NOT_INSTALLED,
-                f"the simulator is not installed: no module {error.name}: install gpuwaste with its extra [sim] on the"
-                " hub's host",
-            ) from error
+        need_simulator()  # says what is missing before Slurm is asked
+        from gpuwaste.plan.live_queue import live_queue  # noqa: PLC0415 needs the extra `sim`
+
         try:
             jobs, nodes = self._slurm.jobs(), self._slurm.nodes()
             self._site = SiteDefaults.of(self._slurm.partitions())
-            self._live = live_queue(jobs, nodes, self._site.partition, self._runs(now), now)
-        except (SlurmError, ParseError, NoDataError) as error:
+            self._live = live_queue(jobs, nodes, self._site.partition, self._past.at(now), now, self._model.at(now))
+        except (SlurmError, ParseError, NoDataError, ConfigError) as error:
             raise Refusal(LATER, f"the queue cannot be read: {error}", retry_after=KEPT_S) from error
         self._jobs = {job.job_id: job for job in jobs}
         self._jobs |= {job.array_job_id: job for job in jobs if job.array_job_id and job.array_job_id not in self._jobs}
         return self._live
-
-    def _runs(self, now: int) -> "PastRuns":
-        """Return the run times of the last month's jobs, read again each PAST_EVERY_S."""
-        from gpuwaste.plan.when.past_runs import PastRuns  # noqa: PLC0415 needs NumPy
-
-        if self._past is None or not 0 <= now - self._past_at < PAST_EVERY_S:
-            past = PastRuns()
-            with self._store.reader() as db:
-                rows = db.rows("runs_ended_last", {"since": now - PAST_S, "most": MAX_PAST})
-            for row in rows:
-                shape = (row["partition"], row["gpus"])
-                past.observe(row["user"], shape, row["run_s"], row["time_limit_s"])
-            self._past, self._past_at = past, now
-        return self._past
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000

@@ -9,7 +9,7 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_taker import BatchTaker, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.gpu_claims import GpuClaims
 from gpuwaste.hub.group_commit import GroupCommit
@@ -25,7 +25,7 @@ _EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller'
 _FIRST_S: Final = 946_684_800  # 2000-01-01: before it there was no Slurm
 
 
-class Ingest(BatchTaker[AllocationHour]):
+class Ingest(BatchReceiver[AllocationHour]):
     """Takes hours."""
 
     path = "/v1/hours"

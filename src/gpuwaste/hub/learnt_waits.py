@@ -13,7 +13,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ModelError
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
-from gpuwaste.hub.expectations import MAX_PAST, PAST_S
+from gpuwaste.hub.past_run_times import MAX_PAST, PAST_S
 from gpuwaste.plan.waits.features import vector, wait_features
 from gpuwaste.plan.waits.instant import JobRows, no_rows
 from gpuwaste.plan.waits.knowledge import Knowledge, learnt_of

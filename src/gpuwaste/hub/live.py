@@ -4,6 +4,7 @@ Needs the extra `predict` (NumPy, ONNX Runtime): imported only by the thread of 
 """
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -19,6 +20,7 @@ from gpuwaste.history.from_store import read_table
 from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.champion import Champion
+from gpuwaste.predict.prediction import Scored
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.snapshot_tar import write_tar
@@ -84,6 +86,11 @@ class Live:
         """Return the advice with the whole prediction: others wait for no more than that. Raises ModelError."""
         with self._lock:
             return replace(adviser, predictor=self._predictor).everything(asked)
+
+    def scored(self, adviser: Adviser, asked: Sequence[AdviceRequest]) -> tuple[list[Scored], str]:
+        """Return what is said of many submissions without reasons, and the model's hash. Raises ModelError."""
+        with self._lock:
+            return replace(adviser, predictor=self._predictor).scored(asked), self._predictor.model_hash
 
     def save(self) -> None:
         """Keep the state for the next start; one that cannot be written is replayed then."""

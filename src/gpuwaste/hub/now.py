@@ -25,6 +25,9 @@ from gpuwaste.waste.held import HeldRun
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 FRESH_S: Final = 30.0  # what is younger is not taken anew: agents report every few minutes
+NEWS_S: Final = 10.0  # so seldom it is taken anew for pages that follow what happens
+SHARED_S: Final = 75.0  # rules take it each minute and event sources look in it: a minute and the time of a pass
+_SHARED_ROWS: Final = 1000  # of a document that is kept for others
 OLD_S: Final = 120.0  # what is older is not shown: whoever asks then waits
 _NOT_TAKEN: Final = log_event.warning(
     "now-not-taken: cannot read what the cluster does now: {error}",
@@ -56,6 +59,8 @@ class NowReads:
         self._known: Now | None = None
         self._taken_us = 0
         self._whole: tuple[Now, int, bytes] | None = None
+        self._sharing = threading.Lock()
+        self._shared: tuple[Now, int, NowDocument] | None = None
         self.worker = Worker("now", self._turn, clock)
 
     def judge_by(self, settings: LedgerSettings) -> None:
@@ -64,8 +69,18 @@ class NowReads:
         self._known = None
 
     def document(self, scope: Scope, limit: int) -> NowDocument:
-        """Return the document within the caller's scope, with `limit` idle jobs at most. Raises StoreError."""
-        return self._made(self._current(), scope, limit)
+        """Return the document within the caller's scope, with `limit` idle jobs at most. Raises StoreError.
+
+        To operators, who all get the same of every node, a short one is made once.
+        """
+        known = self._current()
+        if not scope.everything or limit > _SHARED_ROWS:
+            return self._made(known, scope, limit)
+        with self._sharing:
+            shared = self._shared
+            if shared is None or shared[0] is not known or shared[1] != limit:
+                shared = self._shared = (known, limit, self._made(known, scope, limit))
+            return shared[2]
 
     def answer(self, scope: Scope, limit: int) -> NowDocument | bytes:
         """Return what `document` does; to operators, who all get the same of every node, as JSON that is made once."""
@@ -97,6 +112,28 @@ class NowReads:
             known = take_now(db, cluster, self._settings, now, slurm, self._importer.status.read_until)
         self._known, self._taken_us = known, self._clock.mono_us()
         return known
+
+    def since(self, last_utc: int) -> Now:
+        """Return what somebody else has taken a moment ago, at another second than `last_utc`; else take it.
+
+        Raises StoreError.
+        """
+        known, age_s = self._known, self._age_s()
+        if known is not None and known.generated != last_utc and age_s <= SHARED_S:
+            age_s = self._clock.utc_us() / 1e6 - known.generated  # as long by the clock that it is read with
+            if 0 <= age_s <= SHARED_S:
+                return known
+        return self.take()
+
+    def due_s(self) -> float:
+        """Return the seconds until the figures may be taken anew because there is news, 0 for now."""
+        return max(0.0, NEWS_S - self._age_s())
+
+    def renew(self) -> None:
+        """Take the figures anew because there is news, where nobody else just has. Raises StoreError."""
+        with self._lock:
+            if self._age_s() >= NEWS_S:
+                self.take()
 
     def _current(self) -> Now:
         """Return what was taken last; take it here where there is nothing that may be shown."""

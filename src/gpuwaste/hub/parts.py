@@ -1,8 +1,7 @@
 """The hub's parts, put together in one place: by the daemon, and by tests with other ports."""
 
-import pwd
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -10,23 +9,21 @@ from gpuwaste.analytics.kept_simulations import DIRECTORY as SIMULATIONS
 from gpuwaste.analytics.language_model import LanguageModel
 from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.core.bus import Bus
-from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import Config
-from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.groups import unix_groups, user_name
+from gpuwaste.core.config import Config, ModelsConfig
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.documents.health import AccountingHealth, HealthAnswer
 from gpuwaste.hub.accounting_importer import Imported, Importer, RunsStored
+from gpuwaste.hub.actions.service import ActionService
 from gpuwaste.hub.app import build_app
-from gpuwaste.hub.authentication import Checkers, Identity
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.curves.agents import AgentSamples
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.disputes import Disputes
-from gpuwaste.hub.event_parts import EventParts, SourceViews
+from gpuwaste.hub.event_parts import SourceViews
 from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.ingest import Ingest
@@ -37,11 +34,16 @@ from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
 from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.page_reader import PageReader
+from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.reacting import reacting
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.recorded_plans import RecordedPlans
+from gpuwaste.hub.renewal.renewal import Renewal
+from gpuwaste.hub.renewal.renewal_settings import RenewalSettings
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
+from gpuwaste.hub.rule_reads import RuleReads
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.sign_in.visitors import make_visitors
@@ -49,18 +51,16 @@ from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
-from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.hub.verdict_retention import VerdictRetention
 from gpuwaste.hub.view_reads import ViewReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
-from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.store.hub.dispute_store import DisputeStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
-from gpuwaste.wire.identity import CredentialIssuer
 from gpuwaste.wire.program_metrics import ProgramCollector
 
 STORE_NAME: Final = "hub.duckdb"
@@ -69,32 +69,7 @@ _THRESHOLDS: Final = (
     "agent.ship_every_s",
     *(f"hub.{field.name}" for field in fields(LedgerSettings) if field.name != "pending_s"),
 )
-
-
-def agent_uid(name: str, checkers: Checkers) -> int | None:
-    """Return the uid that agents' credentials carry, None where no munge is used. Raises ConfigError."""
-    try:
-        return pwd.getpwnam(name).pw_uid
-    except KeyError as error:
-        if "munge" in checkers:
-            raise ConfigError(f"[hub] agent_user: this host has no user {name!r}") from error
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class HubPorts:
-    """Where the hub meets the host: tests put others in their place, and nothing behind them."""
-
-    slurm: SlurmClient
-    clock: Clock
-    checkers: Checkers
-    name_of: Callable[[int], str] = user_name
-    groups_of: Callable[[str], frozenset[str]] = unix_groups
-    uid_of: Callable[[str, Checkers], int | None] = agent_uid
-    agents: CredentialIssuer | None = None
-    """By which agents know the hub; None where they are not asked for samples."""
-    limits: ServiceLimits | None = None
-    """What a client may take; None for what the configuration says."""
+_RENEWAL: Final = tuple(f"models.{field.name}" for field in fields(ModelsConfig) if field.name != "min_trial_days")
 
 
 class Hub:
@@ -114,7 +89,6 @@ class Hub:
         self.metrics = HubMetrics(clock, self._gauges)
         self.waste_day = WasteDay(self.store, ledger, clock, by_account=hub.metrics_accounts)
         self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
-        self.metrics.more += [self.waste_day.metrics, self.judging.metrics]
         self._roles = Roles(slurm, clock, hub.staff_groups, ports.groups_of)
         visitors = make_visitors(config, self._roles.scope, clock, self.metrics.registry)
         self.identity = Identity(
@@ -125,9 +99,10 @@ class Hub:
             ports.name_of,
             agent_user=hub.agent_user,
             proxy_uids=visitors.proxy_uids,
+            actor=(ports.actor_uid(hub.actor_user), hub.actor_user),
         )
         verdict_store = VerdictStore(self.store, clock)
-        self.verdicts = VerdictKeeper(verdict_store, clock, hub.verdict_days)
+        self.verdicts = VerdictRetention(verdict_store, clock, hub.verdict_days)
         self.roller = Roller(self.store, clock, hub.rollup_days)
         self.pages = PageReader(self.store, Path(hub.state_dir) / STORE_NAME, clock)
         verdict_reads = VerdictReads(verdict_store, clock)
@@ -181,10 +156,18 @@ class Hub:
         )
         views = ViewReads(self.store, ledger, clock, self.rewriter)
         self.now = NowReads(self.store, self.site, verdict_reads, settings=ledger, clock=clock, importer=self.importer)
-        seen = SourceViews(self.now.take, self.predictions.health, lambda: self.judging.standing.finding_min_s)
-        cluster, outlets = (lambda: self.site.known_cluster), Path(hub.outlets_dir)
-        self.events = EventParts(self.store, clock, cluster, outlets=outlets, views=seen)
-        self.metrics.more.append(self.events.metrics)
+        seen = SourceViews(
+            self.now.take, self.now.since, self.predictions.health, lambda: self.judging.standing.finding_min_s
+        )
+        cluster = lambda: self.site.known_cluster  # noqa: E731 asked for in many places below
+        self.inlets, self.events, self.rescorer, self.actions, self.rules = reacting(
+            config, self.store, clock, cluster, seen, self.predictions, self.notify.limits
+        )
+        self.renewal = Renewal(
+            self.store, clock, cluster, Path(config.common.models_dir), RenewalSettings.from_config(config.models)
+        )
+        told = (self.waste_day, self.judging, self.events, self.inlets, self.actions, self.rules, self.renewal)
+        self.metrics.more += [part.metrics for part in told]
         self.backups = Backups(self.store, Path(hub.state_dir), clock, cluster)
         self.services = Services(
             identity=self.identity,
@@ -199,11 +182,15 @@ class Hub:
             verdicts=verdict_reads,
             verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             notices=self.notify.service,
+            actions=ActionService(self.actions.manager, self.identity),
             backups=self.backups,
             curves=self.curves,
             disputes=Disputes(DisputeStore(self.store, clock)),
             views=views,
             events=EventReads(self.events, cluster, clock),
+            inlets=self.inlets,
+            rules=RuleReads(self.rules, self.store, cluster, clock, ledger),
+            renewal=self.renewal,
             simulations=SimulationReads(Path(hub.state_dir) / SIMULATIONS),
             health=self.health,
             visitors=visitors,
@@ -215,8 +202,9 @@ class Hub:
         bus.subscribe(Imported, lambda _: self.verdicts.step())
         bus.subscribe(Imported, lambda event: self.unaccounted.step(event.read_until))
         bus.subscribe(Imported, lambda _: self.waste_day.step())
+        bus.subscribe(Imported, lambda _: self.rescorer.worker.wake())
         bus.subscribe(LedgerSettings, lambda ledger: setattr(self.store, "under_use", ledger.under_use))
-        for part in (self._reads, self.shared_runs, self.now, self.waste_day, views):
+        for part in (self._reads, self.shared_runs, self.now, self.waste_day, views, self.services.rules):
             bus.subscribe(LedgerSettings, part.judge_by)
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:
@@ -224,14 +212,15 @@ class Hub:
         return Reloader(
             self.config,
             read,
-            ("common", "hub", "web", "analytics"),
+            ("common", "hub", "web", "analytics", "models"),
             {
                 _THRESHOLDS: lambda c: self.judging.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
+                _RENEWAL: lambda c: setattr(self.renewal, "settings", RenewalSettings.from_config(c.models)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
                 ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
                 ("hub.unaccounted_days",): lambda c: setattr(self.unaccounted, "days", c.hub.unaccounted_days),
-                ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
+                ("hub.verdict_days",): lambda c: self._keep_verdicts(c.hub.verdict_days),
                 ("hub.map_min_interval_s",): lambda c: setattr(
                     self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
                 ),
@@ -240,6 +229,11 @@ class Hub:
                 ),
             },
         )
+
+    def _keep_verdicts(self, days: int) -> None:
+        """Keep verdicts, and what follows them, for so long from now on."""
+        for part in (self.verdicts, self.rescorer, self.actions, self.rules):
+            part.days = days
 
     def health(self) -> HealthAnswer:
         """Return the answer of GET /v1/health."""

@@ -40,6 +40,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:
     from gpuwaste.hub.live import Live
+    from gpuwaste.predict.prediction import Scored
 
 EVERY_S: Final = 5.0
 RETRY_S: Final = 60.0  # after a failure
@@ -131,6 +132,22 @@ class Predictions:
         now = self._clock.utc_us() // 1_000_000
         asked = [replace(request_of(job), submit=now) for job in _of_one_submission(jobs)]
         return self._answer(scope, asked, _AS_OF_NOW)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the history is read."""
+        return self._live is not None
+
+    def scored(self, requests: Sequence[JobRequest]) -> "tuple[list[Scored], str] | None":
+        """Return what is said of many requests without reasons, and the model's hash; None before the first answer.
+
+        Raises ModelError.
+        """
+        live = self._live
+        if live is None:
+            return None
+        adviser = Adviser(self._policies.policies, site=self._site)
+        return live.scored(adviser, [AdviceRequest(request) for request in requests])
 
     def snapshot(self) -> BinaryIO:
         """Return a file that holds the state of the history as a tar, at its beginning. Raises Refusal, StoreError."""

@@ -1,6 +1,7 @@
 """What the GET routes answer: scope first, then the document. Blocks on the store: call it off the event loop."""
 
 import re
+import threading
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -8,10 +9,12 @@ from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.rescore import Rescore
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.documents.neighbours import neighbours_of
 from gpuwaste.documents.report import job_document, top_document
-from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, TopDocument
+from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, SaidAgain, TopDocument
+from gpuwaste.hub.asked_together import AskedTogether
 from gpuwaste.hub.refusal import FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.report_reads import ReportQuestion, ReportReads
 from gpuwaste.hub.roles import Scope
@@ -19,9 +22,11 @@ from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.rescore_store import RescoreStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
+_AT_ONCE: Final = 6  # others wait: each takes tens of MB of the store's memory, and forty of 512 MB had too little
 MAX_HISTORY: Final = 10_000
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 
@@ -34,10 +39,13 @@ class Reads:
     ) -> None:
         """Take what judges open runs for all readers; without it each document judges its own."""
         self._verdicts = VerdictReads(VerdictStore(store, clock), clock)
+        self._rescores = RescoreStore(store, clock)
         self._store = store
         self._settings = settings
         self._clock = clock
-        self._reports = ReportReads(store, settings, clock, shared)
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self._reports = ReportReads(store, settings, clock, shared, self._turns)
+        self._jobs: AskedTogether[str, JobDocument] = AskedTogether()
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""
@@ -55,13 +63,19 @@ class Reads:
     def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY, *, hours: bool = False) -> JobDocument:
         """Return the runs of a job that are asked for and that the caller may see, with what was said at submission.
 
-        With `hours` it has what each GPU did over time, and the jobs that ran beside the newest run.
+        With `hours` it has what each GPU did over time, and the jobs that ran beside the newest run. Readers who ask
+        the same while one is answered get one answer, which is made after they asked.
         """
+        kind = (scope, printed_id, question, hours)
+        found = self._jobs.ask(kind, printed_id, lambda _: {printed_id: self._job(scope, printed_id, question, hours)})
+        return self._job(scope, printed_id, question, hours) if found is None else found
+
+    def _job(self, scope: Scope, printed_id: str, question: JobQuestion, hours: bool) -> JobDocument:
         runs = self.runs(scope, printed_id, question)
         scope = _seen_by(scope, question)
         accounts, reader = _readable(scope)
         keys = {run.run_key for run in runs}
-        with self._store.reader() as db:
+        with self._turns, self._store.reader() as db:
             document = job_document(
                 db, printed_id, self._settings, self.now(), accounts=accounts, reader=reader, keys=keys, hours=hours
             )
@@ -71,7 +85,8 @@ class Reads:
                 beside = neighbours_of(db, newest, self.now(), accounts=accounts, reader=reader)
         if document is None:
             raise not_found()
-        return replace(document, neighbours=beside, advice=self._verdicts.advice(scope, runs))
+        again = [_again(said) for said in self._rescores.of(keys)]
+        return replace(document, neighbours=beside, advice=self._verdicts.advice(scope, runs), said_again=again)
 
     def runs(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> list[JobRecord]:
         """Return the runs of a job that are asked for and that the caller may see. Raises Refusal 404 for none."""
@@ -109,6 +124,14 @@ class Reads:
 
 def _started(run: JobRecord) -> int:
     return run.start or 0
+
+
+def _again(said: Rescore) -> SaidAgain:
+    run = said.run
+    return SaidAgain(
+        cluster=run.cluster, raw_id=run.job_id, start=run.start, at=said.at_utc, moment=said.moment, p=said.p,
+        limit_p=said.limit_p, limit_at=said.limit_at, usual=said.usual,
+    )  # fmt: skip
 
 
 def _seen_by(scope: Scope, question: JobQuestion) -> Scope:

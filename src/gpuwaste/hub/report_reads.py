@@ -1,27 +1,32 @@
 """ReportReads: reports within a caller's scope, of the runs that are judged together where there are many."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.documents.report import report_document, report_totals
+from gpuwaste.documents.report import ReportLines, report_document, report_totals, user_reports
 from gpuwaste.documents.report_types import GpuTime, ReportDocument
 from gpuwaste.documents.report_types import Scope as ReportScope
+from gpuwaste.hub.asked_together import AskedTogether
 from gpuwaste.hub.kept_answers import KeptAnswers
+from gpuwaste.hub.past_totals import PastTotals
 from gpuwaste.hub.refusal import BAD, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.shared_runs import OLD_S, SharedRuns
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter
+from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.waste.kept_runs import KeptRuns, OutdatedError, Window
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted
 _DAYS: Final = 7
 _BEFORE_S: Final = 600.0
+_PAST_S: Final = 14 * DAY_S  # to add up all users for longer takes too long for a lone reader
 _BEFORE_B: Final = 4 << 20
 _KEPT_ROWS: Final = 1000  # of larger reports none is kept
 _KEPT_B: Final = 8 << 20
@@ -53,13 +58,26 @@ class _Subject:
 class ReportReads:
     """Builds reports; for any thread."""
 
-    def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock, shared: SharedRuns | None) -> None:
-        """Take what judges open runs for all readers; without it each document judges its own."""
+    def __init__(
+        self,
+        store: HubStore,
+        settings: LedgerSettings,
+        clock: Clock,
+        shared: SharedRuns | None,
+        turns: AbstractContextManager[object],
+    ) -> None:
+        """Take what judges open runs for all readers; without it each document judges its own.
+
+        `turns` is held while the store is asked for a report.
+        """
         self._store = store
         self._settings = settings
         self._clock = clock
         self._shared = shared
         self._before = KeptAnswers(clock, _BEFORE_B)
+        self._past = PastTotals(store, clock, _BEFORE_S)
+        self._users: AskedTogether[str, ReportDocument] = AskedTogether()
+        self._turns = turns
         self._reports = KeptAnswers(clock, _KEPT_B)
 
     def judge_by(self, settings: LedgerSettings) -> None:
@@ -95,8 +113,22 @@ class ReportReads:
                 found = self._totals(subject, window, None)
             return msgspec.json.encode(found)
 
+        past = self._past_totals(subject, window)
+        if past is not None:
+            return past
         key = (subject, window, settings.to_text())
         return msgspec.json.decode(self._before.made(key, _BEFORE_S, totals), type=GpuTime)
+
+    def _past_totals(self, subject: _Subject, window: tuple[int, int]) -> GpuTime | None:
+        """Return the totals that are added up for all users at once: where parts of runs are kept for the window."""
+        kept = self._kept(window)
+        if kept is None or window not in kept.windows or subject.kind == "cluster" or window[1] - window[0] > _PAST_S:
+            return None
+        user, account = (subject.name, None) if subject.kind == "user" else (None, subject.name)
+        try:
+            return self._past.of(window, self._settings, kept, user=user, account=account, accounts=subject.accounts)
+        except OutdatedError:
+            return None
 
     def _window(self, question: ReportQuestion) -> Window:
         """Return from when to when. Raises Refusal."""
@@ -107,12 +139,18 @@ class ReportReads:
         return start, question.end
 
     def _kept(self, window: Window) -> KeptRuns | None:
-        """Return what was judged together; others are likely to ask for a window of UTC days, too."""
+        """Return what was judged together; others are likely to ask for a window of UTC days, too.
+
+        Of a page come the totals of as many days before, next: their parts are made with those of its own window.
+        """
         if self._shared is None:
             return None
         start, end = window
-        whole = start % DAY_S == 0 and (end is None or end % DAY_S == 0)
-        return self._shared.current(*((window,) if whole else ()))
+        if start % DAY_S or (end is not None and end % DAY_S):
+            return self._shared.current()
+        now = self._now()
+        before = max(0, start - (now - now % DAY_S - start)), start
+        return self._shared.current(*((before, window) if end is None and before[0] < start else (window,)))
 
     def _of_kept(self, subject: _Subject, question: ReportQuestion, window: Window) -> ReportDocument | None:
         """Return the report as of the instant at which runs were judged together; None where that does not serve."""
@@ -124,11 +162,39 @@ class ReportReads:
                 return self._report(subject, question, window, kept)
             key = (subject, question, window, kept.now, kept.thresholds)
             body = self._reports.made(
-                key, OLD_S, lambda: msgspec.json.encode(self._report(subject, question, window, kept))
+                key, OLD_S, lambda: msgspec.json.encode(self._among_users(subject, question, window, kept))
             )
         except OutdatedError:
             return None
         return msgspec.json.decode(body, type=ReportDocument)
+
+    def _among_users(
+        self, subject: _Subject, question: ReportQuestion, window: Window, kept: KeptRuns
+    ) -> ReportDocument:
+        """Return a report; those of users that are asked for while another is made are made together, next."""
+        found = None
+        if subject.kind == "user" and subject.accounts is None and question.lines.name is None:
+
+            def answer(users: Sequence[str]) -> Mapping[str, ReportDocument]:
+                return self._of_users(users, question, window, kept)
+
+            kind = (window, replace(question, user=None), kept.now, kept.thresholds)
+            found = self._users.ask(kind, subject.name, answer)
+        return self._report(subject, question, window, kept) if found is None else found
+
+    def _of_users(
+        self, users: Sequence[str], question: ReportQuestion, window: Window, kept: KeptRuns
+    ) -> Mapping[str, ReportDocument]:
+        """Return the reports of some users; one alone is found sooner by their name."""
+        if len(users) == 1:
+            return {users[0]: self._report(_Subject("user", users[0], None), question, window, kept)}
+        if window not in kept.windows:
+            return {}
+        start, end = window
+        asked = ReportLines(question.limit, question.offset, question.lines)
+        with self._turns, self._store.reader() as db:
+            until = kept.now if end is None else end
+            return user_reports(db, users, (min(start, until), until), self._settings, kept, asked=asked)
 
     def _report(
         self, subject: _Subject, question: ReportQuestion, window: Window, kept: KeptRuns | None
@@ -138,7 +204,7 @@ class ReportReads:
         if end is None:
             start, end = min(start, now), now
         limit = MAX_ROWS if question.limit is None else min(question.limit, MAX_ROWS)
-        with self._store.reader() as db:
+        with self._turns, self._store.reader() as db:
             return report_document(
                 db, subject.kind, subject.name, start, end, self._settings, now,
                 accounts=subject.accounts, limit=limit, offset=question.offset, lines=question.lines, kept=kept,
@@ -146,7 +212,7 @@ class ReportReads:
 
     def _totals(self, subject: _Subject, window: tuple[int, int], kept: KeptRuns | None) -> GpuTime:
         now = self._now() if kept is None else kept.now
-        with self._store.reader() as db:
+        with self._turns, self._store.reader() as db:
             return report_totals(
                 db, subject.kind, subject.name, *window, self._settings, now, accounts=subject.accounts, kept=kept
             )

@@ -22,12 +22,16 @@ _STALE: Final = log_event.warning(
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one caller may read. `agent` is the agents' own user: it reads the map and the history, and no job."""
+    """What one caller may read. `agent` is the agents' own user: it reads the map and the history, and no job.
+
+    `operator` has AdminLevel Operator or Administrator in sacctmgr: they may decide on actions. Staff may not.
+    """
 
     user: str
     everything: bool = False
     accounts: frozenset[str] = frozenset()
     agent: bool = False
+    operator: bool = False
 
     def seen_by(self, user: str) -> "Scope":
         """Return the view of `user` as the owner of their jobs, as far as it is this caller's own: never more.
@@ -61,10 +65,10 @@ class Roles:
         """Return what the user may read now; asks Slurm where the answers have become old."""
         if not self._asked or self._clock.mono_us() >= self._next_us:
             self.refresh()
-        everything = self._levels.get(user, "").lower() in _ALL
-        everything = everything or bool(self._staff and self._staff & self._groups_of(user))
+        operator = self._levels.get(user, "").lower() in _ALL
+        everything = operator or bool(self._staff and self._staff & self._groups_of(user))
         accounts = frozenset(account for account, users in self._coordinators.items() if user in users)
-        return Scope(user, everything, accounts)
+        return Scope(user, everything, accounts, operator=operator)
 
     def set_staff(self, groups: Collection[str]) -> None:
         """Let the members of these groups read everything from now on; for any thread."""

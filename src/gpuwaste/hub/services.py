@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpuwaste.documents.health import HealthAnswer
+from gpuwaste.hub.actions.service import ActionService
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.curves.service import Curves
@@ -12,6 +13,7 @@ from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.gate import GateLimits
 from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.inlet_parts import InletParts
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.notify.service import NoticeService
@@ -19,6 +21,8 @@ from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.recorded_plans import RecordedPlans
+from gpuwaste.hub.renewal.renewal import Renewal
+from gpuwaste.hub.rule_reads import RuleReads
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.turns import Turns
@@ -53,12 +57,16 @@ class Services:
     verdicts: VerdictReads
     verdict_ingest: VerdictIngest
     notices: NoticeService
+    actions: ActionService
     backups: Backups
     curves: Curves
     disputes: Disputes
     views: ViewReads
     events: EventReads
+    inlets: InletParts
     simulations: SimulationReads
+    rules: RuleReads
+    renewal: Renewal
     health: Callable[[], HealthAnswer]
     visitors: Visitors
     turns: Turns = field(default_factory=Turns)

@@ -9,7 +9,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.worker import Worker
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.kept_runs import KeptRuns, RunKeeper, Window
+from gpuwaste.waste.kept_runs import KeptRuns, OpenRunJudge, Window
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 FRESH_S: Final = 60.0  # what is younger is not judged anew: agents report every few minutes
@@ -29,7 +29,7 @@ class SharedRuns:
 
     def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock, least: int = LEAST_RUNS) -> None:
         """Take how many runs must be due."""
-        self._keeper = RunKeeper(store)
+        self._judge = OpenRunJudge(store)
         self._settings = settings
         self._clock = clock
         self._least = least
@@ -77,7 +77,7 @@ class SharedRuns:
             for window in [window for window, asked_us in self._windows.items() if asked_us < since_us]:
                 del self._windows[window]
             settings, windows, self._asked = self._settings, list(self._windows), False
-        known = self._keeper.take(settings, self._clock.utc_us() // 1_000_000, windows, self._least)
+        known = self._judge.take(settings, self._clock.utc_us() // 1_000_000, windows, self._least)
         with self._lock:
             if settings is self._settings:
                 self._known, self._taken_us = known, self._clock.mono_us()

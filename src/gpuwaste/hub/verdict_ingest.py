@@ -11,7 +11,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.events.envelope import event_id
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_taker import BatchTaker, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
@@ -25,7 +25,7 @@ _KIND: Final = "job.verdict"
 _FIRST_US: Final = 946_684_800_000_000  # 2000-01-01: before it there was no Slurm
 
 
-class VerdictIngest(BatchTaker[Verdict]):
+class VerdictIngest(BatchReceiver[Verdict]):
     """Takes verdicts."""
 
     path = "/v1/verdicts"

@@ -147,6 +147,8 @@ def _jobs(runs: Sequence[RunOfVerdict]) -> dict[str, set[int]]:
 
 def _advice(row: Mapping[str, Any], *, everything: bool) -> Advice:
     said = Advice(at=row["at_utc_us"] // 1_000_000, op=row["op"], action=row["action"], lines=row["lines"])
+    if row["p"]:
+        said = replace(said, p=row["p"])
     if not everything:
         return said
     more = {name: row[name] for name in ("policy", "mode", "would_be", "held")}

@@ -60,7 +60,7 @@ class WaitLessons:
         rest, place = found
         now = live.queue.now
         try:
-            row = rest.candidate(request_like(job), place=place, begin_s=max(0, (job.eligible or 0) - now))
+            row = rest.candidate(request_like(job), place=place, begin_s=max(0, (job.eligible or 0) - now), job=job)
         except NoDataError:
             return
         (one,) = expect(rest.queue, [row], DRAWS)

@@ -84,7 +84,7 @@ def build_plan(
         _predict_others(drafts, sources, notes)
     for draft in drafts:
         _check(draft, submission, sources.probe)
-    _expect(drafts, sources, notes)
+    _expect(drafts, sources, submission.at, notes)
     found = [_shown(number, draft) for number, draft in enumerate(sorted(drafts, key=_last), 1)]
     best = choose(found, goal, deadline)
     return PlanDocument(
@@ -158,17 +158,25 @@ def _check(draft: _Draft, submission: Submission, probe: Probe) -> None:
         draft.reasons.append(f"Slurm: {draft.tested.rejected}")
 
 
-def _expect(drafts: Sequence[_Draft], sources: Sources, notes: list[str]) -> None:
+def _expect(drafts: Sequence[_Draft], sources: Sources, at: int, notes: list[str]) -> None:
+    """Set what is expected of the valid ones; the queue that it rests on is a little older than the plan."""
     valid = [draft for draft in drafts if draft.submits and not draft.reasons]
     if not valid:
         return
     try:
-        found = sources.expect([draft.asked.request for draft in valid])
+        found = sources.expect([_owned(draft.asked) for draft in valid])
     except GpuwasteError as error:
         notes.append(f"no expected start from the queue: {error}")
         return
     for draft, expected in zip(valid, found, strict=True):
-        draft.expected = expected
+        if expected:
+            start, end = expected
+            draft.expected = start.not_before(at), end.not_before(at)
+
+
+def _owned(asked: Asked) -> JobRequest:
+    """Return the request with the account and the QOS whose limits hold for it."""
+    return replace(asked.request, account=asked.account, qos=asked.qos)
 
 
 def _last(draft: _Draft) -> int:

@@ -31,7 +31,7 @@ def _requests(live: LiveQueue) -> Iterator[JobRequest]:
     types: dict[str, set[str]] = {}
     for pool in live.pools:
         for partition in pool.key.partitions if pool.gpus else ():
-            types.setdefault(partition, {""}).update(pool.key.gpu_type.split(","))
+            types.setdefault(partition, {""}).update(pool.key.gpu_types)
     for partition in sorted(types):
         for gpu_type in sorted(types[partition]):
             for gpus in SIZES:

@@ -1,106 +1,18 @@
-"""Reading a bundle's directory without trusting it: plain files of a sane size, listed, and with the sha256 listed."""
+"""The files of a bundle of ONNX graphs, read without trusting their directory."""
 
-import os
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.errors import ModelError, ParseError
-from gpuwaste.core.text import words_of
-from gpuwaste.predict.manifest import NAME, Manifest, sha256_hex
+from gpuwaste.core import bundle_files
+from gpuwaste.predict.manifest import Manifest
 
-MAX_MANIFEST_B: Final = 4 * 1024**2
-MAX_FILE_B: Final = 256 * 1024**2
-MAX_BUNDLE_B: Final = 1024**3
-MAX_FILES: Final = 100
-AGAIN: Final = "install the bundle again or promote another one"
-
-
+AGAIN: Final = bundle_files.AGAIN
 BundleFiles = tuple[Manifest, dict[str, bytes], str]
 
 
 def read_bundle(directory: Path) -> BundleFiles:
     """Return manifest, the content of each file, its own included, and its sha256, which stands for the whole bundle.
 
-    The directory is opened once, so a champion that is swapped meanwhile is read wholly or not at all. Raises
-    ModelError: missing, unreadable, oversized, a link, writable by others, another content than listed.
+    Raises ModelError (gpuwaste.core.bundle_files).
     """
-    with _opened(directory) as folder:
-        text = _read(folder, directory, NAME, MAX_MANIFEST_B)
-        try:
-            manifest = Manifest.from_json(text.decode("utf-8"), str(directory / NAME))
-        except (ParseError, UnicodeDecodeError) as error:
-            raise ModelError(f"{directory / NAME}: {_reason(error, directory)}: {AGAIN}") from error
-        contents: dict[str, bytes] = {NAME: text}
-        left = MAX_BUNDLE_B
-        for name, digest in sorted(_listed(manifest, directory).items()):
-            contents[name] = _read(folder, directory, name, min(MAX_FILE_B, left))
-            left -= len(contents[name])
-            if sha256_hex(contents[name]) != digest:
-                raise ModelError(f"{directory / name}: its checksum is not the one in {NAME}: {AGAIN}")
-    return manifest, contents, sha256_hex(text)
-
-
-@contextmanager
-def _opened(directory: Path) -> Iterator[int]:
-    try:
-        folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{directory}: cannot be opened: {_cause(error)}: {AGAIN}") from error
-    try:
-        _private(os.fstat(folder), directory)
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def _read(folder: int, directory: Path, name: str, limit: int) -> bytes:
-    """Return a file's bytes. O_NOFOLLOW: a link could lead out of the directory; O_NONBLOCK: a pipe would hang us."""
-    path = directory / name
-    try:
-        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: cannot be read: {_cause(error)}: {AGAIN}") from error
-    try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelError(f"{path}: not a regular file: {AGAIN}")
-        _private(found, path)
-        if found.st_size > limit:
-            raise ModelError(f"{path}: {found.st_size} bytes are more than a bundle may have ({limit}): {AGAIN}")
-        with os.fdopen(file, "rb", closefd=False) as stream:
-            data = stream.read(limit + 1)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {_cause(error)}: {AGAIN}") from error
-    finally:
-        os.close(file)
-    if len(data) > limit:
-        raise ModelError(f"{path}: grew beyond {limit} bytes while it was read: {AGAIN}")
-    return data
-
-
-def _private(found: os.stat_result, path: Path) -> None:
-    if found.st_mode & stat.S_IWOTH:
-        raise ModelError(f"{path}: writable by everybody, so anybody could have changed it: chmod o-w, then check it")
-
-
-def _listed(manifest: Manifest, directory: Path) -> dict[str, str]:
-    """Return the manifest's files. Raises ModelError for a list that is none, or that leads elsewhere."""
-    files = manifest.files
-    where = directory / NAME
-    if len(files) > MAX_FILES:
-        raise ModelError(f"{where}: its list of files is not a list of at most {MAX_FILES} names with sha256: {AGAIN}")
-    for name in files:
-        if name in {"", ".", "..", NAME} or "/" in name or "\0" in name:
-            raise ModelError(f"{where}: lists {name[:80]!r}, which is not a file in its directory: {AGAIN}")
-    return dict(files)
-
-
-def _cause(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-
-
-def _reason(error: Exception, directory: Path) -> str:
-    return words_of(str(error).removeprefix(f"{directory / NAME}: "))
+    return bundle_files.read_files(directory, Manifest.from_json)

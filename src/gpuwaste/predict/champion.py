@@ -31,13 +31,14 @@ _NOT_LOADED: Final = log_event.warning(
 class Champion:
     """The bundle in use, None before there is one; what cannot be loaded leaves the one before in its place."""
 
-    def __init__(self, models_dir: Path, rolling_path: Path) -> None:
+    def __init__(self, models_dir: Path, rolling_path: Path, *others: Path) -> None:
+        """`rolling_path` is where the corrections are kept; `others` may have those of a bundle that was on trial."""
         self.bundle: Bundle | None = None
         self.rolling: Rolling | None = None
         self.corrections: BundleCorrections | None = None
         self.error = ""
         self.note = ""  # in what the bundle differs from the site's settings
-        self._rolling_path = rolling_path
+        self._rolling_path, self._others = rolling_path, others
         self._registry = Registry(models_dir)
         self._tried: tuple[Path, int] | None = None
         self.refresh()
@@ -80,7 +81,7 @@ class Champion:
         if bundle is None:
             _NO_MODEL.log()
             return
-        self.rolling = corrections_of(bundle, self._rolling_path)
+        self.rolling = corrections_of(bundle, self._rolling_path, *self._others)
         self.corrections = BundleCorrections(bundle, self.rolling)
         _MODEL.log(name=bundle.manifest.name, hash=bundle.hash[:12])
 

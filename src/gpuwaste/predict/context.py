@@ -12,6 +12,7 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
 from gpuwaste.history.keys import KEYS
 from gpuwaste.history.packed_rows import ROW
+from gpuwaste.history.recent import ALIKE, RECENT, HistoryRows
 from gpuwaste.history.table import Categories, Floats, JobTable
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 
@@ -37,26 +38,36 @@ _PACKED: Final = struct.Struct(f"{len(COLUMNS)}f")
 class Context:
     """`requests` float32 [n, len(COLUMNS)], NaN for "not said"; `rows` rows.ROW [n, keys] before the submission.
 
-    `submit` float64 [n]: instants need more digits than a float32 has.
+    `submit` float64 [n]: instants need more digits than a float32 has. `recent` are the users' last runs (RECENT [n]),
+    `codes` what the request is compared with them by (uint32 [n, 3], see recent.ALIKE).
     """
 
     requests: NDArray[np.float32]
     submit: Floats
     rows: NDArray[np.void]
+    recent: NDArray[np.void]
+    codes: NDArray[np.uint32]
 
     @classmethod
     def room(cls, count: int) -> Self:
         """Return a context of `count` requests that `take` fills."""
         return cls(
-            np.empty((count, len(COLUMNS)), dtype=np.float32), np.empty(count), np.empty((count, len(KEYS)), dtype=ROW)
+            np.empty((count, len(COLUMNS)), dtype=np.float32),
+            np.empty(count),
+            np.empty((count, len(KEYS)), dtype=ROW),
+            np.empty(count, dtype=RECENT),
+            np.empty((count, len(ALIKE)), dtype=np.uint32),
         )
 
-    def take(self, requests: Sequence[JobRequest], rows: NDArray[np.void]) -> None:
-        """Hold other requests from now on, and the rows [n, keys] of their keys."""
+    def take(self, requests: Sequence[JobRequest], known: HistoryRows) -> None:
+        """Hold other requests from now on, and what history knows of them."""
         for place, request in enumerate(requests):
             _PACKED.pack_into(self.requests.data, place * _PACKED.size, *_row(request))
             self.submit[place] = request.submit
-        self.rows.view(np.uint8)[:] = rows.view(np.uint8)  # as bytes: field by field takes ten times as long
+        # As bytes: field by field takes ten times as long.
+        self.rows.view(np.uint8)[:] = known.keys.view(np.uint8)
+        self.recent.view(np.uint8)[:] = known.recent.view(np.uint8)
+        self.codes[:] = known.codes
 
 
 def _row(request: JobRequest) -> list[float]:
@@ -72,7 +83,7 @@ def _row(request: JobRequest) -> list[float]:
     ]  # fmt: skip
 
 
-def contexts_of(table: JobTable, part: slice, facts: Floats, rows: NDArray[np.void]) -> Context:
+def contexts_of(table: JobTable, part: slice, facts: Floats, known: HistoryRows) -> Context:
     """Return the context of some rows of a table, which has no scripts; see `facts_of` for `facts`."""
     submit, limit = table.submit[part].astype(np.float64), table.limit_s[part]
     columns = np.empty((len(submit), len(COLUMNS)), dtype=np.float32)
@@ -87,7 +98,7 @@ def contexts_of(table: JobTable, part: slice, facts: Floats, rows: NDArray[np.vo
         columns[:, AT["limit_of_day"]] = limit % DAY_S
         columns[:, AT["limit_min"]] = limit / MINUTE_S
     columns[:, UNDER_AT + _UNITS_AT : PAIR_AT] = _UNITS
-    return Context(columns, submit, rows)
+    return Context(columns, submit, known.keys, known.recent, known.codes)
 
 
 def facts_of(names: Categories) -> Floats:

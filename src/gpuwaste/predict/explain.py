@@ -112,6 +112,8 @@ def reasons(
 
 def _bundle_of(name: str, key: str, subject: str) -> str:
     """Return the group of a feature; the user's own keys tell of the same jobs, so they are one."""
+    if subject == "predecessors":
+        return "own outcomes"
     if key:
         return f"{'own' if key in OWN else key} {subject}"
     return "script" if subject == "script" else _REQUEST.get(name, name)

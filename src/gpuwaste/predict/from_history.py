@@ -22,6 +22,7 @@ from gpuwaste.predict.view import (
 from gpuwaste.predict.wording import last_jobs, named, number, span
 
 LEAST: Final = 3  # ended jobs from which a count says something
+_USUAL: Final = 5  # ended jobs that make a habit
 _PEAKS: Final = 3  # jobs that the feature looks back on
 
 
@@ -31,6 +32,12 @@ def from_history(target: str, view: View, under_use: UnderUse) -> TargetPredicti
     `under_use` is the rule by which the use of GPUs in it was counted.
     """
     return _gpu_underused(target, view, under_use) if target == "gpu_underused" else _SAYS[target](target, view)
+
+
+def usually_late(view: View) -> bool:
+    """Tell whether all of the user's last jobs like this one reached their limit: this one is likely meant to."""
+    key = view.own_key(_USUAL, LATE)
+    return key is not None and view[f"{key}_{LATE}"] >= view.remembered(key)
 
 
 def _said(target: str, key: str, view: View, feature: str, text: str, **values: object) -> TargetPrediction:

@@ -1,6 +1,5 @@
 """manifest.json of a model bundle: what the bundle holds, for which features, made from what, and its files' sha256."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -8,12 +7,14 @@ from typing import Annotated, Final, Literal, Self
 
 from msgspec import Meta
 
+from gpuwaste.core.bundle_files import NAME, sha256_hex
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
+__all__ = ("NAME", "SCHEMA", "Manifest", "Origin", "PlattScaling", "TargetModel", "sha256_hex")
+
 SCHEMA: Final = 1
-NAME: Final = "manifest.json"
 Origin = Literal["site", "baseline"]
 
 
@@ -93,8 +94,3 @@ class Manifest:
             return convert(data, cls, f"{where}: not a model bundle's manifest")
         except (ValueError, RecursionError) as error:
             raise ParseError(f"{where}: not a model bundle's manifest: {error}") from error
-
-
-def sha256_hex(data: bytes) -> str:
-    """Return the digest as `files` holds it."""
-    return hashlib.sha256(data).hexdigest()

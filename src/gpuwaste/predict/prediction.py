@@ -43,6 +43,14 @@ class TargetPrediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Scored:
+    """What is said of a request without reasons, and whether the user's jobs like it all reach their time limit."""
+
+    targets: tuple[TargetPrediction, ...]
+    usually_late: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """Another request, and what it would change."""
 

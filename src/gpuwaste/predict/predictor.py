@@ -14,10 +14,10 @@ from gpuwaste.history.recall import Recall
 from gpuwaste.predict import whatif
 from gpuwaste.predict.explain import reasons
 from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.from_history import from_history
+from gpuwaste.predict.from_history import from_history, usually_late
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.own import gpus_needed, own_sentences
-from gpuwaste.predict.prediction import Change, Prediction, Source, TargetPrediction
+from gpuwaste.predict.prediction import Change, Prediction, Scored, Source, TargetPrediction
 from gpuwaste.predict.rolling import Rolling, busy_columns
 from gpuwaste.predict.scores import Model, applies, cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS
@@ -114,6 +114,12 @@ class Predictor:
                 found.append(answer)
         return tuple(found)
 
+    def scored_all(self, requests: Sequence[JobRequest]) -> list[Scored]:
+        """Return every target of many requests without a model's reasons; what they have in common is done once."""
+        vectors = self.vectors(requests)
+        said = zip(requests, vectors, self._all_targets(requests, vectors), strict=True)
+        return [Scored(targets, usually_late(View.of(one, _NAMES, vector))) for one, vector, targets in said]
+
     def explained(
         self, request: JobRequest, vector: Vector, said: Sequence[TargetPrediction], only: Container[str] = ALL
     ) -> tuple[TargetPrediction, ...]:
@@ -133,7 +139,9 @@ class Predictor:
 
     def _again(self, requests: Sequence[JobRequest]) -> list[tuple[TargetPrediction, ...]]:
         """Return the targets of other requests of the same user, without reasons."""
-        vectors = self.vectors(requests)
+        return self._all_targets(requests, self.vectors(requests))
+
+    def _all_targets(self, requests: Sequence[JobRequest], vectors: Vector) -> list[tuple[TargetPrediction, ...]]:
         raw = self.raws(vectors, ALL)
         return [
             self.scored(request, vectors[place], ALL, {name: rows[place] for name, rows in raw.items()})

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.history.recent import HistoryRows
 from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import JobTable
@@ -25,8 +26,8 @@ class KeyHistories(Protocol):
 
     under_use: UnderUse
 
-    def rows_of(self, requests: Sequence[JobRequest]) -> NDArray[np.void]:
-        """Return the rows [n, keys] of the requests' keys."""
+    def rows_of(self, requests: Sequence[JobRequest]) -> HistoryRows:
+        """Return what is known of the requests' keys and users."""
         ...
 
 
@@ -82,7 +83,7 @@ def replay_vectors(
     facts = facts_of(table.name)
     result = np.empty((len(table), len(feature_list(groups))), dtype=np.float32)
 
-    def fill(part: slice, rows: NDArray[np.void]) -> None:
-        Plan(contexts_of(table, part, facts, rows), groups, result[part]).run()
+    def fill(part: slice, known: HistoryRows) -> None:
+        Plan(contexts_of(table, part, facts, known), groups, result[part]).run()
 
     return ReplayedVectors(result, replay(table, state, fill))

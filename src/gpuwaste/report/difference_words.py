@@ -15,8 +15,9 @@ FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "held_h": ("hours held", "h"),
     "makespan_s": ("makespan", "s"),
     "mean_chain_s": ("mean time of a chain", "s"),
+    "gpu_energy_kwh": ("GPU energy measured", "kWh"),
 }
-"""By name: what a figure is called, and its unit: seconds, a share of 1, hours of the resource, none."""
+"""By name: what a figure is called, and its unit: seconds, a share of 1, hours of the resource, kWh, none."""
 KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
 _LARGE: Final = ((1e6, 1e6, "M"), (1e5, 1e3, "k"))  # hours from these on are printed in millions and thousands
 _ON_NODES: Final = "features, licenses, dependencies, arrays and topology are not modelled."
@@ -39,8 +40,12 @@ def said(value: float, unit: str) -> str:
         return short(value)
     if unit == "share":
         return percent(value)
-    if unit != "h":
+    if unit not in {"h", "kWh"}:
         return f"{value:.2f}"
+    return _large(value) + (" kWh" if unit == "kWh" else "")
+
+
+def _large(value: float) -> str:
     for above, factor, letter in _LARGE:
         if value >= above:
             return f"{value / factor:,.1f}{letter}"
@@ -90,6 +95,23 @@ def counts(difference: Difference) -> str:
     ]
     words = "; ".join(shown)
     return f"{words[:1].upper()}{words[1:]}."
+
+
+def energy_words(document: SimulationDocument) -> Iterator[str]:
+    """Say what was measured of the energy of the jobs' GPUs; nothing where nothing was."""
+    energy = document.energy
+    if energy is None:
+        return
+    idle = ", ".join(f"{fit(kind, 20)} {watts:.0f} W" for kind, watts in energy.idle_w.items())
+    yield (
+        f"GPUs of these jobs used {said(energy.used_kwh, 'kWh')}, measured in {percent(energy.measured_share)} of "
+        f"their GPU-hours; power of an idle GPU: {idle or 'not known'}."
+    )
+    if any("gpu_energy_kwh" in difference.figures for difference in document.differences):
+        yield (
+            "Energy that is saved counts GPUs that are not held at their idle power, rejected jobs with all that they "
+            "drew. Jobs that use the freed GPUs draw more."
+        )
 
 
 def not_modelled(document: SimulationDocument) -> Iterator[str]:

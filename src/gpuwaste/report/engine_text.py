@@ -4,7 +4,8 @@ from typing import Final
 
 from gpuwaste.report.cells import UNKNOWN, fit, one_line, percent, short
 from gpuwaste.report.layout import Look, bullet, facts
-from gpuwaste.sim.real.document import EngineDocument, RealRun, Spread
+from gpuwaste.sim.real.document import EngineDocument, RealRun
+from gpuwaste.sim.spread import Spread
 
 _HEADERS: Final = ("RUN", "ENDED", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "MAKESPAN", "LATE", "TOOK")
 _ENDED: Final = frozenset({"COMPLETED", "TIMEOUT", "FAILED"})

@@ -25,7 +25,8 @@ _JOB: Final = (
 )  # fmt: skip
 _DEVICE: Final = (
     "cluster", "jobid", "run_start", "run_end", "state", "node", "gpu_uuid", "share", "t0", "t1", *_SUMS, "level",
-    "untouched", "under_used", "mem_max_b", "mem_total_b", "map_source", "confidence", "recorded",
+    "untouched", "under_used", "mem_max_b", "mem_total_b", "map_source", "confidence", "profiled_s",
+    "sm_active", "tensor_active", "dram_active", "nvlink_b", "pcie_b", "recorded",
 )  # fmt: skip
 _PREDICTED: Final = (
     "request", "name", "user", "target", "source", "basis", "p", "level", "quantile", "value", "model", "model_hash",

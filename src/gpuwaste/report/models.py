@@ -15,10 +15,10 @@ _MEANING: Final = {"much": "another population", "some": "moved", "": ""}
 
 
 def list_text(document: ModelsDocument, look: Look) -> str:
-    """Return a line for each bundle; * marks the champion."""
+    """Return a line for each bundle; * marks the champion, ? the one on trial."""
     rows = [
         [
-            "*" if entry.champion else "",
+            "*" if entry.champion else "?" if entry.challenger else "",
             uncut(entry.name),
             entry.origin or "?",
             local_time(entry.created_utc or None, look.zone),

@@ -69,6 +69,10 @@ def job_text(document: JobDocument, look: Look) -> str:
     for run in document.runs:
         lines += [*_run(run, look), ""]
     advice = _advice(document.advice, look)
+    if document.said_again:
+        from gpuwaste.report.predicted_text import predicted_lines  # noqa: PLC0415 few reports have it
+
+        advice += predicted_lines(document, look)
     return "\n".join([*lines[:-1], *advice, *_notes(look, document.notes, document.findings)]) + "\n"
 
 
@@ -263,6 +267,7 @@ def _devices(run: RunRow, devices: Sequence[DeviceRow], look: Look) -> list[str]
     ]
     headers = ("GPU", "MEAN", "LEVEL", "WASTED", "W%", "UNKN", "GMEM", "UNTOUCHED", "NODE")
     lines = [*look.heading("GPUs"), *look.table(headers, cells, frozenset({0, 2, 8}))]
+    lines += _profiles(names, devices, look)
     seen = [("accounting", local_time(run.start, look.zone), local_time(run.end, look.zone), "")]
     seen += [
         (
@@ -276,6 +281,27 @@ def _devices(run: RunRow, devices: Sequence[DeviceRow], look: Look) -> list[str]
     ]
     lines += look.heading("Allocated from, to: accounting and agents")
     return [*lines, *look.table(("GPU", "FROM", "TO", "SOURCE"), seen, frozenset({0, 1, 2, 3}))]
+
+
+def _profiles(names: Mapping[str, str], devices: Sequence[DeviceRow], look: Look) -> list[str]:
+    """Return what profiling counters said of the GPUs of which they were read; nothing where there were none."""
+    cells = [
+        (
+            names.get(d.gpu_uuid or "", "no agent"),
+            percent(d.sm_active),
+            percent(d.tensor_active),
+            percent(d.dram_active),
+            UNKNOWN if d.nvlink_b is None else format_size(d.nvlink_b),
+            UNKNOWN if d.pcie_b is None else format_size(d.pcie_b),
+            short(d.profiled_s),
+        )
+        for d in devices
+        if d.profiled_s
+    ]
+    if not cells:
+        return []
+    headers = ("GPU", "SM", "TENSOR", "DRAM", "NVLINK", "PCIE", "READ")
+    return [*look.heading("Profiling: means, and bytes both ways"), *look.table(headers, cells, frozenset({0}))]
 
 
 def _notes(

@@ -5,9 +5,11 @@ from typing import Final
 
 from gpuwaste.report.cells import UNKNOWN, fit, percent, short
 from gpuwaste.report.difference_text import difference_text
-from gpuwaste.report.difference_words import not_modelled
+from gpuwaste.report.difference_words import energy_words, not_modelled
 from gpuwaste.report.layout import Look, bullet, facts
-from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument, Waits
+from gpuwaste.report.left_out import left_out_words
+from gpuwaste.report.seeds_text import seeds_notes, seeds_text
+from gpuwaste.sim.document import NodesResult, Proposal, SchedulerResult, SimulationDocument, Waits
 
 _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
 _WALLTIMES: Final = {
@@ -48,10 +50,24 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
         lines += difference_text(difference, document.resource, look)
     lines += look.heading("What each scheduler would have done")
     lines += look.table(_HEADERS, rows, frozenset({0}))
+    lines += seeds_text(document, look)
+    if document.proposal is not None:
+        lines += look.heading("Proposal")
+        lines += bullet(_proposed(document.proposal))
     lines += look.heading("Notes")
     for note in _notes(document):
         lines += bullet(note)
     return "\n".join(lines) + "\n"
+
+
+def _proposed(found: Proposal) -> str:
+    waits = f"mean wait {_changed(found.mean_wait_s)} ({_changed(found.low_s)} to {_changed(found.high_s)})"
+    later = f"{percent(found.later)} of {found.jobs} jobs start later"
+    return f"{found.change} under {found.scheduler}: {waits}, {later}; chosen among {found.among} changes."
+
+
+def _changed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{short(abs(seconds))}"
 
 
 def _notes(document: SimulationDocument) -> Iterator[str]:
@@ -62,13 +78,15 @@ def _notes(document: SimulationDocument) -> Iterator[str]:
         yield f"The jobs: {document.trace}."
     for step in document.steps:
         yield f"The jobs were changed first: {step}."
-    for reason, count in document.left_out.items():
-        yield f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}."
+    for words in left_out_words(document):
+        yield f"{words}."
     first = next(iter(results))
     yield f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}."
     if document.differences:
         yield _INTERVALS.format(document.differences[0].blocks)
         yield _MAKESPAN
+    yield from energy_words(document)
+    yield from seeds_notes(document)
     if document.stopped:
         yield document.stopped
     for name, found in document.nodes.items():

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-from gpuwaste.analytics.chart import Axis, Lines, Role
+from gpuwaste.analytics.chart import Axis, Chart, Lines, Role
 from gpuwaste.analytics.chart import Series as Line
 from gpuwaste.analytics.document import Column, Fact, ViewDocument
 from gpuwaste.report.cells import fit, percent
 from gpuwaste.report.difference_words import (
     FIGURES,
     counts,
+    energy_words,
     figures_of,
     interval_words,
     name_of,
@@ -19,6 +20,9 @@ from gpuwaste.report.difference_words import (
     sentence,
     signed,
 )
+from gpuwaste.report.gantt_chart import GPUS_NUMBERED, gantt_chart
+from gpuwaste.report.left_out import left_out_words
+from gpuwaste.report.seeds_text import seed_rows, seeds_notes
 from gpuwaste.sim.document import Delta, Difference, SchedulerResult, Series, SimulationDocument
 
 NAME: Final = "simulation"
@@ -26,7 +30,7 @@ _COLUMNS: Final = tuple(
     Column(name=title.lower().replace(" ", "_").replace("%_", ""), title=title)
     for title in ("Change", "Scheduler", "Of", "Figure", "Base", "Changed", "Difference", "95 % interval")
 )
-_UNITS: Final = {"s": "s", "share": "share", "h": "h", "": ""}
+_UNITS: Final = {"s": "s", "share": "share", "h": "h", "kWh": "kWh", "": ""}
 _ROLES: Final[tuple[Role, ...]] = ("main", "second", "muted", "other")
 _QUERY: Final = "simulate"
 _MOST_LINES: Final = len(_ROLES)
@@ -72,8 +76,12 @@ def notes(document: SimulationDocument) -> Iterator[str]:
         if difference.facts:
             yield f"{name_of(difference)}: {counts(difference)}"
     yield from dict.fromkeys(chain.from_iterable(difference.notes for difference in document.differences))
-    for reason, count in document.left_out.items():
-        yield f"Jobs left out: {count} ({reason})."
+    for words in left_out_words(document):
+        yield f"{words}."
+    yield from energy_words(document)
+    yield from seeds_notes(document)
+    if document.gantt:
+        yield GPUS_NUMBERED
     yield from not_modelled(document)
 
 
@@ -81,6 +89,8 @@ def rows(document: SimulationDocument) -> Iterator[Sequence[str]]:
     """Yield a row for each figure of each difference, then those of schedulers without one."""
     for difference in document.differences:
         yield from _of(difference, document.resource)
+        if document.seeds is not None:
+            yield from seed_rows(difference, document.seeds, document.resource)
     if not document.differences:
         for name, result in document.schedulers.items():
             yield from _alone(name, result)
@@ -123,8 +133,8 @@ def _facts(document: SimulationDocument) -> Iterator[Fact]:
             )
 
 
-def _charts(document: SimulationDocument) -> list[Lines]:
-    """Return utilization, queue depth and waits over time: the first base and what is set beside it."""
+def _charts(document: SimulationDocument) -> list[Chart]:
+    """Return utilization, queue depth and waits over time, of the first base and what is beside it; Gantt charts."""
     shown = document.series[:_MOST_LINES]
     if not shown:
         return []
@@ -133,6 +143,7 @@ def _charts(document: SimulationDocument) -> list[Lines]:
         _lines("Held share of the machine", x, Axis(title=f"{resource} held", unit="%"), shown, "used"),
         _lines("Jobs in the queue", x, Axis(title="jobs", unit="jobs"), shown, "waiting"),
         _lines("Mean wait by submission", x, Axis(title="mean wait", unit="s"), shown, "mean_wait_s"),
+        *map(gantt_chart, document.gantt),
     ]
 
 

@@ -7,8 +7,9 @@ limit" or "not said".
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
+NEVER: Final = 1 << 40  # the end of an outage that goes on
 PreemptMode = Literal["off", "cancel", "requeue"]
 Tres = Mapping[str, int]
 """TRES by name (`cpu`, `mem` in bytes, `node`, `billing`, `gres/gpu`, `gres/gpu:TYPE`) and how much of it."""
@@ -120,7 +121,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A node that is down from start until end; its jobs end with it."""
+    """A node that is down from start until end, NEVER where that goes on; its jobs end with it."""
 
     node: str
     start: int

@@ -1,30 +1,44 @@
 """A simulation with its what-ifs: every change is played by every scheduler, and set beside the base."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from dataclasses import replace as changed_to
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.history.table import JobTable
+from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.difference import Named, Run, difference
 from gpuwaste.sim.document import Difference, SimulationDocument
+from gpuwaste.sim.energy import used_j
 from gpuwaste.sim.placed import Placed
 from gpuwaste.sim.series import series_of
 from gpuwaste.sim.simulation import all_schedulers, places_on_nodes, playable, played
-from gpuwaste.sim.trace import Ints
+from gpuwaste.sim.trace import Ints, Trace
 from gpuwaste.sim.whatif import Case, Change, all_whatifs, changed, label, needs_cluster
 
 Progress = Callable[[str], None]
 
 
+class Played(NamedTuple):
+    """What a scheduler was given: rows of the table, the jobs, the cluster where it knows one."""
+
+    scheduler: str
+    table: JobTable
+    trace: Trace
+    cluster: ClusterModel | None
+
+
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The answer, and each simulated run by its name: the scheduler, or what-if and scheduler."""
+    """The answer, and each simulated run by its name: the scheduler, or what-if and scheduler; what each one played."""
 
     document: SimulationDocument
     runs: Mapping[str, Run]
+    played: Mapping[str, Played] = field(default_factory=dict)
 
 
 def compared(
@@ -35,21 +49,31 @@ def compared(
     *,
     past: Ints | None = None,
     progress: Progress = lambda _: None,
+    left_out: Callable[[NoDataError], None] | None = None,
 ) -> Iterator[Counterfactual]:
     """Yield the answer as it grows: schedulers beside the first one, then each what-if beside the same scheduler.
 
-    `plays` are the base's, by scheduler. Raises UsageError, NoDataError, ConfigError.
+    `plays` are the base's, by scheduler. A change that no job allows is given to `left_out`, where it is set. Raises
+    UsageError, NoDataError, ConfigError.
     """
     runs = {name: Run.of(case.trace, play, case.processors) for name, play in plays.items()}
+    given = {name: Played(name, case.table, case.trace, case.cluster) for name in plays}
     first = next(iter(plays))
     found = [
         difference(case.table, runs[first], runs[name], Named(first, name, name, all_schedulers()[name].TITLE, {}))
         for name in plays
         if name != first
     ]
-    yield _grown(document, found, runs)
+    yield _grown(document, found, runs, given)
     for name, value in wanted:
-        change, words = _playable(case, changed(case, name, value), tuple(plays)), label(name, value)
+        words = label(name, value)
+        try:
+            change = _playable(case, changed(case, name, value), tuple(plays))
+        except NoDataError as error:
+            if left_out is None:
+                raise
+            left_out(error)
+            continue
         table, cluster = change.table or case.table, change.cluster or case.cluster
         for scheduler, play in played(
             table, change.trace, change.processors, tuple(plays), document.walltime, past, cluster
@@ -58,9 +82,12 @@ def compared(
             if not len(run.trace):
                 raise NoDataError(f"--what-if {words[:80]}: no job would ever start under {scheduler}")
             named = _named(words, name, change, scheduler, never=len(change.trace) - len(run.trace))
+            if change.saved_j is not None and (drawn := used_j(case.table)) is not None and document.energy is not None:
+                named = changed_to(named, energy=(drawn, change.saved_j))
             found.append(difference(case.table, runs[scheduler], run, named))
             progress(f"{words}:{scheduler}")
-            yield _grown(document, found, runs)
+            given[f"{words}:{scheduler}"] = Played(scheduler, table, change.trace, cluster)
+            yield _grown(document, found, runs, given)
 
 
 def check_schedulers(wanted: Sequence[tuple[str, str]], chosen: Sequence[str]) -> None:
@@ -92,5 +119,7 @@ def _named(words: str, name: str, change: Change, scheduler: str, *, never: int)
     return Named(scheduler, words, scheduler, title, facts, change.notes, change.unfit, change.wrapped)
 
 
-def _grown(document: SimulationDocument, found: Sequence[Difference], runs: Mapping[str, Run]) -> Counterfactual:
-    return Counterfactual(replace(document, differences=list(found), series=series_of(runs)), dict(runs))
+def _grown(
+    document: SimulationDocument, found: Sequence[Difference], runs: Mapping[str, Run], given: Mapping[str, Played]
+) -> Counterfactual:
+    return Counterfactual(replace(document, differences=list(found), series=series_of(runs)), dict(runs), dict(given))

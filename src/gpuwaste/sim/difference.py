@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpuwaste.history.table import Categories
 from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, Floats, Interval, drawn, interval, quantiles, ratios
 from gpuwaste.sim.document import Delta, Difference, GroupDelta
+from gpuwaste.sim.energy import J_PER_KWH
 from gpuwaste.sim.metrics import SHORTEST_S
 from gpuwaste.sim.placed import Placed
 from gpuwaste.sim.trace import Ints, Trace
@@ -74,6 +75,8 @@ class Named:
     """Rows that do not fit the changed machine: what they hold is not freed."""
     wrapped: Ints | None = None
     """By row of the table: the row of the job that it became a part of; None where no job was joined."""
+    energy: tuple[Floats, Floats] | None = None
+    """By row of the table: joules that its GPUs drew, and those that they would not draw."""
 
 
 def difference(table: Labels, base: Run, changed: Run, named: Named) -> Difference:
@@ -134,6 +137,8 @@ def _figures(base: Run, changed: Run, pair: tuple[Run, Run], blocks: Blocks, nam
     found["makespan_s"] = _delta(_makespan(base), _makespan(changed), None)
     if named.wrapped is not None:
         found["mean_chain_s"] = _chains(base, changed, named.wrapped, blocks)
+    if named.energy is not None:
+        found["gpu_energy_kwh"] = _energy(_without(base, named.unfit), *named.energy, blocks)
     return found
 
 
@@ -256,6 +261,14 @@ def _held(base: Run, changed: Run, blocks: Blocks) -> Delta:
     ]
     ends = interval(blocks.draws @ (hours[1] - hours[0])) if blocks.enough else None
     return _delta(float(hours[0].sum()), float(hours[1].sum()), ends)
+
+
+def _energy(base: Run, drawn: Floats, saved: Floats, blocks: Blocks) -> Delta:
+    """Compare the measured energy of the base's jobs with the same less what is saved, kWh."""
+    places, rows = blocks.places(base.trace.submit), base.trace.row
+    used, less = (np.bincount(places, joules[rows] / J_PER_KWH, blocks.count) for joules in (drawn, saved))
+    ends = interval(-(blocks.draws @ less)) if blocks.enough else None
+    return _delta(float(used.sum()), float(used.sum() - less.sum()), ends)
 
 
 def _groups(

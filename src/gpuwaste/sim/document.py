@@ -4,6 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from gpuwaste.sim.spread import Spread
+
 
 class Waits(Struct, kw_only=True, frozen=True):
     """How jobs fared: in the log, or under a scheduler. Bounded slowdown counts runs under 10 s as 10 s."""
@@ -70,6 +72,9 @@ class Difference(Struct, kw_only=True, frozen=True, omit_defaults=True):
     groups: Annotated[
         dict[str, list[GroupDelta]], Meta(description="By user, account, partition and size; those with most jobs.")
     ] = {}
+    over_seeds: Annotated[
+        dict[str, Delta], Meta(description="The same figures over seeds: means, and the interval over the seeds.")
+    ] = {}
     groups_left_out: Annotated[dict[str, int], Meta(description="How many groups are not listed.")] = {}
     facts: Annotated[dict[str, float], Meta(description="Counts of what the change did.")] = {}
     notes: list[str] = []
@@ -83,6 +88,41 @@ class Series(Struct, kw_only=True, frozen=True):
     used: Annotated[list[float], Meta(description="Share of the machine that is held, 0 to 1.")]
     waiting: Annotated[list[float], Meta(description="Jobs in the queue, mean of the bin.")]
     mean_wait_s: Annotated[list[float | None], Meta(description="Of the jobs submitted in the bin; null for none.")]
+
+
+class GanttNode(Struct, kw_only=True, frozen=True):
+    """A node of a Gantt chart, which has a lane for each GPU; one without GPUs has a lane that its CPUs share."""
+
+    name: str
+    gpus: int
+    cpus: int
+    down: Annotated[list[tuple[int, int]], Meta(description="When it is down in the window: from, until, UTC s.")] = []
+
+
+class GanttBar(Struct, kw_only=True, frozen=True):
+    """What one run of a job holds of one node: neighbouring GPUs, or CPUs of a node without GPUs."""
+
+    node: Annotated[int, Meta(description="Place in `nodes`.")]
+    first: Annotated[
+        int,
+        Meta(description="The first GPU or CPU, from 0: the lowest free one. The simulator counts, it numbers none."),
+    ]
+    count: int
+    job_id: int
+    start: Annotated[int, Meta(description="UTC seconds; a bar may begin before the window.")]
+    end: Annotated[int, Meta(description="UTC seconds; what lies after the window is what the run would take.")]
+    waited_s: int
+
+
+class Gantt(Struct, kw_only=True, frozen=True):
+    """Which job holds what of which node in a window of one run."""
+
+    name: Annotated[str, Meta(description="The run: a scheduler, or a what-if and a scheduler.")]
+    start: Annotated[int, Meta(description="UTC seconds.")]
+    end: Annotated[int, Meta(description="UTC seconds.")]
+    nodes: list[GanttNode]
+    bars: list[GanttBar]
+    left_out: Annotated[dict[str, int], Meta(description="Nodes and bars that are not drawn, for want of room.")] = {}
 
 
 class NodesResult(Struct, kw_only=True, frozen=True):
@@ -104,6 +144,43 @@ class NodesResult(Struct, kw_only=True, frozen=True):
     ] = {}
 
 
+class Energy(Struct, kw_only=True, frozen=True):
+    """What agents measured of the energy of the simulated jobs' GPUs; hosts and coolers are not in it."""
+
+    used_kwh: float
+    measured_share: Annotated[float, Meta(description="Share of the GPU-hours held in which energy was measured.")]
+    idle_w: Annotated[dict[str, float], Meta(description="Mean power of an idle GPU by type, watts, as measured.")]
+
+
+class SeedFigure(Spread, kw_only=True, frozen=True):
+    """A figure over seeds, and its value for each of them."""
+
+    values: list[float]
+
+
+class Seeds(Struct, kw_only=True, frozen=True):
+    """The same simulation with other seeds; everything else of a document is of the first one."""
+
+    seeds: Annotated[list[int], Meta(description="What was added to each seed of the command, from 0.")]
+    drawn: Annotated[list[str], Meta(description="What the seeds draw; empty where nothing is random.")]
+    runs: Annotated[
+        dict[str, dict[str, SeedFigure]], Meta(description="By run (easy, gpus:easy) and figure (mean_wait_s).")
+    ] = {}
+
+
+class Proposal(Struct, kw_only=True, frozen=True):
+    """The change that shortens the mean wait most; its interval lies below 0. Nothing applies it."""
+
+    change: str
+    scheduler: str
+    jobs: Annotated[int, Meta(description="Jobs that both sides run.")]
+    mean_wait_s: Annotated[float, Meta(description="Change of the mean wait, seconds.")]
+    low_s: Annotated[float, Meta(description="Lower end of its 95 % interval, seconds.")]
+    high_s: float
+    later: Annotated[float, Meta(description="Share of the starts that are later than in the base.")]
+    among: Annotated[int, Meta(description="Changes that were simulated: the best of many looks better than it is.")]
+
+
 class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A simulation: equal inputs give equal results."""
 
@@ -117,11 +194,21 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     ]
     schedulers: dict[str, SchedulerResult]
     left_out: Annotated[dict[str, int], Meta(description="Jobs that were not simulated, by reason.")] = {}
+    left_out_jobs: Annotated[
+        dict[str, list[int]], Meta(description="Ids of the first of these jobs, for reasons that a job has by itself.")
+    ] = {}
+    unread: Annotated[
+        list[str], Meta(description="What of the log could not be read, in words: rows by number, the first of them.")
+    ] = []
     steps: Annotated[tuple[str, ...], Meta(description="What was done to the jobs first (--step), in order.")] = ()
     logged: Annotated[Waits | None, Meta(description="The same jobs as the log has them; absent without waits.")] = None
     resource: Annotated[str, Meta(description="What the machine's size and the jobs' sizes count.")] = "processors"
     differences: Annotated[list[Difference], Meta(description="Every change beside its base.")] = []
+    proposal: Annotated[Proposal | None, Meta(description="What --propose chose; absent where nothing is sure.")] = None
     series: Annotated[list[Series], Meta(description="The same runs over time, for plots.")] = []
+    gantt: Annotated[list[Gantt], Meta(description="What jobs hold of nodes in a window; see --gantt.")] = []
+    energy: Annotated[Energy | None, Meta(description="Of the jobs' GPUs; absent where none was measured.")] = None
+    seeds: Annotated[Seeds | None, Meta(description="Figures over seeds; absent without --seeds.")] = None
     stopped: Annotated[str, Meta(description="What is missing because the simulation was interrupted.")] = ""
     nodes: Annotated[
         dict[str, NodesResult], Meta(description="By scheduler, of those that place jobs on nodes; absent for others.")

@@ -78,15 +78,25 @@ def held_by(
     `qos` as qos_order() has it, `assoc` the node of its association (-1: none), `amounts` [TRES], `limit_s` seconds.
     With use of an empty cluster: what would hold it back for ever.
     """
-    if not table.any_limit:
-        return MAY_START
-    found = counts_of(table, use, qos, assoc, user, limit_s)
-    return found if found != MAY_START else tres_of(table, use, qos, assoc, user, amounts)
+    return held_at(table, use, qos, assoc, user, amounts, limit_s)[0]
 
 
 @in_place
-def counts_of(table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int, user: int, limit_s: int) -> int:
-    """Return the code of the first limit of jobs or walls that holds a job back, MAY_START for none."""
+def held_at(
+    table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int, user: int, amounts: Floats, limit_s: int
+) -> tuple[int, int]:
+    """Return held_by(), and the QOS or the association whose limit it is, by their place (-1: nothing holds it)."""
+    if not table.any_limit:
+        return MAY_START, -1
+    found, place = counts_of(table, use, qos, assoc, user, limit_s)
+    return (found, place) if found != MAY_START else tres_of(table, use, qos, assoc, user, amounts)
+
+
+@in_place
+def counts_of(
+    table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int, user: int, limit_s: int
+) -> tuple[int, int]:
+    """Return code and place of the first limit of jobs or walls that holds a job back, MAY_START for none."""
     none = table.qos_counts[-1]
     first, second = table.qos_counts[qos[0]], table.qos_counts[qos[1]]
     user = min(user, use.user_jobs.shape[1] - 1)
@@ -96,21 +106,23 @@ def counts_of(table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int
         limits = first if turn == 0 else second
         found = counts_hold(limits, stronger, jobs, use.qos_wall[one], limit_s, table.safe)
         if found > 0:
-            return found
+            return found, one
     k = assoc
     while k >= 0:
         jobs, wall = (use.assoc_jobs[k], use.assoc_jobs[k]), use.assoc_wall[k]
         limits = table.assoc_counts[k] if k == assoc else table.above_counts[k]
         found = counts_hold(limits, (first, second), jobs, wall, limit_s, table.safe)
         if found > 0:
-            return found + COUNTS
+            return found + COUNTS, k
         k = table.parent[k]
-    return MAY_START
+    return MAY_START, -1
 
 
 @in_place
-def tres_of(table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int, user: int, amounts: Floats) -> int:
-    """Return the code of the first limit of TRES that holds a job back, MAY_START for none."""
+def tres_of(
+    table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int, user: int, amounts: Floats
+) -> tuple[int, int]:
+    """Return code and place of the first limit of TRES that holds a job back, MAY_START for none."""
     width, nothing = len(amounts), use.qos_tres[-1]
     nodes = max(1.0, amounts[NODE])
     user = min(user, use.user_jobs.shape[1] - 1)
@@ -123,7 +135,7 @@ def tres_of(table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int, 
             by_node = nodes if kind == PER_NODE else 0.0
             column = tres_hold(table.qos_tres[one, kind], stronger, used, amounts, by_node)
             if column >= 0:
-                return TRES_CODES + kind * width + column
+                return TRES_CODES + kind * width + column, one
     k = assoc
     while k >= 0:
         for kind in range(PER_USER if k == assoc else PER_JOB):
@@ -132,9 +144,9 @@ def tres_of(table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int, 
             by_node = nodes if kind == PER_NODE else 0.0
             column = tres_hold(table.assoc_tres[k, kind], stronger, used, amounts, by_node)
             if column >= 0:
-                return TRES_CODES + (KINDS + kind) * width + column
+                return TRES_CODES + (KINDS + kind) * width + column, k
         k = table.parent[k]
-    return MAY_START
+    return MAY_START, -1
 
 
 @in_place

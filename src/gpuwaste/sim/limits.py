@@ -115,6 +115,13 @@ def no_use(table: LimitTable, users: int) -> LimitUse:
     )
 
 
+def no_limits() -> LimitTable:
+    """Return the table of a cluster where no limit holds, without TRES."""
+    counts, tres = np.full((1, COUNTS), np.inf), np.full((1, KINDS, 0), np.inf)
+    parent = np.full(1, -1, np.int64)
+    return LimitTable(counts, tres, counts.copy(), counts.copy(), tres.copy(), parent, safe=False, any_limit=False)
+
+
 def unmodelled(model: ClusterModel, names: Sequence[str]) -> tuple[str, ...]:
     """Return the TRES that a limit of the cluster names and that are no column (licenses, energy): not enforced."""
     limits = [*(each.limits for each in model.qos), *(each.limits for each in model.associations)]

@@ -51,6 +51,10 @@ class Named:
         """Return the same with another seed, itself where it has none."""
         return Named(self.name, {**self.values, "seed": seed}) if "seed" in self.values else self
 
+    def later(self, steps: int) -> "Named":
+        """Return the same with a seed that is so much higher, itself where it has none."""
+        return self.seeded((int(self.values.get("seed", 0)) + steps) % (_MOST_SEEDS + 1))
+
     def text(self) -> str:
         """Return it as it could be written: `lublin:jobs=1000,seed=2`, `thin=0.8,seed=1`."""
         numbers = ",".join(f"{key}={value:.10g}" for key, value in self.values.items())

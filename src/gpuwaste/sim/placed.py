@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gpuwaste.sim.cluster import Node
 from gpuwaste.sim.trace import Ints
 
 
@@ -21,6 +22,25 @@ class Placed:
     cut_short: int
     gpu_utilization: dict[str, float]
     held: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """What jobs held of some nodes of a cluster in a window.
+
+    r rows by node and start: `node` is a place in `nodes`, `job` in the trace, instants are UTC seconds; a run that
+    goes on after the window ends where it would end. `nodes_left` nodes are left out, `rows_left` rows have no room.
+    """
+
+    nodes: tuple[Node, ...]
+    node: Ints
+    job: Ints
+    start: Ints
+    end: Ints
+    cpus: Ints
+    gpus: Ints
+    nodes_left: int
+    rows_left: int
 
 
 def start_of(play: Ints | Placed) -> Ints:

@@ -17,15 +17,17 @@ from gpuwaste.history.table import JobTable
 from gpuwaste.sim import schedulers
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument
+from gpuwaste.sim.energy import measured_energy
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.past import UNKNOWN
-from gpuwaste.sim.placed import Placed, start_of
-from gpuwaste.sim.trace import GPUS, PROCESSORS, RESOURCES, Ints, Planned, Trace, sizes_of, trace_of
+from gpuwaste.sim.placed import Placed, Placements, start_of
+from gpuwaste.sim.trace import GPUS, PROCESSORS, RESOURCES, Ints, Planned, Trace, left_out_of, sizes_of, trace_of
 
 USER: Final = "user"
 TRUTH: Final = "truth"
 RECENT: Final = "recent"
 MODEL: Final = "model"
+NAMED: Final = 3  # jobs that are left out, by their ids, for each reason
 BELIEVED_LEVEL: Final = 0.5  # of the user's ended jobs: a walltime that is only believed ends no job
 
 
@@ -51,6 +53,12 @@ class NodeScheduler(Protocol):
 
     def starts_on(self, table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None) -> Placed:
         """Play jobs that are playable, by these walltimes [n], or users' last two jobs for None."""
+        ...
+
+    def placements(
+        self, table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None, window: tuple[int, int]
+    ) -> Placements:
+        """Play the same until the end of a window and return what jobs held of nodes in it."""
         ...
 
 
@@ -115,9 +123,9 @@ def simulate(
     settings of the cluster that are none.
     """
     _modules(chosen, cluster)
-    trace, left_out = trace_of(
-        table, machine.processors, resource, without_too=resource == GPUS and not any_counts(chosen)
-    )
+    without_too = resource == GPUS and not any_counts(chosen)
+    trace, left_out = trace_of(table, machine.processors, resource, without_too=without_too)
+    named = left_out_of(table, machine.processors, resource, without_too=without_too)
     trace, more = playable(table, trace, chosen, cluster)
     left_out |= {reason: left_out.get(reason, 0) + count for reason, count in more.items()}
     if first is not None:
@@ -154,11 +162,13 @@ def simulate(
         walltime=walltime,
         schedulers=results,
         left_out=left_out,
+        left_out_jobs={why: table.job_id[rows[:NAMED]].tolist() for why, rows in named.items() if len(rows)},
         steps=steps,
         logged=logged,
         resource=resource,
         nodes=nodes,
         stopped=stopped,
+        energy=measured_energy(table, trace),
     )
     return document, trace, plays
 
@@ -210,7 +220,7 @@ def played(
     cluster: ClusterModel | None,
 ) -> Iterator[tuple[str, Ints | Placed]]:
     """Yield each scheduler with what became of the jobs, all of them playable(). Raises UsageError."""
-    believed = _believed(trace, walltime, past)
+    believed = believed_walltimes(trace, walltime, past)
     for name, found in _modules(chosen, cluster).items():
         if places_on_nodes(found):
             if cluster is not None:
@@ -240,7 +250,7 @@ def _until_interrupted(
     return starts, ""
 
 
-def _believed(trace: Trace, walltime: str, past: Ints | None) -> Ints | None:
+def believed_walltimes(trace: Trace, walltime: str, past: Ints | None) -> Ints | None:
     """Return the walltime that schedulers plan with, None for the mean of each user's last two jobs."""
     if walltime == MODEL and past is not None:
         known = past[trace.row]

@@ -13,6 +13,7 @@ from gpuwaste.history.table import JobTable
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _NO_LIMIT_S: Final = 366 * 86400  # what is believed of a job that may run forever; bounds every sum of instants
+_LONGEST_S: Final = 100 * 366 * 86400  # between submissions: bounds what is computed in steps of time
 
 
 class Planned(NamedTuple):
@@ -89,6 +90,31 @@ def sizes_of(table: JobTable, resource: str = PROCESSORS) -> Floats:
     return np.where(table.alloc_cpus >= 1, table.alloc_cpus, np.nan_to_num(table.cpus, nan=0.0))
 
 
+def _sizes(table: JobTable, resource: str, *, without_too: bool) -> Floats:
+    found = sizes_of(table, resource)
+    return np.maximum(np.nan_to_num(found, nan=0.0), 0.0) if without_too else found
+
+
+def left_out_of(
+    table: JobTable, processors: int | None = None, resource: str = PROCESSORS, *, without_too: bool = False
+) -> dict[str, NDArray[np.intp]]:
+    """Return the rows of the jobs that trace_of() leaves out, by the first reason of each."""
+    ran, cpus = table.run_s, _sizes(table, resource, without_too=without_too)
+    reasons = {
+        "never ended": np.isnan(ran),
+        "ran for a negative time": ran < 0,
+        f"asks for no {RESOURCES[resource]}": ~(cpus >= (0 if without_too else 1)),
+        "has a limit of zero": table.limit_s <= 0,
+        "is larger than the machine": cpus > (np.inf if processors is None else processors),
+        "is submitted over 100 years after the first": table.submit - table.submit.min(initial=2**62) > _LONGEST_S,
+    }
+    left, found = np.ones(len(table), dtype=np.bool_), {}
+    for reason, places in reasons.items():
+        found[reason] = np.flatnonzero(left & places)
+        left &= ~places
+    return found
+
+
 def trace_of(
     table: JobTable, processors: int | None = None, resource: str = PROCESSORS, *, without_too: bool = False
 ) -> tuple[Trace, dict[str, int]]:
@@ -99,21 +125,12 @@ def trace_of(
     none of the resource, with a size of 0: for a machine on whose nodes they take other room. Raises NoDataError where
     no job is left.
     """
-    ran, cpus = table.run_s, sizes_of(table, resource)
-    if without_too:
-        cpus = np.maximum(np.nan_to_num(cpus, nan=0.0), 0.0)
-    reasons = {
-        "never ended": np.isnan(ran),
-        "ran for a negative time": ran < 0,
-        f"asks for no {RESOURCES[resource]}": ~(cpus >= (0 if without_too else 1)),
-        "has a limit of zero": table.limit_s <= 0,
-        "is larger than the machine": cpus > (np.inf if processors is None else processors),
-    }
-    left = np.ones(len(table), dtype=np.bool_)
+    cpus = _sizes(table, resource, without_too=without_too)
+    left, ran = np.ones(len(table), dtype=np.bool_), table.run_s
     counts = {}
-    for reason, places in reasons.items():
-        counts[reason] = int(np.count_nonzero(left & places))
-        left &= ~places
+    for reason, places in left_out_of(table, processors, resource, without_too=without_too).items():
+        counts[reason] = len(places)
+        left[places] = False
     rows = np.flatnonzero(left)
     if not len(rows):
         told = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)

@@ -58,7 +58,8 @@ class Change:
 
     `table` is the base's with other requests, None for the base's own; `cluster` likewise. `unfit` are the rows of jobs
     that were left out because they do not fit the machine. `wrapped` [rows of the table] is the row of the job that a
-    row became a part of, itself for the others; None where no job was joined.
+    row became a part of, itself for the others; None where no job was joined. `saved_j` [rows of the table]: joules
+    that a job's GPUs draw less, None where that is not known or the change is about something else.
     """
 
     trace: Trace
@@ -69,6 +70,7 @@ class Change:
     table: JobTable | None = None
     cluster: ClusterModel | None = None
     wrapped: Ints | None = None
+    saved_j: NDArray[np.float64] | None = None
 
 
 class WhatIf(Protocol):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 _PRINTED = re.compile(r"(\d{1,10})(?:_(\d{1,10})|_\[.*\]|\+(\d{1,10}))?", re.ASCII)
 _TASKS = re.compile(r"_\[([\d,\-:]{1,4096})", re.ASCII)
+_THROTTLE = re.compile(r"%(\d{1,9})\]\Z", re.ASCII)
 _STRETCH = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 
 
@@ -27,6 +28,12 @@ def parse_printed(text: str) -> PrintedId | None:
     if "_" in text:
         return PrintedId(array_job_id=first, array_task_id=int(task) if task else None)
     return PrintedId(het_job_id=first, het_offset=int(offset)) if offset else PrintedId()
+
+
+def throttle(printed: str) -> int | None:
+    """Return how many tasks of an array may run at once: 4 for 3_[0-99%4], None without such a limit."""
+    match = _THROTTLE.search(printed)
+    return int(match[1]) or None if match else None
 
 
 def task_count(printed: str) -> int:

@@ -30,6 +30,7 @@ _HEAD_END = re.compile(r"\s(?:MinCPUsNode|Features)=")
 _FIELD = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/:]*)=(\S*)")
 _NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*)")
 _SHARING = re.compile(r"\sOverSubscribe=(\S+) Contiguous=")
+_RESERVATION = re.compile(rf" DelayBoot=\S*{_BREAK}Reservation=(\S+)")
 _DIGITS = re.compile(r"\d{1,12}", re.ASCII)
 _PENDING: Final = frozenset({"PENDING", "CONFIGURING"})
 
@@ -39,7 +40,8 @@ class RunningJob:
     """One job of slurmctld's memory; times are UTC seconds, None is "not known".
 
     `nodes` maps node name to what the job holds there; `node_list` is the hostlist as printed. `priority`, `reason` and
-    `eligible` (when it may start) are those of a job that waits; priority 0 is a held one.
+    `eligible` (when it may start) are those of a job that waits; priority 0 is a held one. `reservation` is the name
+    of the one that a job asks for.
     """
 
     job_id: int
@@ -71,6 +73,7 @@ class RunningJob:
     priority: int | None = None
     eligible: int | None = None
     reason: str = ""
+    reservation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,7 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
     state = fields.word("JobState")
     started = state not in _PENDING
     sharing = _SHARING.search(tail)
+    reservation = _RESERVATION.search(tail)
     node_list = fields.word("NodeList")
     return RunningJob(
         job_id=int(header[1]),
@@ -173,6 +177,7 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
         priority=fields.whole("Priority"),
         eligible=fields.time("EligibleTime"),
         reason=fields.word("Reason"),
+        reservation=reservation[1] if reservation else "",
     )
 
 

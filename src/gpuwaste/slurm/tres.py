@@ -39,6 +39,14 @@ def parse_tres(text: str) -> dict[str, str]:
     return amounts
 
 
+def tres_or_none(text: str) -> dict[str, str]:
+    """Return parse_tres(), nothing for a text that is no TRES list."""
+    try:
+        return parse_tres(text)
+    except ParseError:
+        return {}
+
+
 def gpu_count(tres: dict[str, str]) -> GpuCount:
     """Count GPUs once: the untyped total where it is there, else the sum of the types. Raises ParseError."""
     by_type = {

@@ -9,10 +9,11 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.store.database import Database
 from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.waste.load import judge_held
+from gpuwaste.waste.load import HANG_LIMITS, judge_held
 
 NowLevel = Literal["high", "moderate", "low", "idle", "suspended", "unknown"]
 IDLE_MS: Final = 60_000  # as long as a run of zeros that counts as waste
+HANG_HOURS: Final = 6  # a hang is looked for no further back
 _UNLIMITED_S: Final = 365 * DAY_S  # with a day more as query history_open has it
 
 
@@ -28,6 +29,9 @@ class HeldGpu:
     mean_pct: float | None  # of its newest hour so far
     wasted_ms: int  # since the run began
     exempt_ms: int
+    coverage: float  # of its time so far, without what may still be on its way
+    hang_ms: int | None  # at full use without work up to now, from whole hours of it; None: not known
+    cpu_cores: float | None  # of the run on the node, in its last two hours
     level: NowLevel = "unknown"
 
     @property
@@ -72,7 +76,8 @@ def held_runs(db: Database, cluster: str | None, settings: LedgerSettings, now: 
     if not judge_held(db, cluster, settings, now):
         return []
     from_hour = int(now - settings.pending_s) // HOUR_S * HOUR_S
-    found = db.answer("waste.held_gpus", {"from_hour": from_hour})
+    hang_from = now // HOUR_S * HOUR_S - HANG_HOURS * HOUR_S
+    found = db.answer("waste.held_gpus", {"from_hour": from_hour, "hang_from_hour": hang_from, **HANG_LIMITS})
     runs = {row[0]: HeldRun(*row) for row in db.answer("waste.held_runs").pick(*_RUN)}
     for (place, own), values in zip(found.pick("place", "own"), found.pick(*_GPU), strict=True):
         run = runs[place]

@@ -5,107 +5,54 @@ findings, and the lines of the job table, are of runs as a whole.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, Self
+from dataclasses import asdict, replace
+from typing import Any, Final
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.waste.day_sums import summed_days
-from gpuwaste.waste.findings.many_small_jobs import groups
-from gpuwaste.waste.job_lines import JobLine, job_lines
+from gpuwaste.waste.few_runs import FEW_RUNS, FewRuns, finding_counts, groups_of
+from gpuwaste.waste.job_lines import EVERY_LINE, JobLine, LineFilter, job_lines
 from gpuwaste.waste.judged import JudgedRun, finding_order, named
-from gpuwaste.waste.kept_runs import KeptRuns
-from gpuwaste.waste.ledger import Level
+from gpuwaste.waste.kept_runs import KeptRuns, OutdatedError
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_by_user
-from gpuwaste.waste.tally import Tally, seconds
+from gpuwaste.waste.run_sums import Group, RunSums
+from gpuwaste.waste.tally import Tally
 
 _ALL: Final = 2**53
 TAKEN_RUNS: Final = 20_000  # about 15 MB
 _NONE: Final = {"rules": -1}  # of rows that are in no table
-_COUNTS: Final = (
-    "jobs", "running", "beyond", "conflicts", "under_jobs", "under_devices", "under_ms", "asked_jobs", "asked_devices",
-)  # fmt: skip
-Group = tuple[str, str, str]
-"""User, account and partition."""
-
-
-@dataclass(frozen=True, slots=True)
-class LineFilter:
-    """Which lines of the job table: those of a run with all of this; None is "any". `name` is a part of the name."""
-
-    state: str | None = None
-    partition: str | None = None
-    name: str | None = None
-    finding: str | None = None
-
-
-EVERY_LINE: Final = LineFilter()
-
-
-@dataclass(slots=True)
-class RunSums:
-    """Sums over some runs: GPU-time of their own and shared GPUs, and counts."""
-
-    own: Tally = field(default_factory=Tally)
-    shared: Tally = field(default_factory=Tally)
-    jobs: int = 0
-    running: int = 0
-    beyond: int = 0
-    conflicts: int = 0
-    under_jobs: int = 0
-    under_devices: int = 0
-    under_ms: int = 0
-    asked_jobs: int = 0
-    asked_devices: int = 0
-    level_devices: list[int] = field(default_factory=lambda: [0] * len(Level))
-    level_ms: list[int] = field(default_factory=lambda: [0] * len(Level))
-
-    @classmethod
-    def of(cls, sums: Iterable["RunSums"]) -> Self:
-        """Add up sums."""
-        total = cls()
-        for other in sums:
-            total.own.add_tally(other.own)
-            total.shared.add_tally(other.shared)
-            for name in _COUNTS:
-                setattr(total, name, getattr(total, name) + getattr(other, name))
-            for mine, theirs in ((total.level_devices, other.level_devices), (total.level_ms, other.level_ms)):
-                mine[:] = map(sum, zip(mine, theirs, strict=True))
-        return total
-
-    def levels_json(self) -> dict[str, dict[str, Any]]:
-        """Return devices and GPU-seconds by the level of each device's mean."""
-        found = zip(Level, self.level_devices, self.level_ms, strict=True)
-        return {str(level): {"devices": devices, "gpu_s": seconds(ms)} for level, devices, ms in found}
-
-    def under_used_json(self) -> dict[str, Any]:
-        """Return how many jobs have an under-used device, these devices and their time, and how many were judged."""
-        return {
-            "jobs": self.under_jobs,
-            "devices": self.under_devices,
-            "gpu_s": seconds(self.under_ms),
-            "judged_jobs": self.asked_jobs,
-            "judged_devices": self.asked_devices,
-        }
 
 
 class JudgedRuns:
     """Asks for the runs of one selection, within the transaction that `judged_runs` or `runs_judged_last` holds."""
 
     def __init__(
-        self, db: Database, parameters: dict[str, Any], window: dict[str, Any], whole: tuple[int, int] | None = None
+        self,
+        db: Database,
+        parameters: dict[str, Any],
+        window: dict[str, Any],
+        *,
+        whole: tuple[int, int] | None = None,
+        few: FewRuns | None = None,
     ) -> None:
-        """Take which runs: the sums of those that ended on the days of `whole`, UTC seconds, are stored."""
+        """Take which runs: the sums of those that ended on the days of `whole`, UTC seconds, are stored.
+
+        `few` are all of them, where they were read.
+        """
         self._db = db
         self._whole = whole
+        self._few = few
         self._runs = parameters | _whole(None)
         self._window = self._runs | window
 
     def sums(self) -> dict[Group, RunSums]:
         """Return the sums of each user, account and partition."""
+        if self._few is not None:
+            return self._few.sums()
         days, window = _whole(self._whole), self._window | _whole(self._whole)
         counts = self._db.rows("waste.judged_counts", self._runs | days)
         found = {_group(row): RunSums(**_without_group(row)) for row in counts}
@@ -119,7 +66,7 @@ class JudgedRuns:
 
     def _of_whole_days(self) -> dict[Group, RunSums]:
         """Return the stored sums."""
-        scope = {name: value for name, value in self._runs.items() if name not in {"from_s", "to_s", "until"}}
+        scope = {name: value for name, value in self._runs.items() if name not in {"from_s", "to_s", "until", "users"}}
         which = scope | _whole(self._whole)
         found = {}
         for row in self._db.rows("waste.day_totals", which):
@@ -130,6 +77,8 @@ class JudgedRuns:
 
     def cut(self) -> int:
         """Return how many of the runs lie partly outside of the window."""
+        if self._few is not None:
+            return self._few.cut()
         return int(self._db.rows("waste.judged_cut")[0]["runs"])
 
     def lines(
@@ -139,6 +88,8 @@ class JudgedRuns:
 
         `runs` is how many runs the lines of the selection are of.
         """
+        if self._few is not None and wanted.name is None:  # small letters of a name are the store's own
+            return self._few.lines(limit, runs, wanted, offset)
         fits = self._runs | asdict(wanted)
         limits = {"limit": _ALL if limit is None else limit, "offset": offset}
         self._db.run("waste.judged_lines", fits | limits)
@@ -151,18 +102,23 @@ class JudgedRuns:
 
     def days(self) -> list[dict[str, Any]]:
         """Return the sums by the day on which runs ended (query judged_days)."""
+        if self._few is not None:
+            return self._few.days()
         return self._db.rows("waste.judged_days", self._window | _whole(self._whole))
 
     def worst_name(self) -> dict[str, Any] | None:
         """Return the sums of the job name with the largest waste; None without any run."""
+        if self._few is not None:
+            return self._few.worst_name()
         return next(iter(self._db.rows("waste.judged_names", self._window)), None)
 
     def findings(self, limit: int | None) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
         """Return the findings of the largest waste, and the counts of all by kind."""
-        small = [JudgedRun.from_row(row) for row in self._db.rows("waste.judged_small", self._runs)]
-        found = [f.to_json() for f in groups(run.small for run in small if run.small is not None)]
-        found = named(found, {(run.cluster, run.job_id): run.printed_id for run in small})
-        counts = self._finding_counts(found)
+        if self._few is not None:
+            return self._few.findings(limit)
+        found = groups_of(JudgedRun.from_row(row) for row in self._db.rows("waste.judged_small", self._runs))
+        kinds = self._db.rows("waste.judged_causes", self._runs)
+        counts = finding_counts(((row["largest_s"], row["kind"], row["runs"], row["wasted_s"]) for row in kinds), found)
         for row in self._db.rows("waste.judged_findings", {**self._runs, "limit": _ALL if limit is None else limit}):
             cause = json.loads(row["causes"])[row["place"]]
             ran = cause["runs"][0]
@@ -183,21 +139,6 @@ class JudgedRuns:
     def blocks(self, block_s: int) -> list[dict[str, Any]]:
         """Return what the runs that ended in each block of seconds held and wasted, GPU-milliseconds; whole runs."""
         return self._db.rows("waste.judged_blocks", {**self._runs, "block": block_s})
-
-    def _finding_counts(self, groups_found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Return the counts of findings by kind, that with the largest finding first."""
-        rows = [
-            (row["largest_s"], row["kind"], row["runs"], row["runs"], row["wasted_s"])
-            for row in self._db.rows("waste.judged_causes", self._runs)
-        ]
-        if groups_found:
-            wasted = [f["wasted_gpu_s"] for f in groups_found]
-            jobs = sum(len(f["runs"]) for f in groups_found)
-            rows.append((max(wasted), groups_found[0]["kind"], len(groups_found), jobs, sum(wasted)))
-        return {
-            kind: {"findings": findings, "jobs": jobs, "wasted_gpu_s": round(wasted_s, 3)}
-            for _, kind, findings, jobs, wasted_s in sorted(rows, key=lambda row: (-row[0], row[1]))
-        }
 
     def by_user(self) -> Iterator[list[JudgedRun]]:
         """Yield the runs of each user."""
@@ -220,36 +161,73 @@ def judged_runs(
     *,
     cut: bool = True,
     taken_runs: int = TAKEN_RUNS,
+    few_runs: int = FEW_RUNS,
     kept: KeptRuns | None = None,
 ) -> Iterator[JudgedRuns]:
     """Select runs as of one instant: those that were judged by these settings, and the others, which are judged now.
 
-    With `cut` sums of time are of what lies between the edges of the selection's window. A user's runs are read once
-    for all sums, unless there are more than `taken_runs`. With `kept` the others are taken from there, and the instant
-    is that of `kept`. Raises OutdatedError where the store has left it behind.
+    With `cut` sums of time are of what lies between the edges of the selection's window. The runs of a user or account
+    are read once for all sums, unless there are more than `taken_runs`, and added up here where there are no more than
+    `few_runs`. With `kept` the others are taken from there, and the instant is that of `kept`. Raises OutdatedError
+    where the store has left it behind.
     """
     with db.transaction():
-        standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
-        rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
-        if kept is not None:
-            kept.check(rules, until, settings, selection.end)
-            now = kept.now
-        asked = selection.parameters(now)
-        names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
-        which = {"rules": rules, "until": None if kept is None else kept.until} | {name: asked[name] for name in names}
-        db.run("waste.judged_now_create")
-        db.run("waste.judged_parts_create")
-        if selection.user is not None and _taken(db, which, taken_runs):
+        which, until = _which(db, selection, settings, now, kept)
+        due = replace(selection, rules=which["rules"], judged_until=until)
+        if (selection.user is not None or selection.account is not None) and _taken(db, which, taken_runs):
             which["rules"] = None
         if kept is not None:
+            now = kept.now
             kept.add_runs(db, which)
         else:
-            for _ in judge_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
+            for _ in judge_by_user(db, due, settings, now):
                 db.run("waste.judged_now_add", _NONE)
         if cut and (kept is None or not kept.add_parts(db, which)):
             for _ in judge_by_user(db, _edges(selection, kept), settings, now):
                 db.run("waste.judged_parts_add", _NONE)
-        yield JudgedRuns(db, which, {"cut": cut, "now": now}, summed_days(db, which | {"cut": cut}))
+        window = {"cut": cut, "now": now}
+        if which["rules"] is None and _are_few(db, few_runs):
+            yield JudgedRuns(db, which, window, few=FewRuns.read(db, which | window))
+        else:
+            yield JudgedRuns(db, which, window, whole=summed_days(db, which | window))
+
+
+def runs_of_users(
+    db: Database, users: Collection[str], window: tuple[int, int], settings: LedgerSettings, kept: KeptRuns
+) -> dict[str, FewRuns]:
+    """Read the runs of each of some users in a window at once, as `judged_runs` does of one of them with `kept`.
+
+    A user with many runs is left out, and all are with many runs together. Raises OutdatedError where the store has
+    left `kept` behind, or it has no parts for the window.
+    """
+    with db.transaction():
+        which, _ = _which(db, Selection(*window), settings, kept.now, kept)
+        which["users"] = sorted(users)
+        if not _taken(db, which, TAKEN_RUNS):
+            return {}
+        kept.add_runs(db, which)
+        if not kept.add_parts(db, which):
+            raise OutdatedError("the parts of runs are not kept for this window")
+        return FewRuns.read_by_user(db, which | {"cut": True, "now": kept.now}, users)
+
+
+def _which(
+    db: Database, selection: Selection, settings: LedgerSettings, now: int, kept: KeptRuns | None
+) -> tuple[dict[str, Any], int]:
+    """Make empty tables of what a document judges itself; return the parameters of what is selected.
+
+    With them comes by which end all is judged. Raises OutdatedError.
+    """
+    standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
+    rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
+    if kept is not None:
+        kept.check(rules, until, settings, selection.end)
+    db.run("waste.judged_now_create")
+    db.run("waste.judged_parts_create")
+    asked = selection.parameters(now)
+    names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
+    own = {"rules": rules, "until": None if kept is None else kept.until, "users": None}
+    return own | {name: asked[name] for name in names}, until
 
 
 def _edges(selection: Selection, kept: KeptRuns | None) -> Selection:
@@ -268,6 +246,11 @@ def _taken(db: Database, which: dict[str, Any], most: int) -> bool:
     return False
 
 
+def _are_few(db: Database, most: int) -> bool:
+    """Tell whether tables judged_now and judged_parts have no more rows than that."""
+    return int(db.rows("waste.judged_now_count")[0]["rows"]) <= most
+
+
 @contextmanager
 def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
     """Take the runs that were judged last on this connection and nothing else, or with not `some` none."""
@@ -276,7 +259,7 @@ def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
         db.run("waste.judged_parts_create")
         if some:
             db.run("waste.judged_now_add", _NONE)
-        anything = dict.fromkeys(("rules", "until", "user", "account", "cluster", "accounts", "reader"))
+        anything = dict.fromkeys(("rules", "until", "user", "users", "account", "cluster", "accounts", "reader"))
         yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
 
 

@@ -50,6 +50,12 @@ class DeviceUse:
     power_limit_w: float | None = None
     sm_ratio_at_full: float | None = None
     hang_ms: int = 0  # at 95 % and more with almost no power or almost no SM busy
+    profiled_ms: int | None = None  # known time in which profiling counters were read
+    sm_active: float | None = None  # means over it, 0..1
+    tensor_active: float | None = None
+    dram_active: float | None = None
+    nvlink_b: int | None = None  # bytes in it, both ways
+    pcie_b: int | None = None
     cpu_s: float | None = None  # of the whole job on this node, the same in each of its GPUs' rows
     cpu_known_ms: int = 0  # the known milliseconds of the rows that have cpu_s
     host_mem_max_b: int | None = None
@@ -62,6 +68,13 @@ class DeviceUse:
     def mean_pct(self) -> float | None:
         """Mean utilization over the known time, percent."""
         return self.pct_ms / self.known_ms if self.known_ms else None
+
+    @property
+    def sm_share(self) -> float | None:
+        """Mean share of multiprocessors with work while the GPU was busy, 0..1; None: too little was profiled."""
+        if self.sm_active is None or not self.pct_ms or 2 * (self.profiled_ms or 0) < self.known_ms:
+            return None
+        return min(1.0, 100 * self.sm_active * self.known_ms / self.pct_ms)
 
     @property
     def memory_ratio(self) -> float | None:

@@ -15,7 +15,8 @@ def daemon_client(config: Config) -> HubClient:
     common = config.common
     if common.token_file:
         return HubClient(common.hub_url, TokenIssuer(Path(common.token_file)), ca=common.hub_ca)
-    return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), hub_uid(config)), ca=common.hub_ca)
+    uid = hub_uid(config)  # before munge's library is looked for: the user's name is an error on any host
+    return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), uid), ca=common.hub_ca)
 
 
 def hub_uid(config: Config) -> int:

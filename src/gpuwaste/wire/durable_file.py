@@ -1,4 +1,4 @@
-"""A small SQLite file that loses nothing: what the outboxes of agent and advisor have in common.
+"""A small SQLite file that loses nothing: the outboxes of agent and advisor, and the journal of the actor.
 
 WAL mode with synchronous FULL (docs/decisions/0004): what a transaction stored is on disk when it returns. One process
 holds the file; a corrupt one is set aside, and a new one begun.
@@ -12,6 +12,7 @@ from typing import ClassVar, Final, TypeVar
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.log_event import LogEvent
 
 _VACUUM_PAGES: Final = 1024  # free pages (4 KiB each) from which the file is made smaller
 _CORRUPT_CODES: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -30,11 +31,14 @@ class DurableFile:
 
     It is held by one process: a second one is refused. A corrupt file is set aside as `NAME.corrupt-N`, said once in
     the log, and a new one is begun; `set_aside` names it. A subclass names its `migrations`, the steps from one PRAGMA
-    user_version to the next, and the `owner` whose second process would be in the way.
+    user_version to the next, and the `owner` whose second process would be in the way. One that is no outbox names
+    what is logged when it is `corrupt` (path, reason, kept), and what follows from a full disk.
     """
 
     migrations: ClassVar[tuple[str, ...]] = ()
     owner: ClassVar[str] = "process"
+    corrupt: ClassVar[LogEvent] = _CORRUPT
+    when_full: ClassVar[str] = "; rows wait in memory"
 
     def __init__(self, path: Path) -> None:
         """Open or create the file, so that what is wrong with it is said at the start. Raises StoreError."""
@@ -129,7 +133,7 @@ class DurableFile:
         except OSError as error:
             raise StoreError(f"{self.path}: corrupt, and cannot be set aside: {error.strerror}") from error
         self.set_aside.append(target)
-        _CORRUPT.log(path=self.path, reason=reason, kept=target)
+        self.corrupt.log(path=self.path, reason=reason, kept=target)
 
     def _shrink(self) -> None:
         with self._lock:
@@ -142,7 +146,7 @@ class DurableFile:
 
     def _advice(self, error: sqlite3.Error) -> str:
         advice = {
-            sqlite3.SQLITE_FULL: "the disk is full: free space; rows wait in memory",
+            sqlite3.SQLITE_FULL: f"the disk is full: free space{self.when_full}",
             sqlite3.SQLITE_BUSY: f"held by another process: is another {self.owner} running with this state_dir?",
             sqlite3.SQLITE_READONLY: "read-only: check its owner and its file system",
             sqlite3.SQLITE_CANTOPEN: f"cannot be opened: its directory must exist and belong to the {self.owner}",

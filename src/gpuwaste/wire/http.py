@@ -8,7 +8,7 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection, IncompleteRead
@@ -139,8 +139,12 @@ class HttpExchange:
         timeout_s: float,
         max_bytes: int,
         connect_s: float = CONNECT_S,
+        *,
+        check_peer: Callable[[str], None] | None = None,
     ) -> None:
+        """`check_peer` gets the address that was connected to, and may raise before anything of the request is sent."""
         self._endpoint = endpoint
+        self._check_peer = check_peer
         self._tls = tls
         self._connect_s = connect_s
         self._timeout_s = timeout_s
@@ -172,6 +176,8 @@ class HttpExchange:
     ) -> HttpAnswer:
         # A server that refuses early closes its reading side; its answer can be there all the same.
         connection.connect()
+        if self._check_peer is not None:
+            self._check_peer(str(connection.sock.getpeername()[0]))
         connection.sock.settimeout(self._timeout_s)  # an answer may take longer than a connection
         with suppress(BrokenPipeError):
             connection.request(request.method, request.target, request.body or None, request.headers)

@@ -36,6 +36,7 @@ SNAPSHOT_PATH: Final = "/v1/history/snapshot"
 PREDICT_PATH: Final = "/v1/predict"
 PLAN_PATH: Final = "/v1/plan"
 WAITS_PATH: Final = "/v1/plan/waits"
+TRIAL_PATH: Final = "/v1/models/trial"
 SUBMITTED_PATH: Final = "/v1/plan/submitted"
 LINK_PATH: Final = "/v1/web/link"
 _MAX_SNAPSHOT_BYTES: Final = 4 * 1024**3
@@ -91,16 +92,23 @@ class HubClient:
         """
         target = quote(path) + (f"?{urlencode(params)}" if params else "")
         answer = self._send("GET", target, b"", MAX_ANSWER_BYTES)
-        if answer.status == _NOT_FOUND:
-            raise NoDataError(_words_of(answer) or f"{path}: not found")
-        return self._object(answer)
+        return self._found(answer, path)
 
     def post(self, path: str, question: Mapping[str, Any]) -> dict[str, Any]:
         """Send a question as JSON and return the JSON object that answers it. Raises as `get` does."""
-        answer = self._send("POST", quote(path), json.dumps(question).encode(), MAX_ANSWER_BYTES, "application/json")
-        if answer.status == _NOT_FOUND:
-            raise NoDataError(_words_of(answer) or f"{path}: not found")
-        return self._object(answer)
+        target, body = quote(path), json.dumps(question).encode()
+        return self._found(self._send("POST", target, body, MAX_ANSWER_BYTES, "application/json"), path)
+
+    def post_signed(self, path: str, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Do as `post`, and make sure that the hub itself answered this very request. Raises AuthError besides."""
+        if self._issuer is None:
+            raise AuthError("orders need a credential: munge, or token_file")
+        target, body = quote(path), json.dumps(question).encode()
+        proof = sign_request(self._issuer, "POST", target, body)
+        answer = self._send("POST", target, body, MAX_ANSWER_BYTES, "application/json", proof=proof)
+        found = self._found(answer, path)
+        verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body, proof["Authorization"])
+        return found
 
     def predict(self, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the hub's prediction for each request (the fields of JobRequest; user and submit may be left out)."""
@@ -191,16 +199,24 @@ class HubClient:
         content: str = "application/x-ndjson",
         *,
         sink: BinaryIO | None = None,
+        proof: Mapping[str, str] | None = None,
     ) -> HttpAnswer:
         headers = {"Accept": "application/json"}
         if body:
             headers["Content-Type"] = content
-        if self._issuer is not None:
+        if proof is not None:
+            headers |= proof
+        elif self._issuer is not None:
             headers |= sign_request(self._issuer, method, target, body)
         timeout_s = self._timeout_s if sink is None else max(self._timeout_s, _SNAPSHOT_S)
         return HttpExchange(self._endpoint, self._tls, timeout_s, max_bytes).send(
             HttpRequest(method, target, body, headers), sink
         )
+
+    def _found(self, answer: HttpAnswer, path: str) -> dict[str, Any]:
+        if answer.status == _NOT_FOUND:
+            raise NoDataError(_words_of(answer) or f"{path}: not found")
+        return self._object(answer)
 
     def _object(self, answer: HttpAnswer) -> dict[str, Any]:
         """Return a good answer's JSON object; raise what any other answer means."""

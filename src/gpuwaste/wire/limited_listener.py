@@ -52,19 +52,23 @@ class LimitedListener(Listener):
         self.limiter.wait_for(connection.peer, connection)
         return connection, address
 
-    def arrived(self, number: int) -> None:
-        """Count the connection with this descriptor no more."""
+    def arrived(self, number: int) -> bool:
+        """Count the connection with this descriptor no more; returns False for one that had been cut off."""
         connection = self._taken.pop(number, None)
-        if connection is not None:
-            self.limiter.have(connection.peer, connection)
+        if connection is None:
+            return True
+        self.limiter.have(connection.peer, connection)
+        return not connection.was_cut
 
 
 class _Connection(socket.socket):
     listener: LimitedListener
     peer: Hashable
+    was_cut = False
 
     def cut_off(self) -> None:
-        """End it at once: whoever reads it finds its end, and closes it."""
+        """End it at once: whoever reads it finds what had come, then its end, and closes it."""
+        self.was_cut = True
         with contextlib.suppress(OSError):
             self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
             self.shutdown(socket.SHUT_RDWR)

@@ -98,10 +98,10 @@ class RequestServer:
 
     def asked(self, conversation: "_Conversation") -> None:
         """Have a request answered; where too many wait for that, or to be read, the connection ends."""
-        if len(self._open) > _OPEN_TIMES * self.limits.connections:
+        wanted = self._listener.arrived(conversation.number)
+        if not wanted or len(self._open) > _OPEN_TIMES * self.limits.connections:
             conversation.end()
             return
-        self._listener.arrived(conversation.number)
         try:
             self._asked.put_nowait(conversation)
         except queue.Full:

@@ -19,9 +19,10 @@ def request_digest(method: str, target: str, body: bytes) -> str:
     return hashlib.sha256(f"{method}\n{target}\n".encode() + body).hexdigest()
 
 
-def ack_digest(body: bytes) -> str:
-    """Return the hex sha256 of "ACK", newline and the body of an acknowledgement."""
-    return hashlib.sha256(b"ACK\n" + body).hexdigest()
+def ack_digest(body: bytes, authorization: str = "") -> str:
+    """Return the hex sha256 of "ACK", newline, the answered request's Authorization and newline, if given, the body."""
+    asked = f"{authorization.strip()}\n" if authorization else ""
+    return hashlib.sha256(f"ACK\n{asked}".encode() + body).hexdigest()
 
 
 def sign_request(issuer: CredentialIssuer, method: str, target: str, body: bytes = b"") -> dict[str, str]:
@@ -46,15 +47,20 @@ def verify_request(
     return checkers[via].check(credential.strip(), request_digest(method, target, body))
 
 
-def sign_ack(checkers: Mapping[Via, CredentialChecker], caller: Caller, body: bytes) -> dict[str, str]:
-    """Return the headers that prove to `caller` that the hub made this acknowledgement. Raises AuthError."""
+def sign_ack(
+    checkers: Mapping[Via, CredentialChecker], caller: Caller, body: bytes, authorization: str = ""
+) -> dict[str, str]:
+    """Return the headers that prove to `caller` that the hub made this acknowledgement. Raises AuthError.
+
+    With the `authorization` of a request it answers that request and no other: munge makes a credential for each.
+    """
     if caller.via not in checkers:
         return {}
-    return {ACK_HEADER: checkers[caller.via].issue_ack(caller, ack_digest(body))}
+    return {ACK_HEADER: checkers[caller.via].issue_ack(caller, ack_digest(body, authorization))}
 
 
-def verify_ack(issuer: CredentialIssuer, credential: str, body: bytes) -> None:
-    """Raise AuthError unless the hub signed this acknowledgement."""
+def verify_ack(issuer: CredentialIssuer, credential: str, body: bytes, authorization: str = "") -> None:
+    """Raise AuthError unless the hub signed this acknowledgement, of the request with this `authorization`."""
     if not credential:
         raise AuthError(f"the answer is not signed ({ACK_HEADER} is missing)")
-    issuer.check_ack(credential.strip(), ack_digest(body))
+    issuer.check_ack(credential.strip(), ack_digest(body, authorization))

@@ -19,7 +19,7 @@ from typing import Any, Final
 from gpuwaste.slurm.gres import parse_positions
 from gpuwaste.testing.cluster import ClusterError, LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.simnvml import SimNode, build_native, library_env, make_gpus
+from gpuwaste.testing.simnvml import SimNode, build_native, library_env, make_amd_gpus, make_gpus
 
 MODES: Final = ("full", "bare")
 """Probes: with the prolog's files and without them."""
@@ -59,6 +59,7 @@ class Field:
             self.rng.shuffle(minors)  # NVML's order is another one than that of gres.conf and that of the minors
             gpus = make_gpus(minors)
             self.rng.shuffle(gpus)
+            gpus += make_amd_gpus(cluster.nodes[node].amd)
             sim = SimNode.create(self._dir / f"nvml-{node}", gpus)
             self.uuids[node] = {gpu.minor: gpu.uuid for gpu in gpus}
             logs = self._dir / "load"
@@ -78,6 +79,7 @@ class Field:
         place = self.cluster.nodes[node]
         jobs_dir = place.jobs_dir if mode == "full" else self._dir / f"none-{node}"
         words = [node, str(self.log(node, mode)), str(_INTERVAL_S), str(place.spool_dir), str(jobs_dir)]
+        words += ["amd"] if place.amd else []
         ready = self.log(node, mode).stat().st_size if self.log(node, mode).exists() else 0
         process = self.cluster.spawn(
             [sys.executable, "-m", "gpuwaste.testing.attribution_probe", *words],

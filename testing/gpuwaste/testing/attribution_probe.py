@@ -1,6 +1,6 @@
 """The agent's sampler, device map and hours on one node of a loopback cluster, written down for a judge.
 
-python -m gpuwaste.testing.attribution_probe NODE LOG INTERVAL_S SPOOL_DIR RUN_DIR
+python -m gpuwaste.testing.attribution_probe NODE LOG INTERVAL_S SPOOL_DIR RUN_DIR [COLLECTOR...]
 
 Appends one JSON line per tick to LOG: {"t", "looked", "held": {uuid: [[job, source, confidence, share, keyed], ...]},
 "samples": {uuid: job or null}, "suspended": [...], "ended": [...]}, and one per row that is due: {"row": ...}.
@@ -47,6 +47,7 @@ class Scribe:
             facts = [item.job_id, item.map_source, item.confidence, item.share, item.run_key is not None]
             held.setdefault(item.gpu_uuid, []).append(facts)
         self._write({
+            "sources": dict(seen.sources),
             "t": seen.t_utc_us / 1e6,
             "looked": SystemClock().utc_us() / 1e6,
             "gpus": [gpu.uuid for gpu in seen.gpus],
@@ -85,7 +86,7 @@ def main() -> None:
         sampler = Sampler(
             clock=clock,
             interval_s=float(interval_s),
-            collectors=create_collectors(("nvml", "host"), settings),
+            collectors=create_collectors(("nvml", *sys.argv[6:], "host"), settings),
             device_map=device_map,
             sinks=(scribe,),
             events=EventLog(clock),

@@ -15,6 +15,8 @@ CLUSTER_NAME = "gw"
 _TEMPLATES = Path(__file__).parent / "templates"
 _REPOSITORY = Path(__file__).parents[3]
 _NVIDIA_MAJOR = 195
+_DRM_MAJOR = 226
+_FIRST_RENDER = 128
 _SLURM_PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"  # Debian's
 
 
@@ -94,8 +96,15 @@ def _make_devices(layout: Layout) -> None:
         if not path.exists():
             os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(_NVIDIA_MAJOR, minor))
             path.chmod(0o666)
+    for at in range(layout.variant.amd):
+        path = layout.directory / "dev" / "dri" / f"renderD{_FIRST_RENDER + at}"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(_DRM_MAJOR, _FIRST_RENDER + at))
+            path.chmod(0o666)
     for node in layout.nodes.values():
-        (node.directory / "minors").write_text(",".join(map(str, node.minors)) + "\n", encoding="utf-8")
+        order = ",".join(map(str, (*node.minors, *node.amd)))
+        (node.directory / "minors").write_text(order + "\n", encoding="utf-8")
         (node.directory / "env").touch()
 
 
@@ -105,6 +114,9 @@ def _gres_lines(layout: Layout) -> str:
         if node.minors:
             files = f"{layout.directory}/dev/nvidia[{','.join(map(str, node.minors))}]"
             lines.append(f"NodeName={node.name} Name=gpu Type=a100 File={files}")
+            if node.amd:
+                files = f"{layout.directory}/dev/dri/renderD[{_FIRST_RENDER}-{_FIRST_RENDER + len(node.amd) - 1}]"
+                lines.append(f"NodeName={node.name} Name=gpu Type=mi300x File={files}")
             if layout.variant.shards:
                 lines.append(f"NodeName={node.name} Name=shard Count={layout.variant.shards * len(node.minors)}")
     return "\n".join(lines) + "\n"
@@ -114,6 +126,8 @@ def _node_lines(layout: Layout) -> str:
     lines = []
     for node in layout.nodes.values():
         gres = f"gpu:a100:{len(node.minors)}" if node.minors else ""
+        if node.amd:
+            gres += f",gpu:mi300x:{len(node.amd)}"
         if gres and layout.variant.shards:
             gres += f",shard:{layout.variant.shards * len(node.minors)}"
         lines.append(
@@ -153,7 +167,9 @@ def _values(layout: Layout) -> dict[str, str]:
         "task_plugin": "task/cgroup" if variant.constrain_devices else "task/none",
         "constrain_devices": "yes" if variant.constrain_devices else "no",
         "gres_types": "gpu,shard" if variant.shards else "gpu",
-        "accounting_tres": "gres/gpu,gres/gpu:a100" + (",gres/shard" if variant.shards else ""),
+        "accounting_tres": "gres/gpu,gres/gpu:a100"
+        + (",gres/gpu:mi300x" if variant.amd else "")
+        + (",gres/shard" if variant.shards else ""),
         "job_acct_gather_s": str(variant.job_acct_gather_s),
         "cred_expire_s": str(variant.cred_expire_s),
         "node_lines": _node_lines(layout),

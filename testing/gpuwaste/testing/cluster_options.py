@@ -25,6 +25,8 @@ class Variant:
     """PrivateData=jobs in slurm.conf and slurmdbd.conf: a user's sacct shows his own jobs alone."""
     shards: int = 0
     """Shards per GPU (Gres=shard); 0 for none."""
+    amd: int = 0
+    """AMD GPUs (gres type mi300x) of each GPU node, beside its NVIDIA ones."""
     preempt: bool = False
     """A partition "urgent" over the GPU nodes whose jobs requeue those of "gpu"."""
     gres_order: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -92,6 +94,8 @@ class Node:
     minors: tuple[int, ...]
     """Device minors in gres.conf order: position i of SLURM_JOB_GPUS and IDX is the device /dev/nvidia<minors[i]>."""
     directory: Path
+    amd: tuple[int, ...] = ()
+    """Simulated GPUs (numbers after those of `minors`) that are AMD's; their positions follow those of `minors`."""
 
     @property
     def munge_socket(self) -> Path:
@@ -164,7 +168,8 @@ class Layout:
         order = self.variant.gres_order.get(full, self.variant.gres_order.get(name, tuple(minors)))
         # No other cluster has slurmctld's port meanwhile, so no other has these addresses of 127/8 either.
         address = f"127.{self.ports[0] >> 8}.{self.ports[0] & 255}.{index + 1}"
-        return full, Node(full, address, self.ports[3 + index], order, self.directory / "node" / full)
+        amd = tuple(range(GPUS_PER_NODE, GPUS_PER_NODE + self.variant.amd)) if name.startswith("gpu") else ()
+        return full, Node(full, address, self.ports[3 + index], order, self.directory / "node" / full, amd)
 
     def save(self, processes: Mapping[str, tuple[int, int]]) -> None:
         """Write the state file, from which another process can look after the cluster."""

@@ -54,18 +54,24 @@ class KafkaBroker:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
 
-    def read(self, topic: str, count: int) -> list[Any]:
-        """Return the first messages of a topic, `count` at least; fewer after half a minute without one."""
+    def read(self, topic: str, count: int, *, different: bool = False) -> list[Any]:
+        """Return the first messages of a topic, `count` of them; fewer after half a minute without one.
+
+        `different` counts values, since a producer that had no answer in time sends a message again.
+        """
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": "test", "enable.auto.commit": False})
         partitions = consumer.list_topics(topic, _START_S).topics[topic].partitions
         consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
         found: list[Any] = []
+        values: set[bytes] = set()
         try:
-            while len(found) < count:
-                batch = consumer.consume(min(1000, count - len(found)), _READ_S)
+            while (left := count - (len(values) if different else len(found))) > 0:
+                batch = consumer.consume(min(1000, left), _READ_S)
                 if not batch:
                     break
-                found += [message for message in batch if message.error() is None]
+                good = [message for message in batch if message.error() is None]
+                found += good
+                values.update(message.value() or b"" for message in good)
         finally:
             consumer.close()
         return found

@@ -32,6 +32,7 @@ class LoneAdvisor:
     hub_url: str
     munge_socket: str
     advisor: Mapping[str, Any] = field(default_factory=dict)
+    renews: Mapping[str, Any] = field(default_factory=dict)  # keys of [models]
     prefix: tuple[str, ...] = ()  # a command to start it with, such as taskset
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
@@ -90,7 +91,7 @@ class LoneAdvisor:
             "models_dir": str(self.models),
         }
         path = self.directory / "advisor.toml"
-        sections = {"common": common, "agent": {"hub_user": getpass.getuser()}, "advisor": own}
+        sections = {"common": common, "agent": {"hub_user": getpass.getuser()}, "advisor": own, "models": self.renews}
         path.write_text(to_toml(sections), encoding="utf-8")
         return path
 

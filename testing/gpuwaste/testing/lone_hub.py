@@ -58,12 +58,13 @@ def private_munged(origin: str = "127.0.0.1") -> Iterator[str]:
 
 @dataclass
 class LoneHub:
-    """One hub on one store; may be killed and started again. `hub` and `common` are keys of its configuration."""
+    """One hub on one store; may be killed and started again. `hub`, `common` and `models` are keys of its file."""
 
     directory: Path
     munge_socket: str = ""
     hub: Mapping[str, Any] = field(default_factory=dict)
     common: Mapping[str, Any] = field(default_factory=dict)
+    models: Mapping[str, Any] = field(default_factory=dict)
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
 
@@ -102,7 +103,7 @@ class LoneHub:
             "slurm_conf": str(self.directory / "slurm.conf"),
             **self.common,
         }
-        config.write_text(to_toml({"common": common, "hub": own}), encoding="utf-8")
+        config.write_text(to_toml({"common": common, "models": self.models, "hub": own}), encoding="utf-8")
         # A file that Slurm's commands refuse at once; without one they look for a controller in the network.
         (self.directory / "slurm.conf").write_text("this is no slurm.conf\n", encoding="ascii")
         with self.log.open("ab") as log:
@@ -111,7 +112,7 @@ class LoneHub:
                 stdout=log,
                 stderr=log,
             )
-        wait_until(self._answers_or_ended, 30, "the hub", lambda: tail(self.log), poll_s=0.05)
+        wait_until(self._answers_or_ended, 120, "the hub", lambda: tail(self.log), poll_s=0.05)
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
         """End it at once, or as the signal does; returns its exit code."""

@@ -21,6 +21,7 @@ from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import GpuUse
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
+from gpuwaste.testing.plain_predecessors import Sent, of_predecessors
 
 NAN = math.nan
 FAILED = {Outcome.FAILED, Outcome.OUT_OF_MEMORY}
@@ -77,10 +78,12 @@ class PlainHistory:
         """Start without history."""
         self.past: dict[tuple[Any, ...], Past] = {}
         self.open: dict[tuple[int, int], dict[str, Any]] = {}
+        self.sent: dict[str, deque[Sent]] = {}
 
     def vector(self, request: JobRequest) -> NDArray[np.float32]:
         """Return the features [F] of a request."""
         values = _of_request(request)
+        values |= of_predecessors(list(self.sent.get(request.user, ())), _kinds(request), request.submit)
         for key, name in zip(KEYS, _keys(request), strict=True):
             past = self.past.get(name, Past())
             values |= {f"{key.name}_{feature}": value for feature, value in _of_past(past, request).items()}
@@ -102,14 +105,18 @@ class PlainHistory:
             past.unanswered += 1
             past.last_submit = request.submit
             past.sent = (_half(limit / 60.0), _half(cpus))
-        self.open[run] = {"pasts": pasts, "limit": limit, "cpus": cpus, "gpus": request.gpus, "at": "queue"}
+        sent = Sent(_kinds(request), request.submit)
+        self.sent.setdefault(request.user, deque(maxlen=16)).appendleft(sent)
+        self.open[run] = {
+            "pasts": pasts, "limit": limit, "cpus": cpus, "gpus": request.gpus, "at": "queue", "sent": sent,
+        }  # fmt: skip
 
     def started(self, job_id: int, submit: int, at: int) -> bool:
         """Tell of a start."""
-        del at
         run = self.open.get((job_id, submit), {"at": "nowhere"})
         if run["at"] == "queue":
             run["at"] = "nodes"
+            run["sent"].start = at
             for past in run["pasts"]:
                 past.queued -= 1
                 past.running += 1
@@ -134,6 +141,7 @@ class PlainHistory:
             if outcome != Outcome.NEVER_STARTED:
                 _remember(past, one, seconds, max_rss_b)
         run["at"] = "end"
+        run["sent"].end, run["sent"].outcome = at, outcome
         if not run["gpus"]:
             del self.open[job_id, submit]
         return True
@@ -181,6 +189,15 @@ def _remember(past: Past, run: Run, seconds: float, peak: float | None) -> None:
 def _keys(request: JobRequest) -> list[tuple[Any, ...]]:
     fields = {"name": _folded(request.name)}
     return [(key.name, *(fields.get(part, getattr(request, part)) for part in key.parts)) for key in KEYS]
+
+
+def _kinds(request: JobRequest) -> dict[str, tuple[Any, ...]]:
+    """Return what a user's runs are compared by."""
+    name, limit = _folded(request.name), request.time_limit_s
+    return {
+        "name": (name,), "shape": (request.cpus, request.nodes, request.gpus, limit),
+        "exact": (name, request.cpus, limit, request.mem_b, request.partition, request.qos),
+    }  # fmt: skip
 
 
 def _folded(name: str) -> str:

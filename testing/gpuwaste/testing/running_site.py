@@ -22,10 +22,11 @@ from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import as_user, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import Runtime, shared_runtime
-from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
+from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_amd_gpus, make_gpus, read_oracle
 from gpuwaste.wire.peer import peer_of
 
 _USER: Final = "gpuwaste"
+_ANSWER_S: Final = 150.0  # the first plan has the hub compile its loops
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class SiteOptions:
     agent: Mapping[str, Any] = field(default_factory=dict)
     notify: Mapping[str, Any] = field(default_factory=dict)
     web: Mapping[str, Any] = field(default_factory=dict)
+    actor: Mapping[str, Any] = field(default_factory=dict)
     tapes: Path | None = None  # where hub and agents record what they see (testing.recording), None: they do not
 
 
@@ -59,6 +61,7 @@ class Site:
         self.hub: ManagedProcess | None = None
         self.advisor: ManagedProcess | None = None
         self.backup_advisor: ManagedProcess | None = None
+        self.actor: ManagedProcess | None = None
         self.advisor_port, self.backup_advisor_port = free_port(), free_port()
         self.nodes: dict[str, SimNode] = {}
         self.exporters = {name: free_port() for name in cluster.nodes}
@@ -99,7 +102,7 @@ class Site:
     def _prepare_node(self, name: str) -> None:
         node = self.cluster.nodes[name]
         if node.minors:
-            gpus = make_gpus(sorted(node.minors))
+            gpus = make_gpus(sorted(node.minors)) + make_amd_gpus(node.amd)
             self.nodes[name] = SimNode.create(self.directory / f"sim-{name}", gpus)
             self.cluster.set_node_env(name, **self.nodes[name].env, GPUWASTE_SIM_LOG=str(self.oracle_directory))
         self._owned(node.state_dir)
@@ -174,7 +177,8 @@ class Site:
         }
         plugin = {"kill_switch": str(self.kill_switch), **options.plugin}
         sections = {"common": common, "agent": agent, "hub": hub, "advisor": advisor, "plugin": plugin}
-        self.config_path(name).write_text(to_toml({**sections, "notify": options.notify, "web": options.web}))
+        more = {"notify": options.notify, "web": options.web, "actor": options.actor}
+        self.config_path(name).write_text(to_toml({**sections, **more}))
 
     def write_policies(self, policies: Mapping[str, str]) -> None:
         """Replace the policies: TOML by file name; the advisor reads them at its start and on SIGHUP."""
@@ -231,6 +235,12 @@ class Site:
         _wait_listening(self.backup_advisor, self.backup_socket)
         return self.backup_advisor
 
+    def start_actor(self, user: str) -> ManagedProcess:
+        """Start the actor as a user to whom Slurm gives its rights."""
+        argv = self.runtime.command("actor", "run", "--config", str(self.config_path("hub")))
+        self.actor = self.cluster.spawn(argv, user=user, env=self.runtime.env, name="actor")
+        return self.actor
+
     def start_agent(self, node: str, *, prefix: Sequence[str] = ()) -> ManagedProcess:
         """Start a node's agent, without any capability; wait until it answers.
 
@@ -259,8 +269,8 @@ class Site:
         return self.runtime.module(f"gpuwaste.testing.recording.{program}", "--config", config, "--tape", tape)
 
     def stop(self) -> None:
-        """End agents and the advisor, then the hub."""
-        for process in [*self.agents.values(), self.advisor, self.backup_advisor, self.hub]:
+        """End agents, the advisor and the actor, then the hub."""
+        for process in [*self.agents.values(), self.advisor, self.backup_advisor, self.actor, self.hub]:
             if process is not None:
                 process.stop()
 
@@ -276,7 +286,7 @@ class Site:
     def gpuwaste(self, *arguments: str, user: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the command as a user of the site."""
         argv = self.runtime.command(*arguments, "--config", str(self.config_path("hub")))
-        return self.cluster.run(argv, user, env=self.runtime.env, check=check)
+        return self.cluster.run(argv, user, env=self.runtime.env, check=check, timeout_s=_ANSWER_S)
 
     def command_line(self, *arguments: str, user: str) -> list[str]:
         """Return what runs the command as a user of the site from root's shell."""

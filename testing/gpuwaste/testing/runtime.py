@@ -11,8 +11,13 @@ import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 from gpuwaste.testing.cluster_process import ClusterError
+
+# another test may compile at the moment: Python writes NAME.pyc.NUMBER first, numba NAME.nbi.tmp.NUMBER
+_HALF_WRITTEN: Final = shutil.ignore_patterns("*.pyc.*", "*.tmp.*")
+EXTRAS: Final = frozenset({"hub", "predict", "sim"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +36,14 @@ class Runtime:
         return self.module("gpuwaste.cli", *arguments)
 
 
-def shared_runtime(directory: Path) -> Runtime:
-    """Return this interpreter where any user can run it, else a copy made in `directory`."""
+def shared_runtime(directory: Path, extras: frozenset[str] = EXTRAS) -> Runtime:
+    """Return this interpreter where any user can run it, else a copy made in `directory`, with some extras."""
     here = Runtime(Path(sys.executable), {})
     if os.geteuid() != 0 or _all_reachable():
         return here
     site = directory / "site"
     if not site.exists():
-        _copy_packages(site)
+        _copy_packages(site, extras)
     return Runtime(_system_python(), {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"})
 
 
@@ -64,15 +69,18 @@ def _system_python() -> Path:
     return system
 
 
-def _copy_packages(site: Path) -> None:
-    """Copy our three roots and the installed files of every run-time dependency."""
+def _copy_packages(site: Path, extras: frozenset[str]) -> None:
+    """Copy our three roots and the installed files of every run-time dependency, with what is compiled of them.
+
+    Compiled files name the time of their source, which is copied too: without them each command takes seconds.
+    """
     site.mkdir(parents=True)
     for root in _our_roots():
-        shutil.copytree(root, site / "gpuwaste", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in sorted({"gpuwaste"} | _requirements("gpuwaste", {"hub", "predict", "sim"})):
+        shutil.copytree(root, site / "gpuwaste", dirs_exist_ok=True, ignore=_HALF_WRITTEN)
+    for name in sorted({"gpuwaste"} | _requirements("gpuwaste", extras)):
         for file in metadata.distribution(name).files or ():
             source = Path(str(file.locate()))
-            if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():
+            if ".." not in file.parts and source.is_file():
                 (site / file).parent.mkdir(parents=True, exist_ok=True)
                 _place(source, site / file)
 
@@ -93,7 +101,7 @@ def _our_roots() -> list[Path]:
     return [Path(path) for path in gpuwaste.__path__]
 
 
-def _requirements(name: str, extras: set[str]) -> set[str]:
+def _requirements(name: str, extras: frozenset[str]) -> set[str]:
     """Return the distributions that `name` with `extras` needs, all the way down."""
     found: set[str] = set()
     for line in metadata.requires(name) or ():
@@ -102,7 +110,7 @@ def _requirements(name: str, extras: set[str]) -> set[str]:
             continue
         match = re.match(r"[A-Za-z0-9._-]+", needed)
         if match and match[0] not in found and _installed(match[0]):
-            found |= {match[0]} | _requirements(match[0], set())
+            found |= {match[0]} | _requirements(match[0], frozenset())
     return found
 
 

@@ -12,10 +12,11 @@ from gpuwaste.core.errors import GpuwasteError
 _ROOT = Path(__file__).resolve().parents[3]
 
 
-def build_native(out: Path | None = None) -> Path:
+def build_native(out: Path | None = None, *more: str) -> Path:
     """Build what has changed into `out` (default build/native of the checkout) and return that directory.
 
-    It holds libnvidia-ml.so.1, libnvidia-ml.so (as pmdanvidia names it) and gpuwaste-load.
+    It holds libnvidia-ml.so.1, libnvidia-ml.so (as pmdanvidia names it), libamd_smi.so.26 and gpuwaste-load. `more`
+    are further targets of native/Makefile.
     """
     directory = out or _ROOT / "build" / "native"
     directory.mkdir(parents=True, exist_ok=True)
@@ -26,13 +27,22 @@ def build_native(out: Path | None = None) -> Path:
         str(_ROOT / "native"),
         f"OUT={directory}",
         f"PYTHON={sys.executable}",
+        "all",
+        *more,
     ]
     with (directory / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run side by side build once
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise GpuwasteError(f"the simulated NVML does not build in {directory}: {done.stderr.strip()}")
+        raise GpuwasteError(f"the simulated GPU libraries do not build in {directory}: {done.stderr.strip()}")
     return directory
+
+
+def build_rocm_smi(out: Path | None = None) -> Path | None:
+    """Build the simulated librocm_smi64 too and return the directory; None without the vendor's header."""
+    if not Path("/usr/include/rocm_smi/rocm_smi.h").exists():
+        return None
+    return build_native(out, "rocm")
 
 
 def library_env(build: Path) -> dict[str, str]:
@@ -47,3 +57,9 @@ def preload(build: Path) -> ctypes.CDLL:
     Whoever asks for libnvidia-ml.so.1 afterwards, pynvml too, gets this one: a soname is loaded once.
     """
     return ctypes.CDLL(str(build / "libnvidia-ml.so.1"), mode=ctypes.RTLD_GLOBAL)
+
+
+def preload_amd(build: Path, which: str) -> ctypes.CDLL:
+    """Load a simulated AMD library, "amdsmi" or "rocm_smi", into this process; see preload."""
+    names = {"amdsmi": "libamd_smi.so.26", "rocm_smi": "librocm_smi64.so.1"}
+    return ctypes.CDLL(str(build / names[which]), mode=ctypes.RTLD_GLOBAL)

@@ -30,6 +30,7 @@ class MigInstance:
     sm_count: int = 14
     slices: int = 1
     uuid: str = field(default_factory=lambda: f"MIG-{uuid4()}")
+    render: int = 0  # minor of /dev/dri/renderDN, of a partition of an AMD GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,9 @@ class SimGpu:
     sm_count: int = 108
     mig_enabled: bool = False
     mig: tuple[MigInstance, ...] = ()
+    vendor: str = "nvidia"
+    render: int = 0  # minor of /dev/dri/renderDN; `minor` is then the simulation's own number alone
+    unique_id: int = 0  # fused into an AMD GPU
 
 
 def make_gpus(minors: Sequence[int], arch: Arch = Arch.AMPERE) -> list[SimGpu]:
@@ -66,6 +70,35 @@ def make_gpus(minors: Sequence[int], arch: Arch = Arch.AMPERE) -> list[SimGpu]:
         )
         for index, minor in enumerate(minors)
     ]
+
+
+def make_amd_gpus(slots: Sequence[int], *, partitions: int = 0) -> list[SimGpu]:
+    """Make one MI300X for each slot, /dev/dri/renderD128 and on in the order given; `partitions` cuts each (CPX)."""
+    return [_amd_gpu(slot, index, max(1, partitions), cut=partitions > 0) for index, slot in enumerate(slots)]
+
+
+def _amd_gpu(slot: int, index: int, parts: int, *, cut: bool) -> SimGpu:
+    unique_id = uuid4().int >> 64 | 1
+    uuid, first = f"GPU-{unique_id:016x}", 128 + index * parts
+    partitions = (
+        MigInstance(gi=at, profile="CPX", memory_mib=196608 // parts, uuid=f"{uuid}-p{at}", render=first + at)
+        for at in range(parts)
+    )
+    return SimGpu(
+        uuid=uuid,
+        minor=slot,
+        pci_bus_id=f"00000000:{index * 0x10 + 5:02X}:00.0",
+        name="AMD Instinct MI300X",
+        memory_mib=196608,
+        power_limit_w=750,
+        idle_w=140,
+        sm_count=304,
+        mig_enabled=cut,
+        mig=tuple(partitions) if cut else (),
+        vendor="amd",
+        render=first,
+        unique_id=unique_id,
+    )
 
 
 def _record(kind: str, values: dict[str, object]) -> str:
@@ -88,6 +121,9 @@ def gpu_lines(gpu: SimGpu) -> list[str]:
             "idle_mw": gpu.idle_w * 1000,
             "sm": gpu.sm_count,
             "mig": int(gpu.mig_enabled),
+            "vendor": gpu.vendor,
+            "render": gpu.render,
+            "unique": f"{gpu.unique_id:x}",
         },
     )
     return [head, *(_mig_line(gpu, mig) for mig in gpu.mig)]
@@ -105,6 +141,7 @@ def _mig_line(gpu: SimGpu, mig: MigInstance) -> str:
             "memory_mib": mig.memory_mib,
             "sm": mig.sm_count,
             "slices": mig.slices,
+            "render": mig.render,
         },
     )
 
@@ -113,6 +150,8 @@ def mig_minors_lines(gpus: Sequence[SimGpu]) -> list[str]:
     """Return the text of mig-minors: the capability files' minors of every instance, as the driver numbers them."""
     lines = ["config 1", "monitor 2"]
     for gpu in gpus:
+        if gpu.vendor != "nvidia":
+            continue
         minor = _FIRST_CAP_MINOR + gpu.minor * 135
         for gi in sorted({mig.gi for mig in gpu.mig}):
             lines.append(f"gpu{gpu.minor}/gi{gi}/access {minor + gi * 9}")

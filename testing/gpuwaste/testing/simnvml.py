@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuwaste.testing.sim_build import build_native, library_env, preload
-from gpuwaste.testing.sim_gpus import Arch, MigInstance, SimGpu, gpu_lines, make_gpus, mig_minors_lines
+from gpuwaste.testing.sim_gpus import Arch, MigInstance, SimGpu, gpu_lines, make_amd_gpus, make_gpus, mig_minors_lines
 from gpuwaste.testing.sim_oracle import OracleEvent, OracleSpan, oracle_seconds, oracle_spans, read_oracle
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "SimNode",
     "build_native",
     "library_env",
+    "make_amd_gpus",
     "make_gpus",
     "oracle_seconds",
     "oracle_spans",
@@ -102,9 +103,19 @@ class SimNode:
         node.set_gpus(gpus, driver=driver, latency_us=latency_us)
         return node
 
-    def set_gpus(self, gpus: Sequence[SimGpu], *, driver: str = "550.54.15", latency_us: int = 0) -> None:
-        """Describe the node's GPUs anew, also while NVML is open (MIG devices come and go)."""
+    def set_gpus(
+        self,
+        gpus: Sequence[SimGpu],
+        *,
+        driver: str = "550.54.15",
+        latency_us: int = 0,
+        amdsmi: int = 0,
+        amdsmi_major: int = 7,
+    ) -> None:
+        """Describe the node's GPUs anew, also while NVML is open; `amdsmi` is libamd_smi's generation, 0 the newest."""
         lines = [f"driver\t{driver}", f"nvml\t12.{driver}", f"latency_us\t{latency_us}"]
+        if amdsmi:
+            lines += [f"amdsmi\t{amdsmi}", f"amdsmi_major\t{amdsmi_major}"]
         lines += [line for gpu in gpus for line in gpu_lines(gpu)]
         _replace(self.directory / "devices.conf", lines)
         _replace(self.mig_minors, mig_minors_lines(gpus))

@@ -1,7 +1,8 @@
 """Run a command under the system calls that a unit allows: `python -m gpuwaste.testing.unit_filter UNIT COMMAND...`.
 
 The unit's SystemCallFilter is put in force as systemd does it, through libseccomp, with the groups as the installed
-systemd-analyze lists them; what is not allowed fails with EPERM. It stays for the command and all that it starts.
+systemd-analyze lists them; what is not allowed fails with EPERM. So is its MemoryDenyWriteExecute, also where a drop-in
+(UNIT.d/*.conf) sets it. Both stay for the command and all that it starts.
 """
 
 import ctypes
@@ -16,6 +17,8 @@ from typing import Final
 _ALLOW: Final = 0x7FFF0000
 _ERRNO: Final = 0x00050000
 _KEY: Final = "SystemCallFilter="
+_EXECUTE: Final = "MemoryDenyWriteExecute="
+_PR_SET_MDWE, _REFUSE_EXEC_GAIN = 65, 1  # linux/prctl.h; since Linux 6.3
 
 
 def allowed(unit: Path) -> set[str]:
@@ -43,6 +46,22 @@ def enforce(calls: Iterable[str]) -> None:
         raise OSError(-code, f"seccomp: {os.strerror(-code)}")
 
 
+def denies_write_execute(unit: Path) -> bool:
+    """Tell whether a unit with its drop-ins may execute no memory that it has written."""
+    files = [unit, *sorted(Path(f"{unit}.d").glob("*.conf"))]
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    values = [line.removeprefix(_EXECUTE) for line in lines if line.startswith(_EXECUTE)]
+    return values[-1:] == ["yes"]
+
+
+def deny_write_execute() -> None:
+    """Let this process execute no memory that it has written. Raises OSError where Linux is older than 6.3."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(_PR_SET_MDWE, _REFUSE_EXEC_GAIN, 0, 0, 0):
+        code = ctypes.get_errno()
+        raise OSError(code, f"prctl: {os.strerror(code)}")
+
+
 def _expanded(words: Iterable[str]) -> set[str]:
     return set().union(*(_group(word) if word.startswith("@") else {word} for word in words))
 
@@ -55,5 +74,8 @@ def _group(name: str) -> set[str]:
 
 
 if __name__ == "__main__":
-    enforce(allowed(Path(sys.argv[1])))
+    calls = allowed(Path(sys.argv[1]))
+    if denies_write_execute(Path(sys.argv[1])):
+        deny_write_execute()
+    enforce(calls)
     os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 the caller's command, as it is

@@ -14,9 +14,9 @@ from gpuwaste.core.errors import ConfigError
 pytestmark = pytest.mark.sockets
 
 BEFORE = ("core.config", "core.typed_toml")  # reading the file: `config check` ends with the very line
-# policies: test_config_check.py; outlets: test_outlet_files.py, and the hub starts without a bad one; a mapping of
-# CSV is a command's own file; whom root becomes: commands, never a daemon
-OTHERS = ("sim.", "events.", "slurm.conf_file", "policy.", "slurm.csv_mapping", "core.owner")
+# policies: test_config_check.py; outlets and inlets: test_outlet_files.py, test_inlet_files.py, and the hub starts
+# without a bad one; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon
+OTHERS = ("sim.", "events.", "rules.", "slurm.conf_file", "policy.", "slurm.csv_mapping", "core.owner")
 NOT_OF_THE_FILE = {
     (
         "advisor.listening",
@@ -48,6 +48,18 @@ CASES: list[tuple[str, str, str, str]] = [
         '[analytics]\nmodel_url = "h:8000"\nmodel = "m"',
         "model_url 'h:8000': expected",
     ),
+    (
+        "agent.collectors.dcgm",
+        "is not on the loopback interface",
+        '[agent]\ncollectors = ["nvml", "dcgm"]\ndcgm_url = "http://node7:9400/metrics"',
+        "[agent] dcgm_url: 'http://node7:9400/metrics' is not on the loopback interface",
+    ),
+    (
+        "agent.collectors.dcgm",
+        "is not on the loopback interface",
+        '[agent]\ncollectors = ["nvml", "dcgm"]\ndcgm_url = "http://[::1"',
+        "[agent] dcgm_url: 'http://[::1' is not on the loopback interface",
+    ),
     ("advisor.listening", "exists but is not a socket", '[advisor]\nsocket = "{plain}"', "is not a socket"),
     (
         "advisor.slurm_facts",
@@ -70,6 +82,36 @@ CASES: list[tuple[str, str, str, str]] = [
         "can be written to by everybody",
     ),
     ("core.files", "cannot be used", '[agent]\nstate_dir = "{plain}/below"', "cannot be used: Not a directory"),
+    (
+        "actor.actor_settings",
+        "is no action of the actor",
+        '[actor]\nactions = ["cancle"]',
+        "'cancle' is no action of the actor: did you mean 'cancel'?",
+    ),
+    (
+        "actor.site_programs",
+        "is empty: action {} needs",
+        '[actor]\nactions = ["train"]',
+        "[actor] train_program is empty: action train needs the program",
+    ),
+    (
+        "actor.site_programs",
+        "expected the full path",
+        '[actor]\nactions = ["train"]\ntrain_program = ["train"]',
+        "'train': expected the full path of a program",
+    ),
+    (
+        "actor.site_programs",
+        "in the path of the program",
+        '[actor]\nactions = ["train"]\ntrain_program = ["/opt/{model}"]',
+        "no {name} in the path of the program",
+    ),
+    (
+        "actor.site_programs",
+        "is not known{}",
+        '[actor]\nactions = ["train"]\ntrain_program = ["/opt/train", "{mode}"]',
+        "{mode} is not known: did you mean 'model'?",
+    ),
     ("hub.daemon", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
     (
         "hub.daemon",
@@ -84,7 +126,7 @@ CASES: list[tuple[str, str, str, str]] = [
         '[hub]\nprometheus_url = "http://p/prom"',
         "prometheus_url 'http://p/prom': expected",
     ),
-    ("hub.parts", "agent_user", '[hub]\nagent_user = "nobody-here"', "this host has no user 'nobody-here'"),
+    ("hub.ports", "agent_user", '[hub]\nagent_user = "nobody-here"', "this host has no user 'nobody-here'"),
     ("hub.notify.addresses", "address", '[notify]\naddress = "x y"', "expected a pattern such as"),
     ("hub.notify.schedule", "quiet_hours", '[notify]\nquiet_hours = "20"', "expected two hours of the day"),
     ("hub.notify.schedule", "[notify] at", '[notify]\nat = "8"', "expected a time of the day"),
@@ -98,6 +140,23 @@ CASES: list[tuple[str, str, str, str]] = [
     ("hub.notify.notify_settings", "sender is empty", '[notify]\nsmtp_host = "mail"', "sender is empty"),
     ("hub.notify.notify_settings", "plain address", '[notify]\nsender = "HPC <h@x>"', "expected a plain address"),
     ("hub.notify.notify_settings", "password would be sent", '[notify]\nsmtp_user = "u"', "set smtp_tls"),
+    ("hub.notify.notify_settings", "limit_mail", "[notify]\nlimit_mail = true", "smtp_host is empty"),
+    ("hub.rescoring.rescore_settings", "limit_near_p", "[hub]\nlimit_near_p = 50.0", "expected a probability 0..1"),
+    (
+        "hub.rescoring.rescore_settings",
+        "limit_mail needs",
+        '[notify]\nlimit_mail = true\nsmtp_host = "mail"\nsender = "hpc@example.org"',
+        "needs [hub] rescore = true",
+    ),
+    ("hub.renewal.renewal_settings", "targets {}", '[models]\ntargets = ["failur"]', "[models] targets ['failur']"),
+    ("hub.renewal.renewal_settings", "margin {}", "[models]\nmargin = 1.0", "margin 1: expected 0 or more"),
+    (
+        "hub.renewal.renewal_settings",
+        "confidence {}",
+        "[models]\nconfidence = 0.1",
+        "confidence 0.1: expected 0.5 to 1",
+    ),
+    ("hub.renewal.renewal_settings", "min_users", "[models]\nmin_users = 1", "min_users 2 or more"),
     ("hub.notify.notify_settings", "expected one of", '[notify]\nevery = "month"', "expected one of week, day"),
     ("hub.sign_in.visitors", "hours", "[web]\nsession_h = 13.0", "session_h 13: expected more than 0 and at most 12"),
     ("hub.sign_in.visitors", "needs [hub] socket", '[web]\nproxy_users = ["root"]', "needs [hub] socket"),

@@ -70,6 +70,14 @@ def outlet(place: Path) -> None:
     (place / "hook.toml").write_text('[webhook]\nurl = "h"\n')
 
 
+def inlet(place: Path) -> None:
+    (place / "storage.toml").write_text('[inlet]\n[webhook]\nsecret_file = "' + str(place / "none") + '"\n')
+
+
+def rule(place: Path) -> None:
+    (place / "idle.toml").write_text('where = "ledger.idel_s > 1.0"\n[[do]]\naction = "cancel"\n')
+
+
 def script(place: Path) -> None:
     (place / "job.sh").write_text("#!/bin/bash\n#SBATCH --time=never\n")
 
@@ -91,6 +99,9 @@ def good_log(place: Path) -> None:
 
 Prepare = Callable[[Path], None]
 CASES: dict[str, tuple[Prepare | None, str]] = {
+    "actions": (None, "actions list"),
+    "actions show": (None, "actions show 0123456789ab"),
+    "actor": (bad_file, "actor run --config {place}/bad.toml"),
     "advisor": (bad_file, "advisor run --config {place}/bad.toml"),
     "agent": (None, "agent status"),
     "analyze": (bad_log, "analyze --swf {place}/log.swf"),
@@ -106,7 +117,17 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "events check": (outlet, "events check {place}/hook.toml"),
     "events none": (None, "events check {place}/none.toml"),
     "events outlets": (None, "events outlets"),
+    "events check inlet": (inlet, "events check {place}/storage.toml"),
+    "events inlets": (None, "events inlets"),
+    "events quarantine": (None, "events quarantine"),
+    "estimate": (None, "estimate {place}/none.hlo"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
+    "rules": (None, "rules list"),
+    "rules check": (rule, "rules check {place}/idle.toml"),
+    "rules explain": (rule, "rules explain {place}/idle.toml"),
+    "rules none": (None, "rules check {place}/none.toml"),
+    "rules replay": (None, "rules replay {place}/none.toml"),
+    "rules test": (None, "rules test {place}/none.toml -j 7"),
     "simulate": (bad_log, "simulate --swf {place}/log.swf"),
     "simulate generate": (bad_log, "simulate generate lublin jobs=5 -o {place}/none/drawn.swf"),
     "simulate week": (bad_log, "simulate generate curie_week --swf {place}/log.swf -o {place}/drawn.swf"),

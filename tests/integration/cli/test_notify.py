@@ -46,7 +46,9 @@ def test_off_and_on(hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert call(tmp_path, "off") == 0
     assert call(tmp_path, "on") == 0
     assert hub.sent == [{"mail": False}, {"mail": True}]
-    assert capsys.readouterr().out == "alice: no digests are sent any more\nalice: digests are sent again\n"
+    off, on = capsys.readouterr().out.splitlines()
+    assert off == "alice: no digests and no notices of time limits are sent any more"
+    assert on == "alice: digests and notices of time limits are sent again"
 
 
 def test_preview_prints_the_mail(hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,3 +112,33 @@ def test_without_a_store_or_a_hub_it_says_so(home: Path, capsys: pytest.CaptureF
     """The default is the hub's store, then the hub: neither there is one line."""
     assert train(home, *QUICK) == 1
     assert "none.sock" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_challenger_goes_on_trial_and_stays_there(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first model is used at once, the second is on trial, and while it is young nothing more is trained."""
+    log = swf(home / "log.swf")
+    assert train(home, "--swf", str(log), *QUICK, "--challenge") == 0
+    assert "is the model in use now" in capsys.readouterr().out
+    first = (home / "models" / "champion").resolve()
+    second = first.with_name("another")
+    first.rename(second)  # the next one may be made within the same second
+    (second / "manifest.json").write_text(
+        (second / "manifest.json").read_text().replace(f'"name": "{first.name}"', '"name": "another"')
+    )
+    (home / "models" / "champion").unlink()
+    (home / "models" / "champion").symlink_to("another")
+    assert train(home, "--swf", str(log), *QUICK, "--challenge") == 0
+    assert "is on trial" in capsys.readouterr().out
+    assert (home / "models" / "champion").resolve() == second
+    challenger = (home / "models" / "challenger").resolve().name
+    assert train(home, "--swf", str(log), *QUICK, "--challenge") == 0
+    assert "has been on trial for 0.0 days, 6 at least: nothing trained" in capsys.readouterr().out
+    model = ["--models-dir", str(home / "models"), "--config", str(home / "gpuwaste.toml")]
+    assert main(["model", "list", *model]) == 0
+    marks = {line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]}
+    assert marks == {"*", "?"}
+    assert main(["model", "withdraw", *model, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["withdrawn"] == challenger
+    assert main(["model", "challenge", challenger, *model]) == 0
+    assert main(["model", "challenge", "another", *model]) == 1
+    assert "is the champion" in capsys.readouterr().err

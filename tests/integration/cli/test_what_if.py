@@ -281,3 +281,53 @@ def test_a_bad_file_of_runs_is_one_line(
     error = capsys.readouterr().err
     assert "simulate again" in error
     assert len(error.splitlines()) == 1
+
+
+def test_one_change_is_proposed_and_kept_for_the_hub(
+    tmp_path: Path, config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a larger and a smaller machine the larger one, with its interval below 0; the saved file has the same."""
+    path = str(long_log(tmp_path / "log.swf"))
+    words = ["simulate", "--swf", path, "--processors", "4", "--propose", "--config", config]
+    found = [*words, "--what-if", "processors=+4,processors=+1", "--save", "--json"]
+    assert main(found) == 0
+    proposal = json.loads(capsys.readouterr().out)["proposal"]
+    assert (proposal["change"], proposal["among"]) == ("processors=+4", 2)
+    assert proposal["low_s"] <= proposal["mean_wait_s"] <= proposal["high_s"] < 0
+    (kept,) = (tmp_path / "state" / "simulations").glob("*.json")
+    assert json.loads(kept.read_text())["document"]["proposal"] == proposal
+    assert main([*words, "--what-if", "processors=+4"]) == 0
+    assert "Proposal" in capsys.readouterr().out
+    assert main(words) == 2
+    assert "--propose: needs --what-if NAMES" in capsys.readouterr().err
+
+
+def test_a_change_that_no_job_allows_is_left_out_of_the_proposal(
+    tmp_path: Path, config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A site whose users have no chains of short jobs gets a proposal of the other changes, and a line about it."""
+    words = [
+        "simulate",
+        "--swf",
+        str(long_log(tmp_path / "log.swf")),
+        "--processors",
+        "4",
+        "--config",
+        config,
+        "--json",
+    ]
+    assert main([*words, "--what-if", "wrap,processors=+4", "--propose"]) == 0
+    said = capsys.readouterr()
+    proposal = json.loads(said.out)["proposal"]
+    assert (proposal["change"], proposal["among"]) == ("processors=+4", 1)
+    assert "left out: --what-if wrap: no user has chains" in said.err
+    assert main([*words, "--what-if", "wrap", "--propose"]) == 3
+    assert main([*words, "--what-if", "wrap,processors=+4"]) == 3
+    capsys.readouterr()
+
+
+def test_nothing_is_proposed_where_nothing_is_sure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log of a day has no interval: one line says so."""
+    path = str(swf(tmp_path / "small.swf", ROWS))
+    assert main(["simulate", "--swf", path, "--what-if", "processors=+5", "--propose"]) == 0
+    assert "no change is proposed" in capsys.readouterr().err

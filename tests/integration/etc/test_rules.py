@@ -157,7 +157,7 @@ def test_promtool_takes_the_scrape_examples(name: str, tmp_path: Path) -> None:
 def test_rules_and_scrape_examples_name_the_same_jobs() -> None:
     """Each job that a rule asks for is scraped by both examples, and the labels that rules expect are set there."""
     asked = {job for _, rule in rules() for job in re.findall(r'job="(gpuwaste-\w+)"', rule["expr"])}
-    assert asked == {"gpuwaste-agent", "gpuwaste-hub", "gpuwaste-advisor"}
+    assert asked == {"gpuwaste-agent", "gpuwaste-hub", "gpuwaste-advisor", "gpuwaste-actor"}
     for name in ("prometheus.yml", "prometheus-tls.yml"):
         config = yaml.safe_load((PROMETHEUS / name).read_text(encoding="utf-8"))
         assert {scrape["job_name"] for scrape in config["scrape_configs"]} == asked

@@ -4,16 +4,23 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from tests.unit.hub.rig import HOUR, record
 
+from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.server import FILES
+from gpuwaste.store.hub.hub_store import HubStore
 
 ROOT = Path(__file__).parents[3]
 UNITS = sorted((ROOT / "etc" / "systemd").glob("*.service"))
 PAGE = ROOT / "docs" / "how-to" / "services.md"
+TIMERS = sorted((ROOT / "etc" / "systemd").glob("*.timer"))
+ON_A_TIMER = {"gpuwaste-train": "gpuwaste/models", "gpuwaste-propose": "gpuwaste/hub"}  # no daemons, no sockets
+OWN_USER = {"gpuwaste-actor"}  # the one service with rights in Slurm shares neither user nor directory
 SHARED = {"RuntimeDirectory": "gpuwaste", "RuntimeDirectoryPreserve": "yes", "RuntimeDirectoryMode": "0755"}
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
@@ -42,17 +49,29 @@ def test_the_hub_may_open_as_many_files_as_it_serves_connections() -> None:
     assert int(hub["LimitNOFILE"][0]) == FILES
 
 
-def test_there_are_three() -> None:
-    """Agent, hub and advisor have a unit each, and the page has a row for each."""
+def test_there_are_four_and_two_timers() -> None:
+    """Agent, hub, advisor, actor, training and proposals have a unit each, and the page has a row for each."""
     names = {unit.stem for unit in UNITS}
-    assert names == {"gpuwaste-agent", "gpuwaste-hub", "gpuwaste-advisor"} == set(documented())
+    daemons = {"gpuwaste-agent", "gpuwaste-hub", "gpuwaste-advisor", "gpuwaste-actor"}
+    assert names == daemons | set(ON_A_TIMER) == set(documented())
+    assert {timer.stem for timer in TIMERS} == set(ON_A_TIMER)
+
+
+def test_the_training_gives_way_and_puts_nothing_into_use() -> None:
+    """Least weight and priority, killed first; the new model goes on trial; the service starts by its timer alone."""
+    training = ROOT / "etc" / "systemd" / "gpuwaste-train.service"
+    have = settings(training)
+    assert (have["Nice"], have["IOSchedulingClass"], have["CPUWeight"]) == (["19"], ["idle"], ["10"])
+    assert "--challenge" in have["ExecStart"][0]
+    assert "--promote" not in have["ExecStart"][0]
+    assert "[Install]" not in training.read_text(encoding="utf-8")
 
 
 @needs_systemd
 def test_systemd_reads_them_without_a_warning(tmp_path: Path) -> None:
     """`systemd-analyze verify` says nothing at all; the command, which is not installed here, stands in by name."""
     copies = []
-    for unit in UNITS:
+    for unit in (*UNITS, *TIMERS):
         copy = tmp_path / unit.name
         copy.write_text(
             unit.read_text(encoding="utf-8").replace("/usr/bin/gpuwaste", "/usr/bin/true"), encoding="utf-8"
@@ -78,17 +97,24 @@ def test_the_exposure_is_what_the_page_says(unit: Path) -> None:
 def test_none_takes_anothers_directory_away(unit: Path) -> None:
     """/run/gpuwaste is the same for all and outlives each; state directories are one's own, but for the models'."""
     have = settings(unit)
+    if unit.stem in {*OWN_USER, *ON_A_TIMER}:
+        assert "RuntimeDirectory" not in have
+        assert have["StateDirectory"] == [ON_A_TIMER.get(unit.stem, unit.stem)]
+        return
     assert {key: have[key][0].split()[0] for key in SHARED} == SHARED
     own = f"gpuwaste/{unit.stem.removeprefix('gpuwaste-')}"
     assert set(have["StateDirectory"][0].split()) - {"gpuwaste/models"} == {own}
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+DAEMONS = [unit for unit in UNITS if unit.stem not in ON_A_TIMER]
+
+
+@pytest.mark.parametrize("unit", DAEMONS, ids=lambda unit: unit.stem)
 def test_it_tells_systemd_of_itself_and_keeps_its_limits(unit: Path) -> None:
     """Type=notify with a watchdog, its own user, nothing writable but its own, limits of memory, CPU and tasks."""
     have = settings(unit)
     assert have["Type"] == ["notify"]
-    assert have["User"] == ["gpuwaste"]
+    assert have["User"] == [unit.stem if unit.stem in OWN_USER else "gpuwaste"]
     assert have["ProtectSystem"] == ["strict"]
     assert have["NoNewPrivileges"] == ["yes"]
     assert "ReadWritePaths" not in have
@@ -111,6 +137,75 @@ def test_the_drop_in_has_what_older_systemds_do_not_know() -> None:
     drop_in.read(ROOT / "etc" / "systemd" / "50-backoff.conf")
     assert set(drop_in["Service"]) == {"restartsteps", "restartmaxdelaysec"}
     assert not any("RestartSteps" in settings(unit) for unit in UNITS)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("with_drop_in", [False, True])
+def test_the_hub_compiles_with_its_drop_in_alone(tmp_path: Path, *, with_drop_in: bool) -> None:
+    """As the unit stands the simulator says in one line which drop-in it needs; with that the hub can load it."""
+    unit = tmp_path / "gpuwaste-hub.service"
+    shutil.copy(ROOT / "etc" / "systemd" / unit.name, unit)
+    if with_drop_in:
+        (tmp_path / f"{unit.name}.d").mkdir()
+        shutil.copy(ROOT / "etc" / "systemd" / "50-simulator.conf", tmp_path / f"{unit.name}.d")
+    code = "from gpuwaste.hub.simulator import need_simulator as n; n(); print('loaded')"
+    argv = [sys.executable, "-m", "gpuwaste.testing.unit_filter", str(unit), sys.executable, "-c", code]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    if "prctl: Invalid argument" in done.stderr:
+        pytest.skip("this kernel cannot deny it (Linux 6.3)")
+    if with_drop_in:
+        assert done.stdout == "loaded\n", done.stderr
+    else:
+        assert "50-simulator.conf" in done.stderr.splitlines()[-1]
+
+
+def test_training_runs_under_its_units_filters() -> None:
+    """XGBoost grows a tree and ONNX Runtime is loaded with the system calls and the memory that the unit leaves."""
+    unit = ROOT / "etc" / "systemd" / "gpuwaste-train.service"
+    code = (
+        "import numpy as n, xgboost as x, onnxruntime, gpuwaste.models.training\n"
+        "d = x.QuantileDMatrix(n.arange(200, dtype='f4').reshape(100, 2), label=n.arange(100) % 2)\n"
+        "x.train({'tree_method': 'hist', 'nthread': 2}, d, 1)\nprint('grown')"
+    )
+    argv = [sys.executable, "-m", "gpuwaste.testing.unit_filter", str(unit), sys.executable, "-c", code]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
+    if "prctl: Invalid argument" in done.stderr:
+        pytest.skip("this kernel cannot deny it (Linux 6.3)")
+    assert done.stdout == "grown\n", done.stderr[-500:]
+
+
+def test_a_proposal_is_computed_under_its_units_filters_and_applies_nothing(tmp_path: Path) -> None:
+    """The words of the unit, on a store instead of the hub: loops are compiled, the result is kept for the pages."""
+    unit = ROOT / "etc" / "systemd" / "gpuwaste-propose.service"
+    have = settings(unit)
+    assert (have["Nice"], have["IOSchedulingClass"], have["CPUWeight"]) == (["19"], ["idle"], ["10"])
+    assert "[Install]" not in unit.read_text(encoding="utf-8")
+    words = [word for word in have["ExecStart"][0].split()[1:] if not word.startswith("$")]
+    del words[words.index("-S") : words.index("-S") + 2]
+    assert "--propose" in words
+    config, store = tmp_path / "gpuwaste.toml", HubStore.open(tmp_path / "jobs.duckdb", SystemClock())
+    (tmp_path / "hub").mkdir()
+    config.write_text(f'[hub]\nstate_dir = "{tmp_path}/hub"\n')
+    config.chmod(0o644)
+    times, tres = [HOUR + 60 * number for number in range(60)], "cpu=4,gres/gpu=1"
+    store.upsert_jobs(
+        [
+            record(number, "alice", submit=at, start=at, end=at + 1800, time_limit_s=7200, req_tres=tres)
+            for number, at in enumerate(times, 1)
+        ]
+    )
+    store.close()
+    argv = [sys.executable, "-m", "gpuwaste.testing.unit_filter", str(unit), sys.executable, "-m", "gpuwaste.cli"]
+    more = ["--store", str(tmp_path / "jobs.duckdb"), "--processors", "8", "--config", str(config)]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [*argv, *words, *more], capture_output=True, text=True, check=False, timeout=300, env=environment
+    )
+    if "prctl: Invalid argument" in done.stderr:
+        pytest.skip("this kernel cannot deny it (Linux 6.3)")
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "no change is proposed" in done.stderr
+    assert list((tmp_path / "hub" / "simulations").glob("*.json"))
 
 
 @pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="systemd is not installed")

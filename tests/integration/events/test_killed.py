@@ -90,7 +90,7 @@ def test_a_killed_broker_gets_what_it_did_not_acknowledge(tmp_path: Path) -> Non
             wait_until(lambda: len(receiver.events) == len(sent), 120, "the other outlet")
             broker.start()
             broker.create("gpuwaste.job")
-            got = [json.loads(message.value()) for message in broker.read("gpuwaste.job", len(sent))]
+            got = [json.loads(message.value()) for message in broker.read("gpuwaste.job", len(sent), different=True)]
         finally:
             hub.stop()
     check(sent, got)

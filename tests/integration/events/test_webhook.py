@@ -1,6 +1,7 @@
 """Outlet webhook against a real HTTP server, which checks signatures with the library of Standard Webhooks."""
 
 import base64
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,23 @@ def test_an_address_inside_the_site_has_to_be_listed(tmp_path: Path, receiver: W
         with pytest.raises(OutletDownError, match=r"inside the site: add it to \[webhook\] networks"):
             outlet(tmp_path, url, 'networks = ["10.0.0.0/8"]').deliver(events_of(1), "gw")
     assert receiver.requests == []
+
+
+def test_a_name_that_leads_elsewhere_at_the_second_look_up_is_sent_nothing(
+    tmp_path: Path, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name server gives a public address to the check and this host's to the connection: no request is sent."""
+    asked: list[str] = []
+
+    def rebound(host: str, port: int, *_: object, **__: object) -> list[tuple[Any, ...]]:
+        asked.append(host)
+        address = "8.8.8.8" if len(asked) == 1 else "127.0.0.1"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebound)
+    with pytest.raises(OutletDownError, match=r"127\.0\.0\.1 is an address inside the site"):
+        outlet(tmp_path, f"http://hooks.example:{receiver.port}/", "").deliver(events_of(1), "gw")
+    assert (asked, receiver.requests) == (["hooks.example"] * 2, [])
 
 
 def test_a_redirect_is_not_followed(tmp_path: Path, receiver: WebhookReceiver) -> None:

@@ -1,6 +1,7 @@
-"""Model bundles for the tests of the hub: one probability that is the same for every job."""
+"""Model bundles for the tests of the hub: one probability, the same for every job or by some features."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,22 @@ from gpuwaste.predict.session import INPUT, OUTPUT
 
 def promote(models_dir: Path, name: str, p: float, target: str = "failure") -> str:
     """Make a bundle that gives every job the probability `p` of a target the champion; returns its hash."""
+    write(models_dir, name, math.log(p / (1 - p)), target=target)
+    return Registry(models_dir).promote(name).hash
+
+
+def write(
+    models_dir: Path,
+    name: str,
+    bias: float,
+    weights: Mapping[str, float] | None = None,
+    *,
+    target: str = "failure",
+    created_utc: int = 1_700_000_000,
+) -> None:
+    """Write a bundle whose probability is the sigmoid of a bias and of some features, each with its weight."""
     width = len(FEATURES)
-    logit = np.array([[math.log(p / (1 - p))]], dtype=np.float32)
+    column = np.array([[(weights or {}).get(feature.name, 0.0)] for feature in FEATURES], dtype=np.float32)
     nodes = [
         helper.make_node("Mul", [INPUT, "nothing"], ["product"]),
         helper.make_node("IsNaN", ["product"], ["unknown"]),  # of NaN and of infinity
@@ -25,14 +40,13 @@ def promote(models_dir: Path, name: str, p: float, target: str = "failure") -> s
         helper.make_node("Gemm", ["known", "weights", "bias"], ["margin"]),
         helper.make_node("Sigmoid", ["margin"], [OUTPUT]),
     ]
-    constants = {"nothing": np.zeros(1, np.float32), "weights": np.zeros((width, 1), np.float32), "bias": logit}
+    constants = {"nothing": np.zeros(1, np.float32), "weights": column, "bias": np.array([[bias]], dtype=np.float32)}
     given = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(v)) for n, v in constants.items()]
     graph = serialized([*given, *nodes], target, width=width, outputs=1, feature_hash=feature_hash())
     manifest = Manifest(
-        name=name, origin="site", cluster="gw", created_utc=1_700_000_000, feature_version=FEATURE_VERSION,
+        name=name, origin="site", cluster="gw", created_utc=created_utc, feature_version=FEATURE_VERSION,
         feature_hash=feature_hash(), features=tuple(f.name for f in FEATURES), label_rule="", end_rule="accounting",
         window=(0, 1), rows=100, left_out={}, references=(None,) * width, files={},
         targets=(TargetModel(target, f"{target}.onnx", thresholds={"warn": 0.5}, rows=100),),
     )  # fmt: skip
     write_files(models_dir / name, manifest, {f"{target}.onnx": graph})
-    return Registry(models_dir).promote(name).hash

@@ -20,13 +20,15 @@ from gpuwaste.core.config import (
     CommonConfig,
     Config,
     HubConfig,
+    ModelsConfig,
     NotifyConfig,
     WebConfig,
 )
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.parts import Hub, HubPorts
+from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
@@ -166,6 +168,7 @@ def running_hub(
     hub_keys: Mapping[str, Any] | None = None,
     web: WebConfig | None = None,
     analytics: AnalyticsConfig | None = None,
+    models: ModelsConfig | None = None,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = clock or SystemClock()
@@ -187,6 +190,7 @@ def running_hub(
         notify=notify or NotifyConfig(),
         web=web or WebConfig(),
         analytics=analytics or AnalyticsConfig(),
+        models=models or ModelsConfig(),
     )
     ports = HubPorts(
         slurm, clock, {"munge": FakeChecker()},

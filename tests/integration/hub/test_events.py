@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_now import ALICE, BOB, CAROL, NOW, OPEN, OPER, used
-from tests.unit.hub.rig import HOUR, ShiftedClock, batch, record
+from tests.unit.hub.rig import HOUR, ShiftedClock, batch, hour, record
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.verdict import Verdict
@@ -264,3 +264,61 @@ def test_an_outlet_of_the_configuration_gets_the_stream(tmp_path: Path) -> None:
             finally:
                 for worker in rig.hub.events.workers:
                     worker.stop()
+
+
+def test_a_gpu_that_the_driver_lost_is_told_once(rig: Rig) -> None:
+    """To the run's owner and to operators, whatever is reported of it later; other unknown time is no loss."""
+    span: dict[str, Any] = {"hour_utc": HOUR, "t0_ms": HOUR * 1000, "t1_ms": (HOUR + 1800) * 1000, "idle_run_ms": 0}
+    lost = hour(
+        7, seq=2, gpu_uuid="GPU-7", util_ms={90: 1_200_000}, unknown_ms={"gpu_lost": 400_000, "gap": 200_000}, **span
+    )
+    gap = hour(8, gpu_uuid="GPU-8", node="gpu2", util_ms={90: 1_200_000}, unknown_ms={"gap": 600_000}, **span)
+    assert rig.post(batch(lost)).status == 200
+    assert rig.post(batch(gap, node="gpu2"), origin="10.0.0.2").status == 200
+    for _ in range(2):
+        rig.hub.events.look()
+        later(rig, 60)
+    assert told(rig, ALICE, "gpu.*") == [("gpuwaste.gpu.lost", f"gw/7@{HOUR}")]
+    assert told(rig, BOB, "gpu.*") == []
+    (event,) = asked(rig, OPER, "/v1/events?kinds=gpu.lost")["events"]
+    assert (event["data"]["gpu_uuid"], event["data"]["lost_s"], event["data"]["user"]) == ("GPU-7", 400.0, "alice")
+
+
+def test_xid_errors_are_told_once_for_each_number_and_hour(rig: Rig) -> None:
+    """To the run's owner and to operators; a later row of the same hour tells nothing new."""
+    for seq, count in ((2, 1), (3, 4)):
+        row = hour(7, seq=seq, gpu_uuid="GPU-7", xids={79: count, 13: 2})
+        assert rig.post(batch(row)).status == 200
+        rig.hub.events.look()
+        later(rig, 60)
+    found = asked(rig, OPER, "/v1/events?kinds=gpu.xid")["events"]
+    assert [(one["data"]["xid"], one["data"]["count"], one["data"]["user"]) for one in found] == [
+        (13, 2, "alice"), (79, 1, "alice"),
+    ]  # fmt: skip
+    assert told(rig, BOB, "gpu.*") == []
+
+
+def test_a_saved_simulation_that_proposes_a_change_is_told_once(rig: Rig) -> None:
+    """The newest file counts; one without a proposal, or that is no simulation, tells nothing."""
+    folder = Path(rig.hub.config.hub.state_dir) / "simulations"
+    folder.mkdir(parents=True)
+    words: dict[str, Any] = {
+        "change": "limits=0.9", "scheduler": "easy", "jobs": 100, "mean_wait_s": -60.0, "low_s": -90.0, "high_s": -10.0,
+        "later": 0.2, "among": 3,
+    }  # fmt: skip
+    for name, text in (
+        ("a" * 12, {"at": 1, "document": {}}),
+        ("b" * 12, {"at": 2, "document": {"proposal": words}}),
+        ("c" * 12, ["no", "simulation"]),
+    ):
+        (folder / f"{name}.json").write_text(json.dumps(text))
+        for _ in range(2):
+            rig.hub.events.look()
+            later(rig, 60)
+    (event,) = asked(rig, OPER, "/v1/events?kinds=policy.*")["events"]
+    assert (event["data"]["simulation"], event["data"]["change"], event["data"]["low_s"]) == (
+        "b" * 12,
+        "limits=0.9",
+        -90,
+    )
+    assert told(rig, ALICE, "policy.*") == []

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
+from tests.unit.plan.when.queues import exactly
+from tests.unit.plan.when.queues import queue as small_queue
 
 from gpuwaste.hub import expectations as hub_expectations
 from gpuwaste.hub.expectations import LEARN_S
+from gpuwaste.plan.when.expectation import expect
 from gpuwaste.slurm.cluster_config import Partition
 from gpuwaste.slurm.gres import GresOnNode
 from gpuwaste.wire.hub_client import HubClient
@@ -18,6 +21,12 @@ from gpuwaste.wire.hub_client import HubClient
 ALICE, BOB, OPER = 1001, 1002, 1004
 PATH = "/v1/plan"
 HOUR = {"partition": "gpu", "cpus": 1, "nodes": 1, "time_limit_s": 3600}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    """Compile the loops where nothing on disk has them: half a minute of CPU, in which a client would give up."""
+    assert expect(small_queue([[4]]), [exactly([4], 100, 60)])[0] is not None
 
 
 @pytest.fixture
@@ -71,11 +80,11 @@ def test_the_answer_names_nobody_and_only_own_requests_are_answered(queue: Rig) 
 
 
 def test_slurmctld_is_asked_once_for_all(queue: Rig) -> None:
-    """Ten users in one moment cost the three RPCs of one."""
+    """Ten users in one moment cost the three RPCs of one, and those for limits and reservations."""
     before = sum(queue.slurm.rpcs.values())
     for uid in (ALICE, BOB) * 5:
         assert ask(queue, uid, {**HOUR, "gpus": 1}).status == 200
-    assert sum(queue.slurm.rpcs.values()) - before <= 5  # and what the hub asks for roles
+    assert sum(queue.slurm.rpcs.values()) - before <= 7  # the site counts as one; and what the hub asks for roles
 
 
 def test_a_waiting_job_has_its_place(queue: Rig) -> None:

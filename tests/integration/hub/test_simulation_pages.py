@@ -53,6 +53,20 @@ def test_each_form_is_at_the_same_path(hub: Rig, kept: str) -> None:
         assert hub.page(OPER, f"/simulations/{name}").status == 404, name
 
 
+def test_placements_are_drawn(hub: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A simulation on nodes has a Gantt chart on its page and as a file."""
+    config, machine = tmp_path / "hub.toml", tmp_path / "m.toml"
+    config.write_text(f'[hub]\nstate_dir = "{hub.directory}"\n')
+    machine.write_text('[[nodes]]\nnames = "n[1-2]"\ncpus = 2\n')
+    log = swf(tmp_path / "log.swf", [(n, 9 * n, 0, 100, 1 + n % 2, 100) for n in range(1, 9)])
+    words = ["--machine", str(machine), "--scheduler", "slurm", "--save", "--config", str(config)]
+    assert main(["simulate", "--swf", str(log), *words]) == 0
+    kept = capsys.readouterr().err.split()[2]
+    assert "Nodes by job: slurm" in hub.page(OPER, f"/simulations/{kept}").body.decode()
+    chart = hub.page(OPER, f"/simulations/{kept}.4.svg").body.decode()
+    assert "job 1, n1 " in chart
+
+
 def test_the_list_names_it(hub: Rig, kept: str) -> None:
     """The operators' pages lead to the list, and the list to the simulation."""
     assert f'href="/simulations/{kept}"' in hub.page(OPER, "/simulations").body.decode()

@@ -19,7 +19,7 @@ from gpuwaste.documents.verdict_types import JudgedVerdict, VerdictsDocument
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.verdict_keeper import EVERY_S, VerdictKeeper
+from gpuwaste.hub.verdict_retention import EVERY_S, VerdictRetention
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
 from gpuwaste.wire.identity import Caller
@@ -260,7 +260,7 @@ def test_the_agents_user_lists_no_verdicts(audited: Rig) -> None:
 def test_a_job_has_what_was_said_of_it(audited: Rig) -> None:
     """Its user reads the same lines later; of a shadow verdict only an operator does, marked as not said."""
     assert [row["lines"] for row in audited.get(ALICE, "/v1/jobs/11").json["advice"]] == [["warned you"]]
-    assert set(audited.get(ALICE, "/v1/jobs/11").json["advice"][0]) == {"at", "op", "action", "lines"}
+    assert set(audited.get(ALICE, "/v1/jobs/11").json["advice"][0]) == {"at", "op", "action", "lines", "p"}
     assert audited.get(ALICE, "/v1/jobs/12").json["advice"] == []
     (hidden,) = audited.get(OPER, "/v1/jobs/12").json["advice"]
     assert (hidden["said"], hidden["lines"], hidden["would_be"], hidden["held"]) == (False, [HIDDEN], "warn", "shadow")
@@ -320,10 +320,10 @@ def test_history_and_snapshot_are_not_for_users(audited: Rig) -> None:
 
 
 def test_old_verdicts_are_removed_now_and_then(audited: Rig) -> None:
-    """The keeper removes at its time what is too old, and counts what a scrape shows."""
-    keeper = VerdictKeeper(VerdictStore(audited.store, audited.clock), audited.clock, days=0)
-    keeper.step()
-    assert (taken(audited), keeper.counts) == (0, {})
+    """The retention removes at its time what is too old, and counts what a scrape shows."""
+    retention = VerdictRetention(VerdictStore(audited.store, audited.clock), audited.clock, days=0)
+    retention.step()
+    assert (taken(audited), retention.counts) == (0, {})
     post(audited, body(said(9)))
-    keeper.step()
+    retention.step()
     assert (taken(audited), EVERY_S > 60) == (1, True)

@@ -72,6 +72,8 @@ def test_what_is_installed_is_what_was_locked() -> None:
         for file in there.files or ():
             if file.hash is None or file.hash.mode != "sha256" or file.suffix not in {".py", ".so"}:
                 continue
+            if file.parts[0] == "..":  # a script, beside the interpreter: pip writes its first line
+                continue
             digest = hashlib.sha256(Path(str(file.locate())).read_bytes()).digest()
             assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == file.hash.value, file
             checked += 1

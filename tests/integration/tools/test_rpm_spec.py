@@ -19,7 +19,7 @@ COMMON = {
     "gpuwaste-sim",
     "gpuwaste-slurm-plugin",
 }
-NOARCH = {"gpuwaste-agent", "gpuwaste-advisor", "gpuwaste-models"}
+NOARCH = {"gpuwaste-actor", "gpuwaste-agent", "gpuwaste-advisor", "gpuwaste-estimate", "gpuwaste-models"}
 
 needs_rpm = pytest.mark.skipif(shutil.which("rpmspec") is None, reason="rpm is not installed")
 
@@ -35,7 +35,7 @@ def rpmspec(*words: str) -> str:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("release", RELEASES)
 def test_enterprise_linux(machine: str, release: int) -> None:
-    """On each Enterprise Linux the spec gives the nine packages for Python 3.12, with the processor's own wheels."""
+    """On each Enterprise Linux the spec gives the eleven packages for Python 3.12, with the processor's own wheels."""
     on = ["--target", machine, "--define", f"rhel {release}", "--define", f"dist .el{release}"]
     listed = rpmspec("-q", *on, "--qf", "%{NAME} %{ARCH} %{VERSION} %{RELEASE}\n").splitlines()
     found = {line.split()[0]: line.split()[1:] for line in listed}

@@ -7,13 +7,23 @@ import pytest
 
 from gpuwaste.agent.facts.base import LocalRun, MinorFacts
 from gpuwaste.agent.facts.cgroup import CgroupSource, parse_devices
+from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.slurm.slurmd_g import parse_slurmd_g
+from gpuwaste.agent.model import GpuIdentity
+from gpuwaste.slurm.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode, DevicePosition, parse_slurmd_g
 
 
 def run_of(job: int = 7) -> LocalRun:
     """Return a run with a batch step."""
     return LocalRun(job, 5, 5, anchored=True)
+
+
+def test_a_v1_device_list_names_render_nodes() -> None:
+    """Render nodes are told with their driver's major; where all are allowed nothing is said of them."""
+    render = frozenset({DeviceNode(DRM_MAJOR, 128), DeviceNode(DRM_MAJOR, 131)})
+    assert parse_devices("c 226:128 rw\nc 226:131 rw\n", None) == MinorFacts(frozenset(), others=render)
+    assert parse_devices("c 195:1 rw\nc 226:131 rw\nc 226:* rw\n", None) == MinorFacts(frozenset({1}))
+    assert parse_devices("c 226:* rw\n", None) is None
 
 
 def test_a_v1_device_list_names_minors(tmp_path: Path) -> None:
@@ -92,3 +102,23 @@ slurmd: Gres Name=gpu Type=a100 Count=1 Index=1 ID=7696487 File=/none/nvidia1 (n
 """
     found = [(device.position, device.minor, device.shards) for device in parse_slurmd_g(text)]
     assert found == [(0, 3, 4), (1, 1, 0)]
+
+
+def test_a_minor_means_another_gpu_with_another_driver() -> None:
+    """/dev/nvidia1 and /dev/dri/card1 are two GPUs; a partition is found by its render node, its GPU is not meant."""
+    card = (DeviceNode(DRM_MAJOR, 128), DeviceNode(DRM_MAJOR, 1))
+    whole = GpuIdentity("GPU-amd", 0, None, vendor="amd")
+    part = GpuIdentity("GPU-amd-p0", 0, 128, vendor="amd", nodes=card, parent_uuid="GPU-amd", instance="0")
+    identities = Identities()
+    identities.update([GpuIdentity("GPU-nvidia", 0, 1), whole, part])
+    found = {
+        name: identities.of_device(DevicePosition(0, minor=minor, major=major))
+        for name, major, minor in (
+            ("nvidia1", NVIDIA_MAJOR, 1),
+            ("card1", DRM_MAJOR, 1),
+            ("renderD128", DRM_MAJOR, 128),
+        )
+    }
+    assert found == {"nvidia1": "GPU-nvidia", "card1": "GPU-amd-p0", "renderD128": "GPU-amd-p0"}
+    assert identities.of_minors(MinorFacts(frozenset({1}), others=frozenset(card))) == {"GPU-nvidia", "GPU-amd-p0"}
+    assert identities.has_instances("GPU-amd")

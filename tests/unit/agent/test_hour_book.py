@@ -395,3 +395,37 @@ def test_shared_gpus_have_a_row_for_each_holder() -> None:
     rows = {row.run_key.job_id: row for row in book.flush((t0 + 50_000) * 1000)}
     assert {job: (row.share, row.energy_j) for job, row in rows.items()} == {7: (0.25, 8_000), 8: (0.5, 16_000)}
     assert rows[7].util_ms == rows[8].util_ms
+
+
+def test_xid_errors_are_in_the_hour_in_which_they_were_seen() -> None:
+    """Counters of the agent become counts by hour; another GPU's are left out; the run that ended of one has it."""
+    book, hub = HourBook("gw", "n1", 10.0, 900.0), Outbox()
+    seen = [{}, {(GPU, 79): 1, ("GPU-2", 79): 9}, {(GPU, 79): 3, (GPU, 13): 1}, {(GPU, 79): 3, (GPU, 13): 1}]
+    for number, counts in enumerate(seen, start=1):
+        one = tick(sample(HOUR_0 + number * STEP_MS))
+        book.observe(replace(one, xids=counts), JobMap(holdings=(holding(HOUR_0),)))
+    hub.put(book.flush((HOUR_0 + 5 * STEP_MS) * 1000))
+    (row,) = hub.rows.values()
+    assert row.xids == {79: 3, 13: 1}
+    end_us = (HOUR_0 + 4 * STEP_MS + 5000) * 1000
+    last = replace(tick(sample(HOUR_0 + 5 * STEP_MS)), xids={(GPU, 79): 4, (GPU, 13): 1})
+    book.observe(last, JobMap(ended=((7, end_us),)))
+    hub.put(book.flush((HOUR_0 + 6 * STEP_MS) * 1000))
+    (row,) = hub.rows.values()
+    assert (row.final, row.xids) == (True, {79: 4, 13: 1})
+
+
+def test_a_row_has_a_bounded_number_of_xid_errors_and_keeps_them_through_a_restart() -> None:
+    """A driver that counts hundreds of numbers fills no row; what an open row has stays."""
+    book, hub = HourBook("gw", "n1", 10.0, 900.0), Outbox()
+    counts = {(GPU, number): 1 for number in range(1, 200)}
+    for number in (1, 2):
+        book.observe(replace(tick(sample(HOUR_0 + number * STEP_MS)), xids=counts), JobMap(holdings=(holding(HOUR_0),)))
+    hub.put(book.flush((HOUR_0 + 3 * STEP_MS) * 1000))
+    again = HourBook("gw", "n1", 10.0, 900.0)
+    again.restore(hub.open(), [sample(HOUR_0 + 2 * STEP_MS)])
+    again.observe(tick(sample(HOUR_0 + 3 * STEP_MS)), JobMap(holdings=(holding(HOUR_0),)))
+    hub.put(again.flush((HOUR_0 + 4 * STEP_MS) * 1000))
+    (row,) = hub.rows.values()
+    assert len(row.xids) == 64
+    assert set(row.xids.values()) == {1}

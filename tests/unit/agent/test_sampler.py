@@ -90,6 +90,22 @@ def test_a_driver_that_is_gone_makes_its_gpus_unknown_until_it_is_back(rig: Rig)
     assert rig.tick()["GPU-0"].util_pct == 50.0
 
 
+def test_another_vendors_library_that_fails_takes_its_own_gpus_alone(clock: FakeClock) -> None:
+    """One GPU stays known with the reason, the other is read on; the first reading after it covers unmeasured time."""
+    amd = FakeGpus("amd", a_scan(GpuReading("GPU-1", util_pct=30.0), source="amd"))
+    rig = Rig(clock, amd)
+    rig.nvml.answer = a_scan(BUSY)
+    assert {uuid: sample.util_pct for uuid, sample in rig.tick().items()} == {"GPU-0": 50.0, "GPU-1": 30.0}
+    found, amd.answer = amd.answer, CollectorError("no answer")
+    failed = rig.tick()
+    assert (failed["GPU-0"].util_pct, failed["GPU-0"].reason) == (50.0, "")
+    assert (failed["GPU-1"].source, failed["GPU-1"].util_pct, failed["GPU-1"].reason) == ("amd", None, "driver")
+    amd.answer = found
+    back = rig.tick()
+    assert (back["GPU-0"].util_pct, back["GPU-1"].util_pct, back["GPU-1"].reason) == (50.0, None, "driver")
+    assert rig.tick()["GPU-1"].util_pct == 30.0
+
+
 def test_a_failing_collector_is_asked_with_growing_waits(rig: Rig) -> None:
     """Out of 40 ticks a driver that stays away is asked at the 1st, 2nd, 4th, 8th, 16th and 32nd."""
     rig.nvml.answer = CollectorError("no driver")

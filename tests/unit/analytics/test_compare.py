@@ -33,12 +33,15 @@ def test_the_same_twice_is_no_change() -> None:
 
 
 def test_too_few_days_are_called_so() -> None:
-    """Three days on each side: a change is printed, and that it cannot be told from noise."""
+    """Three days on each side: changes are printed; that they may be noise is said of the first and once of all."""
     before = viewed(busy(), "states", (MONTH, MONTH + 3 * DAY))
     after = viewed(busy(), "states", (MONTH + 3 * DAY, MONTH + 5 * DAY))
     found = compare(before, after)
     assert all(change.beyond_noise is None for change in found.changes)
-    assert any("whether it is more than noise is not known" in sentence for sentence in found.narrative)
+    headline, *others = found.narrative
+    assert headline.endswith("whether it is more than noise is not known.")
+    assert others[-1] == "None of these changes is known to be more than noise."
+    assert not any("whether" in sentence for sentence in others)
 
 
 def test_what_is_not_known_does_not_lead() -> None:

@@ -54,7 +54,10 @@ def test_an_operators_day(models: list[str], capsys: pytest.CaptureFixture[str])
     assert "walltime" in shown
     assert "no memory: no label" in shown
     assert json.loads(said(["show", "spring", "--json", *models], capsys))["name"] == "spring"
-    assert "champion: spring" in said(["rollback", *models], capsys)
+    for action in (["promote", "spring"], ["rollback"]):
+        refused = said([*action, "--if-champion", "spring", *models], capsys, 1)
+        assert "autumn is in use, not 'spring': nothing is changed" in refused
+    assert "champion: spring" in said(["rollback", "--if-champion", "autumn", *models], capsys)
     assert "no previous champion" in said(["rollback", *models], capsys, 1)
     assert "added: baseline" in said(["add", str(BASELINE), *models], capsys)
     assert "removed: autumn, baseline" in said(["prune", "--keep", "0", *models], capsys)

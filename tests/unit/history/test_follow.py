@@ -228,7 +228,24 @@ def test_a_follower_goes_on_where_it_was_saved(tmp_path: Path) -> None:
     assert notes.learnt + rest.learnt == all_notes.learnt
     other = Follower.load(tmp_path / "history", "gw", HistoryState.load)
     other.correct_by(Notes(), "m2")
-    assert not other._scores
+    assert not len(other._scored)
+
+
+def test_a_model_on_trial_learns_beside_and_keeps_it_when_promoted() -> None:
+    """It learns what the champion learns; promoted, it goes on with what it said of the runs in the system."""
+    events = told(*some_jobs(150, 8))
+    _, alone = followed(events)
+    champion, challenger, later = Notes(), Notes(), Notes()
+    follower = Follower(HistoryState(), "gw")
+    follower.correct_by(champion, "m1")
+    follower.correct_beside(challenger, "m2")
+    follower.apply(events[:300])
+    assert champion.learnt == challenger.learnt == alone.learnt[: len(champion.learnt)]
+    later.vectors = [*challenger.vectors]
+    follower.correct_by(later, "m2")
+    follower.correct_beside(None, "")
+    follower.apply(events[300:])
+    assert challenger.learnt + later.learnt == alone.learnt
 
 
 @pytest.mark.parametrize("damage", ["place", "state", "missing", "cluster", "garbage"])

@@ -9,7 +9,7 @@ from tests.examples import examples, few
 from tests.public_data import public
 
 from gpuwaste.history.state import HistoryState
-from gpuwaste.predict.features import FEATURES
+from gpuwaste.predict.features import FEATURES, predecessors
 from gpuwaste.predict.vectors import replay_vectors
 from gpuwaste.testing.histories import made_table, read_swf, tell
 from gpuwaste.testing.plain_history import PlainHistory
@@ -24,6 +24,15 @@ def assert_equal(one: NDArray[np.float32], other: NDArray[np.float32]) -> None:
     ]
 
 
+def assert_as_defined(defined: NDArray[np.float32], ours: NDArray[np.float32]) -> None:
+    """Equal bit for bit, but for the means over unended jobs, which plain Python adds in another order."""
+    loose = [place for place, feature in enumerate(FEATURES) if feature in predecessors.FEATURES]
+    assert np.allclose(defined[:, loose], ours[:, loose], rtol=1e-5, atol=1e-6, equal_nan=True)
+    strict = defined.copy()
+    strict[:, loose] = ours[:, loose]
+    assert_equal(strict, ours)
+
+
 def content(state: HistoryState) -> tuple[object, ...]:
     """Return what a state knows, whatever the places of its rows."""
     rows = state.keys.used()[1:]
@@ -33,7 +42,8 @@ def content(state: HistoryState) -> tuple[object, ...]:
         run: (keys[list(held.rows)].tolist(), str(held.cpus), str(held.limit_s), held.gpus, held.started, held.ended)
         for run, held in state.open.items()
     }
-    return rows[at].tobytes(), runs, list(state.unjudged), state.as_of
+    recent = state.recent.used()[1:]
+    return rows[at].tobytes(), recent[np.argsort(recent["key"])].tobytes(), runs, list(state.unjudged), state.as_of
 
 
 @pytest.mark.parametrize("name", ["KTH-SP2-1996-2.1-cln.swf.xz", "LLNL-Atlas-2006-2.1-cln.swf.xz"])
@@ -71,7 +81,7 @@ def test_heavy_keys_go_the_long_way() -> None:
 def test_the_definitions() -> None:
     """The vectors are what the definitions in plain Python say."""
     table = made_table(1500, seed=11)
-    assert_equal(tell(table, PlainHistory()), replay_vectors(table).vectors)
+    assert_as_defined(tell(table, PlainHistory()), replay_vectors(table).vectors)
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -86,8 +96,9 @@ def test_the_definitions_on_small_logs(count: int, users: int, seed: int, gap: f
     """Small random logs: plain Python, the state run by run, and replay agree on every feature of every row."""
     table = made_table(count, users=users, seed=seed, gap_s=gap, burst=burst)
     plain = tell(table, PlainHistory())
-    assert_equal(plain, tell(table, HistoryState()))
-    assert_equal(plain, replay_vectors(table).vectors)
+    online = tell(table, HistoryState())
+    assert_as_defined(plain, online)
+    assert_equal(online, replay_vectors(table).vectors)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

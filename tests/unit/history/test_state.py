@@ -121,7 +121,7 @@ def test_never_seen_is_not_zero() -> None:
     """A cluster without history knows no rate, no time and no amount: NaN; what can be counted is 0."""
     vector = vector_of(HistoryState(), ASKED)
     counted = {"failed_8", "completed_8", "late_8", "fail_streak", "cancelled", "ended", "running", "queued"}
-    counted |= {"burst", "unanswered"}
+    counted |= {"burst", "unanswered", "open", "open_age"}
     for feature, number in zip(FEATURES, vector.tolist(), strict=True):
         key, _, name = feature.name.partition("_")
         if key in {"user", "account", "shape", "partition", "cluster"}:

@@ -44,7 +44,7 @@ def test_a_users_token_has_his_rights_and_is_no_agent(tmp_path: Path) -> None:
     """The operator's token reads everything, and sends no hours."""
     who = identity(tmp_path, site())
     caller = who.caller(f"Bearer {USER}", "GET", "/v1/top")
-    assert (who.scope(caller), who.is_agent(caller, "gpu1")) == (Scope("oper", everything=True), False)
+    assert (who.scope(caller), who.is_agent(caller, "gpu1")) == (Scope("oper", everything=True, operator=True), False)
 
 
 def test_while_nodes_are_unknown_a_token_gives_no_rights(tmp_path: Path) -> None:

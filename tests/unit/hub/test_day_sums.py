@@ -17,9 +17,10 @@ from gpuwaste.documents.report_types import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.packing import JudgedPacking
 from gpuwaste.waste.judged import JudgedRun
-from gpuwaste.waste.judged_runs import TAKEN_RUNS, RunSums, judged_runs
+from gpuwaste.waste.judged_runs import TAKEN_RUNS, judged_runs
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection
+from gpuwaste.waste.run_sums import RunSums
 from gpuwaste.waste.tally import Tally
 
 pytestmark = pytest.mark.long

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from tests.unit.hub.rig import FakeClock
 from tests.unit.hub.test_judging import LEDGER, STOP, judging
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
@@ -15,7 +16,7 @@ from gpuwaste.documents.report import report_document, report_totals
 from gpuwaste.documents.report_types import Scope
 from gpuwaste.hub.shared_runs import FRESH_S, OLD_S, SharedRuns
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.kept_runs import KeptRuns, OutdatedError, RunKeeper, Window
+from gpuwaste.waste.kept_runs import KeptRuns, OpenRunJudge, OutdatedError, Window
 
 pytestmark = pytest.mark.long
 
@@ -41,8 +42,8 @@ def site() -> HubStore:
     return store
 
 
-def taken(store: HubStore, windows: tuple[Window, ...] = WINDOWS, keeper: RunKeeper | None = None) -> KeptRuns:
-    found = (keeper or RunKeeper(store)).take(LEDGER, TAKEN, windows, 0)
+def taken(store: HubStore, windows: tuple[Window, ...] = WINDOWS, judge: OpenRunJudge | None = None) -> KeptRuns:
+    found = (judge or OpenRunJudge(store)).take(LEDGER, TAKEN, windows, 0)
     assert found is not None
     return found
 
@@ -55,7 +56,7 @@ def reports(store: HubStore, kept: KeptRuns | None) -> dict[str, Any]:
             for start, end in (*WINDOWS, OTHER):
                 asked = (scope, name, start, TAKEN if end is None else end, LEDGER, TAKEN)
                 found[f"{scope} {start}"] = report_document(db, *asked, kept=kept).to_json()
-        found["totals"] = report_totals(db, "user", "user1", PAST[0], OPEN[0], LEDGER, TAKEN, kept=kept)
+        found["totals"] = to_builtins(report_totals(db, "user", "user1", PAST[0], OPEN[0], LEDGER, TAKEN, kept=kept))
     return found
 
 
@@ -74,8 +75,8 @@ def test_reports_of_kept_runs_are_those_that_judge_their_own() -> None:
 def test_parts_of_ended_runs_are_judged_once() -> None:
     """The next time the parts of runs that had ended are taken over, and reports are the same."""
     store, own = site(), {}
-    keeper = RunKeeper(store)
-    first, second = taken(store, keeper=keeper), taken(store, keeper=keeper)
+    judge = OpenRunJudge(store)
+    first, second = taken(store, judge=judge), taken(store, judge=judge)
     tables = [{w: kept._parts[w].ended.table for w in WINDOWS} for kept in (first, second)]
     assert tables[0] == tables[1]
     own = reports(store, None)
@@ -104,8 +105,8 @@ def whole_nodes(store: HubStore) -> None:
 def test_what_changed_of_ended_runs_is_seen_at_once(change: Callable[[HubStore], None]) -> None:
     """What was kept is refused until the runs are judged again, and parts that changed are never shown."""
     store = site()
-    keeper = RunKeeper(store)
-    kept = taken(store, keeper=keeper)
+    judge = OpenRunJudge(store)
+    kept = taken(store, judge=judge)
     change(store)
     with pytest.raises(OutdatedError):
         reports(store, kept)
@@ -113,7 +114,7 @@ def test_what_changed_of_ended_runs_is_seen_at_once(change: Callable[[HubStore],
     own = reports(store, None)
     if change is not whole_nodes:  # open runs hold whole nodes from the next time on
         same(own, reports(store, kept))
-    again = taken(store, keeper=keeper)
+    again = taken(store, judge=judge)
     same(own, reports(store, again))
     store.close()
 

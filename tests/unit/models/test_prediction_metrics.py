@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpuwaste.models import prediction_metrics as metrics
-from gpuwaste.models.evaluate.curve import Curve
+from gpuwaste.predict.curve import Curve
 
 
 def test_figures_of_a_case_worked_by_hand() -> None:

@@ -69,6 +69,19 @@ def test_costs_are_of_the_run_time_that_is_expected() -> None:
     assert chosen.gpu_hours == 1.5
 
 
+def test_nothing_starts_before_it_is_asked_for() -> None:
+    """The hub's queue is half a minute old: what it could have started then starts now, and ends after that."""
+
+    def earlier(requests: Sequence[JobRequest]) -> list[Expected]:
+        return [
+            (Interval(p10=NOW - 30, p50=NOW - 30, p90=NOW + 5), Interval(p10=NOW - 1, p50=NOW + 9, p90=NOW + 40))
+        ] * (len(requests))
+
+    first = build_plan(submission(), site(), Sources(probe, predict, earlier), "fastest").candidates[0]
+    assert first.start == Interval(p10=NOW, p50=NOW, p90=NOW + 5)
+    assert first.end == Interval(p10=NOW, p50=NOW + 9, p90=NOW + 40)
+
+
 def test_the_safest_keeps_the_limit() -> None:
     """The shorter limit has twice the risk: the safest request is one with the limit as it was asked for."""
     plan = build_plan(submission(), site(), ALL, "safest")

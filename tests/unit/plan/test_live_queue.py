@@ -58,9 +58,10 @@ def request(**fields: object) -> JobRequest:
 
 def test_pools_are_nodes_of_the_same_partitions_and_type() -> None:
     """gpu1 and gpu2 are one pool of 8 GPUs, h1 another one of 4; a node that is down is in none."""
-    assert read().queue.machine.capacity[:, 2].tolist() == [8, 4]
+    assert [pool.gpus for pool in read().pools] == [8, 4]
+    assert read().queue.machine.capacity[:, 2].tolist() == [4, 4, 4]
     down = [replace(node, state="DOWN*") if node.name == "gpu2" else node for node in NODE_LIST]
-    assert live_queue((), down, "gpu", PastRuns(), NOW).queue.machine.capacity[:, 2].tolist() == [4, 4]
+    assert [pool.gpus for pool in live_queue((), down, "gpu", PastRuns(), NOW).pools] == [4, 4]
     with pytest.raises(NoDataError, match="sinfo -R"):
         live_queue((), [replace(node, state="DRAINED") for node in NODE_LIST], "gpu", PastRuns(), NOW)
 
@@ -125,4 +126,7 @@ def test_what_slurm_cannot_tell_is_no_error() -> None:
         job(3, req_tres="odd"),
         job(4, submit=None, priority=None),
     ]
-    assert len(read(*odd).queue.running.limit_s) == 1
+    queue = read(*odd).queue
+    assert queue.holdings is not None
+    assert (queue.holdings.job.tolist(), queue.holdings.node.tolist()) == ([0], [0])
+    assert len(queue.running.limit_s) == 2, "what is not known to hold a node counts for limits"

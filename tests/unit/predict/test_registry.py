@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from tests.unit.predict.bundles import FEATURES, write
 
+from gpuwaste.core.bundle_links import CHAMPION
 from gpuwaste.core.errors import ModelError
-from gpuwaste.predict.registry import CHAMPION, HISTORY, Registry
+from gpuwaste.predict.registry import HISTORY, Registry
 
 
 def three_bundles(tmp_path: Path) -> Registry:
@@ -162,3 +163,45 @@ def test_list_shows_the_broken_ones_too(registry: Registry) -> None:
     assert "walltime.onnx" in problems["two"]
     assert not problems["one"]
     assert Registry(registry.models_dir / "absent", FEATURES).list() == []
+
+
+def test_a_challenger_is_on_trial_until_it_is_promoted(registry: Registry) -> None:
+    """Its link stands beside the champion's; promoting it, or the end of the trial, removes it."""
+    registry.promote("one")
+    assert registry.challenger() is None
+    assert registry.challenge("two").manifest.name == "two"
+    path = registry.challenger()
+    assert path is not None
+    assert (path.name, champion(registry)) == ("two", "one")
+    assert [entry.name for entry in registry.list() if entry.challenger] == ["two"]
+    assert registry.prune(0) == ["three"]
+    registry.promote("two")
+    assert (registry.challenger(), champion(registry), registry.previous()) == (None, "two", "one")
+    registry.challenge("one")
+    assert registry.withdraw() == "one"
+    assert registry.withdraw() is None
+    assert registry.challenger_since() is None
+
+
+def test_what_cannot_be_on_trial_changes_nothing(registry: Registry) -> None:
+    """The champion itself, a broken bundle, a name that leads elsewhere, and a link that somebody else made."""
+    registry.promote("one")
+    registry.challenge("two")
+    (registry.models_dir / "three" / "walltime.onnx").write_bytes(b"")
+    for name, words in (("one", "is the champion"), ("three", "walltime.onnx"), ("../etc", "expected letters")):
+        with pytest.raises(ModelError, match=words):
+            registry.challenge(name)
+    assert registry.challenger() == registry.models_dir / "two"
+    (registry.models_dir / "challenger").unlink()
+    (registry.models_dir / "challenger").symlink_to("/etc")
+    with pytest.raises(ModelError, match="points outside"):
+        registry.challenger()
+
+
+def test_a_rollback_to_the_challenger_ends_its_trial(registry: Registry) -> None:
+    """A bundle is not compared with itself."""
+    registry.promote("one")
+    registry.promote("two")
+    registry.challenge("one")
+    registry.rollback()
+    assert (champion(registry), registry.challenger()) == ("one", None)

@@ -311,14 +311,15 @@ class Slurm:
         step, tested = self.settings.resolution, self.now
         while tested <= self.now + self.settings.window:
             usable = self._untaken(job, taken, tested)
-            start = self._start_on(usable, job, tested)
+            free = self._free_at(usable, job)
+            start = None if free is None else max(free, tested)
             following = self._opens_next(job, taken, tested)
             if following is not None and (start is None or start > following):
                 tested = following
                 continue
-            if start is None or start > self.now + self.settings.window:
+            if start is None or free is None or start > self.now + self.settings.window:
                 return
-            left = [one for one in self.running() if self._expected(one) > start]
+            left = [one for one in self.running() if self._expected(one) > free]
             nodes = self._best([node for node in usable if self._fits(node, job, left)], job, left)
             first, last = start // step * step, (start + job.believed) // step * step
             names = {node.name for node in nodes}
@@ -338,24 +339,33 @@ class Slurm:
             and not _is_taken(taken, node, tested, tested + job.believed)
         ]
 
-    def _start_on(self, usable: list[Node], job: Job, tested: int) -> int | None:
-        """Take running jobs away by their ends, a window at once, until the job fits; windows double from 30 s on."""
+    def _free_at(self, usable: list[Node], job: Job) -> int | None:
+        """Take running jobs away by their ends, a window at once, until the job fits; windows double from 30 s on.
+
+        A window is over after a job on usable nodes if the next job of the cluster ends beyond it.
+        """
         names, running = {node.name for node in usable}, self.running()
         if sum(self._fits(node, job, running) for node in usable) >= job.nodes:
-            return tested
-        ends = sorted({self._expected(one) for one in running if names & set(one.on)})
-        if not ends:
-            return None
-        window = 30
-        first = ends[0] - ends[0] % 30 + 30
+            return self.now
+        ends = sorted((self._expected(one), self.jobs.index(one), bool(names & set(one.on))) for one in running)
+        window, place, first = 30, 0, None
         while True:
-            gone = [end for end in ends if end <= first + window]
-            left = [one for one in running if self._expected(one) > gone[-1]]
-            if sum(self._fits(node, job, left) for node in usable) >= job.nodes:
-                return max(gone[-1], tested)
-            if gone == ends:
+            gone = None
+            while place < len(ends):
+                end, _, overlaps = ends[place]
+                place += 1
+                if not overlaps:
+                    continue
+                first, gone = first or end - end % 30 + 30, end
+                if place < len(ends) and ends[place][0] > first + window:
+                    break
+            if gone is None:
                 return None
-            window *= 2
+            left = [one for one in running if self._expected(one) > gone]
+            if sum(self._fits(node, job, left) for node in usable) >= job.nodes:
+                return gone
+            while place < len(ends) and first is not None and ends[place][0] > first + window:
+                window *= 2
 
     def _opens_next(self, job: Job, taken: list[Taken], after: int) -> int | None:
         """Return the next instant at which a node of the partition stops being taken or reserved."""

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.slurmd_g import device_minor, parse_slurmd_g
+from gpuwaste.slurm.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode, device_node, parse_slurmd_g
 
 
-def _digits(path: str) -> int | None:
-    return int(path[-1]) if path[-1].isdigit() else None
+def _digits(path: str) -> DeviceNode | None:
+    return DeviceNode(NVIDIA_MAJOR, int(path[-1])) if path[-1].isdigit() else None
 
 
 def _row(rest: str) -> str:
@@ -71,6 +71,8 @@ def test_the_minor_is_the_device_files_own(tmp_path: Path) -> None:
     """A character device is asked, whatever its name; a file that is none gives the digits of its name."""
     link = tmp_path / "nvidia9"
     link.symlink_to("/dev/null")
-    assert device_minor(str(link)) == 3
-    assert device_minor("/nonexistent/nvidia12") == 12
-    assert device_minor("/nonexistent/card") is None
+    assert device_node(str(link)) == DeviceNode(1, 3)
+    assert device_node("/nonexistent/nvidia12") == DeviceNode(NVIDIA_MAJOR, 12)
+    assert device_node("/nonexistent/dri/renderD128") == DeviceNode(DRM_MAJOR, 128)
+    assert device_node("/nonexistent/dri/card1") == DeviceNode(DRM_MAJOR, 1)
+    assert device_node("/nonexistent/card") is None

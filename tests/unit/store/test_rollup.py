@@ -70,8 +70,17 @@ def row(record: JobRecord, gpu: int, index: int, rng: random.Random, seq: int = 
         power_w_at_full=rng.choice([50.0, 300.5]) if full else None, power_limit_w=400.0,
         sm_ratio_at_full=rng.choice([None, 0.01, 0.7]) if full else None, cpu_s=rng.choice([None, rng.random() * 9e3]),
         host_mem_max_b=rng.choice([None, rng.randrange(2**34)]), map_source=rng.choice(["prolog", "stepd"]),
-        confidence=rng.choice(["confirmed", "conflict"]),
+        confidence=rng.choice(["confirmed", "conflict"]), **profile(rng),
     )  # fmt: skip
+
+
+def profile(rng: random.Random) -> dict[str, Any]:
+    """Return what profiling counters said in an hour: nothing, or some of the figures."""
+    if rng.random() < 0.5:
+        return {}
+    ratios = {name: rng.choice([None, rng.random()]) for name in ("sm_active", "tensor_active", "dram_active")}
+    counts = {name: rng.choice([None, rng.randrange(2**40)]) for name in ("nvlink_b", "pcie_b")}
+    return {"profiled_ms": rng.randint(1, HOUR_MS), **ratios, **counts}
 
 
 @st.composite

@@ -20,7 +20,7 @@ from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import migrations
 from gpuwaste.store.hub import verdict_store
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.verdict_store import Pick, VerdictStore
+from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
 
 NOW = 1_700_100_000
 HOUR = NOW // 3600 * 3600
@@ -77,12 +77,14 @@ def test_every_field_comes_back() -> None:
     whole = said(
         1, op="modify", sampled=True, override="it's \"due\"\n", name="nul\0 half\ud800", het_offset=2, run_job_id=7,
         gpus=4, time_limit_s=60, script="ab", lines=("a", "b|c"), triggers={},
+        shadow={"ab": {"failure": 0.25}},
     )  # fmt: skip
     verdicts.add([whole], "ctl")
     (row,) = verdicts.judged(Pick())
     expected = replace(whole, name="nul\\x00 half\\ud800").to_json()
-    kept = {name: row[name] for name in expected if name not in {"quantiles", "lines", "reasons"}}
+    kept = {name: row[name] for name in expected if name not in {"quantiles", "shadow", "lines", "reasons"}}
     assert kept == {name: expected[name] for name in kept}
+    assert verdict_json(row)["shadow"] == {"ab": {"failure": 0.25}}
     assert (row["lines"], row["node"]) == (["a", "b|c"], "ctl")
 
 
@@ -307,3 +309,45 @@ def test_a_job_has_one_plan_and_a_user_so_many_a_day(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(verdict_store, "PLANS_A_DAY", 3)
     assert verdicts.add_plans("alice", [planned(5, 9), planned(6, 10)]) == [9]
     assert store.counts()["verdicts"] == 4
+
+
+def test_what_two_bundles_said_meets_what_came_true() -> None:
+    """Submissions that both scored and that have an outcome; '' as the second bundle is every one of the first's."""
+    store, verdicts = open_store()
+    both = {"model_hash": "c1", "p": {"failure": 0.5, "timeout": 0.1}, "triggers": {}}
+    shadow = {"aa": {"failure": 0.75}, "bb": {"failure": 0.5, "timeout": 0.5}}
+    verdicts.add(
+        [
+            said(1, shadow=shadow, **both),
+            said(2, shadow=shadow, **both),
+            said(3, shadow={"bb": {"failure": 0.5}}, **both),
+            said(4, shadow=shadow, **{**both, "model_hash": "c2"}),
+            said(5, shadow=shadow, **both),
+            said(6, shadow=shadow, op="modify", run_job_id=60, **both),
+        ],
+        "ctl",
+    )
+    states = {1: "FAILED", 2: "COMPLETED", 3: "FAILED", 4: "FAILED", 5: "RUNNING"}
+    open_run = {"end": None, "elapsed_s": None}
+    store.upsert_jobs([run(n * 10, said(n).id, s, **(open_run if s == "RUNNING" else {})) for n, s in states.items()])
+
+    def pairs(beside: str, since: int = 0) -> list[tuple[str, float, float | None, bool]]:
+        rows = verdicts.pairs("c1", beside, since)
+        return [(row["target"], row["p"], row["beside"], row["came"]) for row in rows]
+
+    assert pairs("aa") == [("failure", 0.5, 0.75, True), ("failure", 0.5, 0.75, False)]
+    assert [row[0] for row in pairs("bb")] == ["failure"] * 3 + ["timeout"] * 2
+    assert pairs("cc") == pairs("aa", NOW + 1) == []
+    assert [row[2:] for row in pairs("")][:3] == [(None, True), (None, False), (None, True)]
+
+
+def test_a_shadow_of_odd_names_harms_no_query() -> None:
+    """An advisor may write any text: quotes and patterns in a hash or a target are nobody's path."""
+    store, verdicts = open_store()
+    odd = {'a"b': {'fail"ure': 0.5, "$.x": 0.1}, "aa": {"failure": 0.5}}
+    values = {"model_hash": "c1", "p": {"failure": 0.5, 'fail"ure': 0.2}}
+    broken = {**odd, "half\ud800": {"failure": 0.5}}
+    verdicts.add([said(1, shadow=odd, **values), said(2, shadow=broken, **values)], "ctl")
+    store.upsert_jobs([run(10, said(1).id), run(20, said(2).id)])
+    assert len(verdicts.pairs("c1", "aa", 0)) == 1
+    assert verdicts.pairs("c1", 'a"b', 0) == []

@@ -9,6 +9,7 @@ import pytest
 from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse
 from gpuwaste.core.sample import MapSource, UnknownReason
+from gpuwaste.slurm.slurmd_g import DRM_MAJOR, DeviceNode
 from gpuwaste.testing.recording.format import (
     FORMAT,
     AgentStart,
@@ -28,10 +29,11 @@ from gpuwaste.testing.recording.format import (
 from gpuwaste.testing.recording.tape import Tape, read_tapes, save
 
 Change = Callable[[list[bytes]], list[bytes]]
+RENDER = DeviceNode(DRM_MAJOR, 128)
 OPENING = Opening(FORMAT, 1_000, "0.1.0", "gw", ("gpu1",), 2.0, 6.0, 3.0, {"finding_min_s": 30.0})
 SCAN = GpuScan(
     "nvml",
-    (GpuIdentity("GPU-1", 0, 3, mem_total_b=1 << 30),),
+    (GpuIdentity("GPU-1", 0, 3, mem_total_b=1 << 30), GpuIdentity("GPU-a", 0, 128, vendor="amd", nodes=(RENDER,))),
     {"GPU-1": GpuReading("GPU-1", duty=((1, 50.0), (2, 0.0)), util_pct=25.0, pids=frozenset({7}))},
     generation=2,
 )
@@ -44,7 +46,7 @@ TICK = RecordedTick(
     (LocalRun(5, 1_500, 2_000, steps={-5: 1_600}, anchored=True, start_s=1),),
     (),
     (
-        Fact(MapSource.CGROUP, 5, 1_500, MinorFacts(frozenset({3}))),
+        Fact(MapSource.CGROUP, 5, 1_500, MinorFacts(frozenset({3}), others=frozenset({RENDER}))),
         Fact(MapSource.PROLOG, 5, 1_500, PositionFacts(frozenset({0}), 0)),
     ),
 )

@@ -184,10 +184,12 @@ def load(db: Database, now: int = LATER, settings: LedgerSettings = SETTINGS, **
 
 
 def _hour_columns(row: AllocationHour) -> dict[str, Any]:
-    columns = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in {"run_key", "util_ms", "unknown_ms"}}
+    others = {"run_key", "util_ms", "unknown_ms", "xids"}
+    columns = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in others}
     key = row.run_key
     columns |= {"cluster": key.cluster, "job_id": key.job_id, "run_start": key.start}
     columns |= {"pct": list(row.util_ms), "util_ms": list(row.util_ms.values())}
+    columns |= {"xid": list(row.xids), "xids": list(row.xids.values())}
     return columns | {"unknown_reason": list(row.unknown_ms), "unknown_ms": list(row.unknown_ms.values())}
 
 

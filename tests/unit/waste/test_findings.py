@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.unit.waste.builders import GIB, SETTINGS, T0, job, judged, untouched, use
@@ -29,10 +30,11 @@ def kinds(*jobs: JobLedger) -> set[str]:
 
 
 def test_every_finding_is_found_by_its_file() -> None:
-    """The folder's files are the findings: the issue's eight."""
+    """The folder's files are the findings: ten of them."""
     assert set(finders()) == {
         "busy_hang",
         "cpu_starved",
+        "few_sms",
         "gpus_opened_idle",
         "gpus_untouched",
         "idle_interactive",
@@ -252,3 +254,49 @@ def test_all_findings_hold_plain_json() -> None:
     """Every finding's evidence is JSON as it stands."""
     ledger = judged(job(gpus=4), use(0), *(untouched(g) for g in (1, 2, 3)))
     assert all(f.to_json()["runs"][0]["jobid"] == 7 for f in all_findings([ledger]))
+
+
+FEW_SMS: dict[str, Any] = {
+    "profiled_ms": 3_600_000,
+    "sm_active": 0.05,
+    "power_w_at_full": 120.0,
+    "power_limit_w": 400.0,
+}
+
+
+def test_few_multiprocessors_at_work_are_found_where_the_power_agrees() -> None:
+    """100 % busy on 5 % of the SMs at 120 of 400 W: the evidence has both sources."""
+    (finding,) = found("few_sms", judged(job(), use(util={100: 3600}, dram_active=0.1, **FEW_SMS)))
+    assert (finding.evidence["sm_share"], finding.evidence["power_w"], finding.evidence["dram_active"]) == (
+        0.05,
+        120.0,
+        0.1,
+    )
+    assert finding.wasted_gpu_s == pytest.approx(3600 * 0.95)
+    assert finding.fix[0].startswith("DataLoader(..., batch_size=")
+    assert any("shard:1" in line for line in finding.fix)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sm_active": 0.25},  # a quarter of the SMs
+        {"power_w_at_full": 200.0},  # NVML's power says that much is computed: profiling decides nothing alone
+        {"power_w_at_full": None},
+        {"power_limit_w": None},
+        {"profiled_ms": 1_799_000},  # less than half of the time
+        {"profiled_ms": None, "sm_active": None},
+        {"hang_ms": 1_800_000},  # a hang has its own finding
+    ],
+    ids=str,
+)
+def test_few_multiprocessors_are_not_found_on_the_near_miss(changes: dict[str, Any]) -> None:
+    """At a threshold, without the power that agrees, or with too little profiled, nothing is said of SMs."""
+    assert not found("few_sms", judged(job(), use(util={100: 3600}, **(FEW_SMS | changes))))
+
+
+def test_the_share_of_multiprocessors_is_that_of_the_busy_time() -> None:
+    """Half idle and half at 100 % with a mean of 20 % is 40 % of the SMs while busy: nothing to find."""
+    ledger = judged(job(), use(util={0: 1800, 100: 1800}, **(FEW_SMS | {"sm_active": 0.2})))
+    assert ledger.devices[0].use.sm_share == pytest.approx(0.4)
+    assert not found("few_sms", ledger)

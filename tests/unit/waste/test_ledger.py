@@ -154,3 +154,30 @@ def test_a_run_without_a_duration_is_judged() -> None:
     assert ledger.coverage == 0
     assert ledger.mean_pct is None
     assert ledger.devices[0].coverage == 0
+
+
+def test_profiling_of_a_run_is_weighted_by_its_time() -> None:
+    """Hours of 15 min at 10 % and 45 min at 50 % of the SMs are 40 % over one hour; what one hour lacks is absent."""
+    record = job(seconds=7200)
+    one = hour(record, 0, 0, {90: 3600}, profiled_ms=900_000, sm_active=0.1, tensor_active=0.5, pcie_b=5, nvlink_b=7)
+    two = hour(record, 0, 1, {90: 3600}, profiled_ms=2_700_000, sm_active=0.5, pcie_b=6, nvlink_b=0)
+    use = load(store([record], [one, two]))[0].devices[0].use
+    assert use.sm_active == pytest.approx(0.4)
+    assert (use.profiled_ms, use.tensor_active, use.pcie_b, use.nvlink_b) == (3_600_000, None, 11, 7)
+    without = load(store([record], [hour(record, 0, 0, {90: 3600})]))[0].devices[0].use
+    assert (without.profiled_ms, without.sm_active, without.pcie_b) == (None, None, None)
+
+
+@pytest.mark.parametrize("sm_active", [0.0, 1.0])
+def test_a_lying_profile_changes_no_class_and_no_waste(sm_active: float) -> None:
+    """Whatever an exporter says of SMs, idle, busy, hang and wasted time are those of NVML's values alone."""
+    record = job()
+    told = {"power_w_at_full": 350.0, "power_limit_w": 400.0}
+    plain = hour(record, 0, 0, {0: 1800, 100: 1800}, **told)
+    lied = replace(plain, profiled_ms=3_600_000, sm_active=sm_active, dram_active=sm_active, pcie_b=2**50)
+    seen = []
+    for row in (plain, lied):
+        ledger = load(store([record], [row]))[0]
+        (device,) = ledger.devices
+        seen.append((device.idle_ms, device.high_ms, device.use.hang_ms, ledger.wasted_ms, device.level))
+    assert seen[0] == seen[1]

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.analytics.chart import Axis, Bars, Bins, Chart, Grid, Layer, Lines, Series
+from gpuwaste.analytics.chart import Axis, Bars, Bins, Chart, Gantt, Grid, Layer, Lines, Row, Series, Span
 from gpuwaste.web.charts.draw import chart_svg
 from gpuwaste.web.charts.labels import width
 
@@ -167,7 +167,47 @@ def nasty() -> dict[str, Chart]:
             cells=wave * 25,
             unit="%",
         ),
+        "empty gantt": gantt(rows=[], spans=[]),
+        "no time": gantt(start=5.0, end=5.0),
+        "hostile gantt": gantt(
+            title=HOSTILE,
+            rows=[Row(name=HOSTILE, lanes=-3, down=[(NAN, 1.0), (0.0, 1e300)]), Row(name=LONG, lanes=2)],
+            spans=[
+                span(name=HOSTILE, words=LONG, row=1, first=-5, lanes=1e9, shade=99),
+                span(row=7),
+                span(row=-1),
+                span(start=NAN),
+                span(end=math.inf),
+                span(first=NAN, shade=-4),
+            ],
+            shades=[HOSTILE, LONG] * 9,
+            note=HOSTILE,
+        ),
+        "large gantt": gantt(
+            rows=[Row(name=f"node{place}", lanes=8) for place in range(9000)],
+            spans=[span(row=place % 40, start=place, end=place + 3000.0) for place in range(9000)],
+        ),
     }
+
+
+def gantt(**changes: object) -> Gantt:
+    """Return a Gantt chart with what a test changes of it."""
+    plain: dict[str, object] = {
+        "title": "GPUs by job",
+        "x": Axis(title="", scale="time"),
+        "start": 0.0,
+        "end": 86400.0,
+        "rows": [Row(name="gpu1", lanes=4)],
+        "spans": [span()],
+        "shades": ["waited under 1 min", "longer"],
+    }
+    return Gantt(**(plain | changes))  # type: ignore[arg-type]
+
+
+def span(**changes: object) -> Span:
+    """Return a bar with what a test changes of it."""
+    plain: dict[str, object] = {"row": 0, "first": 1, "lanes": 2, "start": 3600.0, "end": 7200.0, "shade": 1}
+    return Span(**({"name": "job 5", "words": "gpu1 GPU 1 to 2"} | plain | changes))  # type: ignore[arg-type]
 
 
 def two_layers(count: int) -> list[Layer]:

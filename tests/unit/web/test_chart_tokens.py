@@ -14,7 +14,7 @@ CSS: Final = files("gpuwaste.web").joinpath("static", "charts.css").read_text(en
 _TEXTS: Final = ("text", "muted")
 _MARKS: Final = (
     *("high", "moderate", "low", "idle", "completed", "failed", "timeout", "out_of_memory", "cancelled", "node_fail"),
-    *("other", "main", "second", "muted"),
+    *("other", "main", "second", "third", "muted"),
 )
 
 

@@ -57,3 +57,15 @@ def test_a_node_that_is_none_of_the_job_is_no_markup() -> None:
     found = Reading(job_page(job("n[1-20]"), Frame(), evil))
     assert not found.foreign_scripts()
     assert "No agent reported GPUs of this job on" in found.said("p")
+
+
+def test_profiling_is_shown_where_it_was_read() -> None:
+    """A GPU that was profiled has a row with its shares and bytes, what was not read unknown; others have no table."""
+    plain = job("n[1-2]")
+    assert "Profiling" not in Reading(job_page(plain, Frame())).said("h3")
+    first, second = plain.runs[0].devices
+    first = replace(first, profiled_s=600.0, sm_active=0.076, tensor_active=0.5, pcie_b=3 * 1024**3)
+    found = Reading(job_page(replace(plain, runs=[replace(plain.runs[0], devices=[first, second])]), Frame()))
+    assert "Profiling" in found.said("h3")
+    assert "8 %" in found.said("td")
+    assert "3.0 GiB" in found.said("td")

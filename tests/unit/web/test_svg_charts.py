@@ -1,21 +1,34 @@
 """Charts as SVG: whole, bounded and readable, whatever the data and the names are."""
 
 import re
+import xml.etree.ElementTree as ET
 from base64 import b64encode
 from hashlib import sha256
 from typing import Final
 
 import pytest
 from bench.chart_samples import all_kinds, bins
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.unit.web.drawings import HOSTILE, LONG, NS, bars, faults_of, nasty, root_of, texts_of, titles_of
+from tests.unit.web.drawings import (
+    HOSTILE,
+    LONG,
+    NS,
+    bars,
+    faults_of,
+    gantt,
+    nasty,
+    root_of,
+    span,
+    texts_of,
+    titles_of,
+)
 
 from gpuwaste.analytics.chart import Axis, Bars, Chart, Grid, Lines, Series
 from gpuwaste.web.charts.draw import NARROW, WIDE, chart_file, chart_svg, file_policy
 
-CHARTS: Final[dict[str, Chart]] = {**all_kinds(), **nasty()}
+CHARTS: Final[dict[str, Chart]] = {**all_kinds(jobs=10_000), **nasty()}
 _LARGEST_B: Final = 300_000
 
 
@@ -29,6 +42,9 @@ def test_a_chart_is_xml_and_its_texts_stay_apart(name: str, size: int) -> None:
 
 
 @settings(max_examples=examples(100))
+@example(  # the last name that is drawn has its cell at the edge
+    values=[*[None] * 35, 0.0, None], scale="linear", unit="", up="linear", name="0\x1b", lying=False
+)
 @given(
     values=st.lists(st.one_of(st.none(), st.floats()), max_size=40),
     scale=st.sampled_from(["linear", "log", "time", "category"]),
@@ -83,14 +99,14 @@ def test_every_cell_of_a_small_heat_map_says_its_value_and_unit() -> None:
     assert {"Mon, 00: 4 jobs", "Mon, 01: not known"} <= set(titles)
 
 
-@pytest.mark.parametrize("name", ["bars", "lines", "bins", "grid", "bars sideways"])
+@pytest.mark.parametrize("name", ["bars", "lines", "bins", "grid", "bars sideways", "gantt"])
 def test_every_mark_has_a_title(name: str) -> None:
     """A mark that is drawn with a role, and each area that is pointed at, has words of its own."""
     root = root_of(chart_svg(CHARTS[name]))
     kinds = re.compile(r"(bar|line|band|not-known|diagonal)\b")
     marks = [one for one in root.iter(f"{NS}path") if kinds.match(one.attrib.get("class", ""))]
     for area in root.iter(f"{NS}g"):
-        if area.attrib.get("class", "").split()[:1] in (["areas"], ["cells"]):
+        if area.attrib.get("class", "").split()[:1] in (["areas"], ["cells"], ["spans"]):
             marks += list(area)
     assert marks
     for mark in marks:
@@ -103,6 +119,27 @@ def test_what_is_not_known_is_hatched_and_zero_is_not() -> None:
     hatched = 'class="not-known" fill="url(#chart-hatch)"'
     assert hatched in chart_svg(bars(series=[Series(name="a", role="idle", y=[1, None, 2])]))
     assert hatched not in chart_svg(bars(series=[Series(name="a", role="idle", y=[1, 0, 2])]))
+
+
+def bars_of(chart: Chart) -> list[ET.Element]:
+    """Return the rectangles of a chart's bars."""
+    marks = root_of(chart_svg(chart)).iter(f"{NS}rect")
+    return [one for one in marks if one.attrib.get("class", "").startswith("bar")]
+
+
+def test_a_bar_of_a_gantt_chart_has_its_place_and_its_words() -> None:
+    """The second and third of four lanes, from 1 h to 2 h of a day; the title has job, node and times."""
+    (rect,) = bars_of(gantt())
+    panel = re.findall(r'd="M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)[^"]*" class="panel"', chart_svg(gantt()))
+    left, top, wide, high = map(float, panel[0])
+    assert float(rect.attrib["x"]) == pytest.approx(left + wide / 24, abs=0.2)
+    assert float(rect.attrib["width"]) == pytest.approx(wide / 24, abs=0.2)
+    assert float(rect.attrib["y"]) == pytest.approx(top + high / 4, abs=0.2)
+    assert float(rect.attrib["height"]) == pytest.approx(high / 2, abs=0.2)
+    assert rect[0].text == "job 5, gpu1 GPU 1 to 2, Thu 1 Jan 1970 01:00 to Thu 1 Jan 1970 02:00"
+    spans = [span(start=-9e4, end=3600.0), span(start=90_000.0, end=99_000.0)]
+    cut = bars_of(gantt(spans=spans))
+    assert [float(one.attrib["x"]) for one in cut] == [left], "the one is cut at the edge, the other is outside"
 
 
 def test_a_name_that_is_cut_is_in_full_in_its_title() -> None:

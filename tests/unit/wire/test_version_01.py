@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.hour import AllocationHour, hour_from_wire
 from gpuwaste.core.job_event import event_from_json
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.verdict import Verdict
@@ -59,6 +60,17 @@ def test_verdicts_of_0_1_are_read_and_written_as_they_were() -> None:
     assert [encode_verdict(row).line for row in rows] == sent
     assert (rows[0].p, rows[0].lines) == ({"failure": 0.93, "walltime": 0.0}, ("line 1", "line 2"))
     assert (rows[1].name, rows[1].run_job_id) == ("bad \udcff name", 9)
+
+
+def test_a_text_that_looks_like_a_field_stays() -> None:
+    """A job may be named as the field that is left out, which is then still that job's name."""
+    body, _ = lines("verdicts-of-advisor-0.1.ndjson")
+    row = next(row for _, row in parse_verdicts(body) if isinstance(row, Verdict))
+    row.name = '"shadow":{},'
+    for shadow in ({}, {"ab": {"failure": 0.5}}):
+        row.shadow = shadow
+        sent = json.loads(encode_verdict(row).line)
+        assert (sent["name"], sent.get("shadow", {})) == ('"shadow":{},', shadow)
 
 
 def test_events_of_0_1_are_read_and_written_as_they_were() -> None:
@@ -120,3 +132,15 @@ def test_a_row_without_a_needed_field_is_refused(name: str) -> None:
     ((_, taken),) = parse_rows(b"{}\n" + json.dumps(least).encode())
     assert isinstance(taken, AllocationHour)
     assert (taken.mem_max_b, taken.map_source) == (None, "none")
+
+
+def test_xid_errors_are_written_only_where_there_are_any() -> None:
+    """A row without them is that of 0.1; one with them is read back, and an older reader ignores the field."""
+    row = AllocationHour(RunKey("gw", 7, HOUR - 600), "gpu1", "GPU-3d4a", HOUR, 3, HOUR * 1000, HOUR * 1000 + 1)
+    assert "xids" not in json.loads(encode_hour(row).line)
+    row.xids = {79: 2}
+    sent = json.loads(encode_hour(row).line)
+    assert sent["xids"] == {"79": 2}
+    assert hour_from_wire(sent) == row
+    with pytest.raises(ParseError, match="xids"):
+        hour_from_wire({**sent, "xids": {str(number): 1 for number in range(65)}})

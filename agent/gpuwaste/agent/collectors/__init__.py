@@ -1,7 +1,7 @@
 """One collector per file, each failing alone. Imports core and slurm.
 
-A module of this package whose name has no underscore in front is a collector. It declares `KIND` ("gpu" or "host") and
-`create(settings)`, and is found by its file: there is no list of members.
+A module of this package whose name has no underscore in front is a collector. It declares `KIND` ("gpu", "profile" or
+"host") and `create(settings)`, and is found by its file: there is no list of members.
 """
 
 import importlib
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuwaste.agent.model import GpuCollector, HostCollector
+from gpuwaste.agent.bounded import LIMIT_S
+from gpuwaste.agent.model import GpuCollector, HostCollector, ProfileCollector
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
 
@@ -25,7 +26,11 @@ class CollectorSettings:
     pcp_url: str
     cgroup_root: Path
     spool_dir: Path  # slurmd's
+    dcgm_url: str = ""
+    dcgm_any_host: bool = False
     proc_root: Path = Path("/proc")
+    sys_root: Path = Path("/sys")
+    scan_limit_s: float = LIMIT_S  # for which a library on a thread of its own is waited
 
 
 @dataclass(slots=True)
@@ -34,6 +39,7 @@ class Collectors:
 
     gpu: list[GpuCollector] = field(default_factory=list)
     host: list[HostCollector] = field(default_factory=list)
+    profile: list[ProfileCollector] = field(default_factory=list)
 
 
 def known_collectors() -> list[str]:
@@ -56,5 +62,5 @@ def create_collectors(names: Sequence[str], settings: CollectorSettings) -> Coll
     for name in names:
         module = importlib.import_module(f"{__name__}.{name}")
         collector = module.create(settings)
-        (made.gpu if module.KIND == "gpu" else made.host).append(collector)
+        getattr(made, module.KIND).append(collector)
     return made

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pynvml
 
+from gpuwaste.agent.collectors._errors import FieldError, GpuLostError
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.core.sample import UnknownReason
 
@@ -26,18 +27,6 @@ _ABSENT: Final = frozenset(
         pynvml.NVML_ERROR_INVALID_ARGUMENT,
     }
 )
-
-
-class GpuLostError(Exception):
-    """This GPU fell off the bus or waits for a reset; the others go on."""
-
-
-class FieldError(Exception):
-    """This field cannot be read; `reason` is not_supported, or driver for an error that may pass."""
-
-    def __init__(self, reason: UnknownReason) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:

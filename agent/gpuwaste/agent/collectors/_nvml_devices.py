@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import pynvml
 
-from gpuwaste.agent.collectors._nvml_call import FieldError, GpuLostError, call, optional
+from gpuwaste.agent.collectors._errors import FieldError, GpuLostError
+from gpuwaste.agent.collectors._nvml_call import call, optional
 from gpuwaste.agent.model import GpuIdentity
 
 _MINOR_LINE: Final = re.compile(r"gpu(\d+)/gi(\d+)/ci(\d+)/access (\d+)")

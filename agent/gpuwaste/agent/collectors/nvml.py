@@ -12,7 +12,8 @@ from typing import Any, Final
 import pynvml
 
 from gpuwaste.agent.collectors import CollectorSettings
-from gpuwaste.agent.collectors._nvml_call import FieldError, GpuLostError, call, optional
+from gpuwaste.agent.collectors._errors import FieldError, GpuLostError
+from gpuwaste.agent.collectors._nvml_call import call, optional
 from gpuwaste.agent.collectors._nvml_devices import Device, layout, list_devices
 from gpuwaste.agent.collectors._nvml_gpm import GpmMeter, busy_pct, sm_ratio
 from gpuwaste.agent.errors import CollectorError

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpuwaste.core.sample import MapSource
+from gpuwaste.slurm.slurmd_g import DeviceNode
 
 
 @dataclass(slots=True)
@@ -45,10 +46,11 @@ class PositionFacts:
 
 @dataclass(frozen=True, slots=True)
 class MinorFacts:
-    """Device minors: of /dev/nvidiaN, and of nvidia-caps devices for MIG instances."""
+    """Device numbers: minors of /dev/nvidiaN and of nvidia-caps devices (MIG), and whole numbers of other drivers."""
 
     minors: frozenset[int]
     cap_minors: frozenset[int] = frozenset()
+    others: frozenset[DeviceNode] = frozenset()
 
 
 Facts = PositionFacts | MinorFacts

@@ -10,9 +10,9 @@ from typing import Final
 
 from gpuwaste.agent.facts.base import LocalRun, MinorFacts
 from gpuwaste.core.sample import MapSource
+from gpuwaste.slurm.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode
 
-_MAJOR: Final = 195  # of /dev/nvidiaN; 254 and 255 are nvidia-modeset and nvidiactl
-_CONTROL: Final = 254
+_CONTROL: Final = 254  # nvidia-modeset; 255 is nvidiactl
 _LINE = re.compile(r"([abc]) (\d{1,9}|\*):(\d{1,9}|\*) [rwm]+")
 _TRIES: Final = 6  # ticks in which a run's cgroup may turn up
 
@@ -67,15 +67,19 @@ class CgroupSource:
 
 def parse_devices(text: str, caps_major: int | None) -> MinorFacts | None:
     """Read a v1 devices.list; None where it does not tell one GPU from another."""
-    minors, caps = set(), set()
-    for line in text.splitlines():
-        match = _LINE.fullmatch(line.strip())
-        if match is None or match[1] == "b":
-            continue
-        if match[1] == "a" or match[2] == "*" or (match[2] == str(_MAJOR) and match[3] == "*"):
-            return None
-        if match[2] == str(_MAJOR) and int(match[3]) < _CONTROL:
-            minors.add(int(match[3]))
-        elif caps_major is not None and match[2] == str(caps_major) and match[3] != "*":
-            caps.add(int(match[3]))
-    return MinorFacts(frozenset(minors), frozenset(caps)) if minors else None
+    minors: set[int] = set()
+    caps: set[int] = set()
+    others: set[DeviceNode] = set()
+    rules = [match for line in text.splitlines() if (match := _LINE.fullmatch(line.strip())) and match[1] != "b"]
+    if any(match[1] == "a" or match[2] == "*" or match.group(2, 3) == (str(NVIDIA_MAJOR), "*") for match in rules):
+        return None
+    for major, minor in ((match[2], match[3]) for match in rules if match[3] != "*"):
+        if major == str(DRM_MAJOR):
+            others.add(DeviceNode(DRM_MAJOR, int(minor)))
+        elif major == str(NVIDIA_MAJOR) and int(minor) < _CONTROL:
+            minors.add(int(minor))
+        elif caps_major is not None and major == str(caps_major):
+            caps.add(int(minor))
+    if any(match[2] == str(DRM_MAJOR) and match[3] == "*" for match in rules):
+        others.clear()  # every render node is allowed: nothing is said about them
+    return MinorFacts(frozenset(minors), frozenset(caps), frozenset(others)) if minors or others else None

@@ -1,35 +1,36 @@
-"""Which GPU, by UUID, is behind a device minor; what the driver once listed stays known while it is lost."""
+"""Which GPU, by UUID, is behind a device file; what the driver once listed stays known while it is lost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from gpuwaste.agent.facts.base import MinorFacts
 from gpuwaste.agent.model import GpuIdentity
-from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.slurm.slurmd_g import NVIDIA_MAJOR, DeviceNode, DevicePosition
+
+_K = TypeVar("_K")
 
 
 class Identities:
-    """UUIDs by minor of the whole GPUs, and by capability minor of the MIG instances."""
+    """UUIDs by device number of GPUs and of partitions with a device file, by capability minor of MIG instances."""
 
     def __init__(self) -> None:
         self._gpus: tuple[GpuIdentity, ...] = ()
-        self._whole: dict[int, str] = {}
+        self._whole: dict[DeviceNode, str] = {}
         self._instances: dict[int, str] = {}
         self._parents: dict[str, str] = {}
         self.version = 0
 
     def update(self, gpus: Sequence[GpuIdentity]) -> None:
-        """Take the present list; a minor that it lacks keeps its GPU until another GPU has it."""
+        """Take the present list; a device that it lacks keeps its GPU until another GPU has it."""
         gpus = tuple(gpus)
         if gpus == self._gpus:
             return
         self._gpus = gpus
         self.version += 1
         here = {gpu.uuid for gpu in gpus}
-        for table, listed in ((self._whole, False), (self._instances, True)):
-            found = {gpu.minor: gpu.uuid for gpu in gpus if bool(gpu.instance) is listed and gpu.minor is not None}
-            for minor in [minor for minor, uuid in table.items() if uuid in here]:
-                del table[minor]
-            table.update(found)
+        _renew(self._whole, here, ((node, gpu.uuid) for gpu in gpus for node in gpu.device_nodes))
+        caps = (gpu for gpu in gpus if gpu.instance and not gpu.nodes)
+        _renew(self._instances, here, ((gpu.minor, gpu.uuid) for gpu in caps if gpu.minor is not None))
         self._parents.update({gpu.uuid: gpu.parent_uuid for gpu in gpus if gpu.instance})
 
     @property
@@ -38,7 +39,7 @@ class Identities:
         return bool(self._whole or self._instances)
 
     def has_instances(self, uuid: str) -> bool:
-        """Tell whether a GPU is cut into MIG instances, so that its processes are theirs."""
+        """Tell whether a GPU is cut into instances, so that its processes are theirs."""
         return uuid in self._parents.values()
 
     def of_device(self, device: DevicePosition) -> str | None:
@@ -46,10 +47,19 @@ class Identities:
         for cap in device.cap_minors:
             if cap in self._instances:
                 return self._instances[cap]
-        return None if device.cap_minors or device.minor is None else self._whole.get(device.minor)
+        return None if device.cap_minors or device.node is None else self._whole.get(device.node)
 
     def of_minors(self, facts: MinorFacts) -> frozenset[str]:
-        """Return the UUIDs behind device minors; a GPU is left out where one of its instances is meant."""
+        """Return the UUIDs behind device numbers; a GPU is left out where one of its instances is meant."""
         instances = {self._instances[cap] for cap in facts.cap_minors if cap in self._instances}
+        nodes = {DeviceNode(NVIDIA_MAJOR, minor) for minor in facts.minors} | facts.others
+        whole = {self._whole[node] for node in nodes if node in self._whole}
         parents = {self._parents[uuid] for uuid in instances}
-        return frozenset({self._whole[minor] for minor in facts.minors if minor in self._whole} - parents | instances)
+        return frozenset(whole - parents | instances)
+
+
+def _renew(table: dict[_K, str], here: set[str], found: Iterable[tuple[_K, str]]) -> None:
+    """Replace what the table has of the GPUs that are here; what is gone stays until its key is taken."""
+    for key in [key for key, uuid in table.items() if uuid in here]:
+        del table[key]
+    table.update(found)

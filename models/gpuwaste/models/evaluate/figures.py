@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from gpuwaste.history.table import Floats
 from gpuwaste.models import prediction_metrics as metrics
-from gpuwaste.models.evaluate.curve import Curve
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.prediction_metrics import Interval, bootstrap_by_user, worst_decile
+from gpuwaste.predict.curve import Curve
 from gpuwaste.predict.drift import short
 
 PRECISION: Final = 0.95

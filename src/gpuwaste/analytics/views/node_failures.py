@@ -70,7 +70,7 @@ def answer(asking: Asking) -> Answer:
             f"Failures within {duration_text(GAP_S)} of each other are one group; a lost job counts for each of its "
             "nodes, as accounting does not name the one that failed."
         ),
-        "Xid errors of GPUs are not in the hub's store: see the agents' metrics.",
+        "Xid errors of GPUs are not counted here: see the events gpu.xid and the agents' metrics.",
     ]
     if failed > len(rows):
         notes.append(f"Groups and nodes are of the first {len(rows)} lost jobs.")

@@ -48,6 +48,7 @@ CAUSE_ROLES: Final[Mapping[str, Role]] = {
     "gpus_opened_idle": "high",
     "idle_tail": "out_of_memory",
     "busy_hang": "node_fail",
+    "few_sms": "third",
     "many_small_jobs": "muted",
     "cpu_starved": "other",
     "memory_resident": "cancelled",

@@ -1,11 +1,11 @@
-"""Events of jobs, GPUs, nodes and models: list them, check outlets, see how outlets stand."""
+"""Events of jobs, GPUs, nodes and models: list them, check outlets and inlets, see how these stand."""
 
 import argparse
 
 from gpuwaste.cli.options import add, add_config, config_of, print_own
 from gpuwaste.cli.words import count_word, path_word
 
-HELP = "events, and the outlets that hand them on"
+HELP = "events, the outlets that hand them on and the inlets that take those of others"
 EXAMPLES = (
     ("gpuwaste events list --kinds 'waste.*'", "GPUs that are held idle, as CloudEvents."),
     ("gpuwaste events check", "Before the hub reads new outlets."),
@@ -25,14 +25,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_config(listed)
     kinds = actions.add_parser("kinds", help="every kind of event, with --json their schemas")
     add(kinds, "json")
-    check = actions.add_parser("check", help="print what each outlet does; exit code 2 if a file is wrong")
+    check = actions.add_parser("check", help="print what each outlet and inlet does; exit code 2 if a file is wrong")
     check.add_argument(
-        "paths", nargs="*", type=path_word, metavar="DIR|FILE", help="outlets (default: hub.outlets_dir)"
+        "paths",
+        nargs="*",
+        type=path_word,
+        metavar="DIR|FILE",
+        help="outlets and inlets (default: hub.outlets_dir, hub.inlets_dir)",
     )
     add_config(check)
     outlets = actions.add_parser("outlets", help="how the hub's outlets stand (operators)")
     add(outlets, "json")
     add_config(outlets)
+    inlets = actions.add_parser("inlets", help="status of the hub's inlets (operators)")
+    add(inlets, "json")
+    add_config(inlets)
+    quarantine = actions.add_parser("quarantine", help="events that inlets could not take, and why (operators)")
+    add(quarantine, "json")
+    add_config(quarantine)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,11 +60,22 @@ def run(options: argparse.Namespace) -> int:
         return events.check(options.paths, config)
     if options.action == "list":
         return events.listed(options, config)
+    return _ask(options)
+
+
+def _ask(options: argparse.Namespace) -> int:
+    """Print how outlets or inlets stand."""
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.options import typed
     from gpuwaste.documents.event_types import OutletsDocument
-    from gpuwaste.report.event_text import outlets_text
+    from gpuwaste.documents.inlet_types import InletsDocument
+    from gpuwaste.report.event_text import inlets_text, outlets_text, quarantine_text
 
-    document = typed(ask_hub(config, "/v1/outlets"), OutletsDocument, printed=not options.json)
-    print_own(document, outlets_text, as_json=options.json)
+    config, printed = config_of(options), not options.json
+    if options.action == "outlets":
+        outlets = typed(ask_hub(config, "/v1/outlets"), OutletsDocument, printed=printed)
+        print_own(outlets, outlets_text, as_json=options.json)
+        return 0
+    document = typed(ask_hub(config, "/v1/inlets"), InletsDocument, printed=printed)
+    print_own(document, inlets_text if options.action == "inlets" else quarantine_text, as_json=options.json)
     return 0

@@ -16,7 +16,10 @@ _TEXT_ROWS = 200
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, text in (("off", "stop sending me digests"), ("on", "send me digests again")):
+    for name, text in (
+        ("off", "stop sending me digests and notices of time limits"),
+        ("on", "send me digests and notices of time limits again"),
+    ):
         add_config(actions.add_parser(name, help=text, description=f"{text.capitalize()}."))
     text = "the digest that would be sent if the period ended now"
     preview = actions.add_parser("preview", help=text, description=f"Print {text}.")

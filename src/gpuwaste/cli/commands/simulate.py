@@ -4,11 +4,14 @@ import argparse
 
 from gpuwaste.cli import simulate_actions
 from gpuwaste.cli.actions import add_actions, run_action
+from gpuwaste.cli.gantt_option import add_gantt
 from gpuwaste.cli.loads import add_loads
 from gpuwaste.cli.machine import add_machine
 from gpuwaste.cli.options import add, add_config, add_window, config_of
 from gpuwaste.cli.real_engine import add_engine
+from gpuwaste.cli.seeds import add_seeds
 from gpuwaste.cli.sources import add_sources
+from gpuwaste.cli.strict import add_strict
 from gpuwaste.cli.words import path_word, size_word
 
 HELP = "what another scheduler would have done with a history of jobs"
@@ -25,6 +28,10 @@ EXAMPLES = (
         "GPU requests as large as what was used, beside those of the last month.",
     ),
     (
+        "gpuwaste simulate -S now-28days --what-if limits=0.9,wrap --propose --save",
+        "Propose one of two changes, from the last four weeks.",
+    ),
+    (
         "gpuwaste simulate --generate lublin:jobs=5000 --step thin=0.8",
         "A generated load, of which a fifth is left out.",
     ),
@@ -38,6 +45,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_window(parser, None, "jobs submitted from then on", shown="all")
     add_machine(parser)
     add(parser, "seed", "for failures of nodes", default=1)
+    add_seeds(parser)
+    add_strict(parser)
     parser.add_argument("--first", type=size_word, metavar="N", help="only the first N jobs")
     parser.add_argument(
         "--scheduler",
@@ -82,6 +91,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", type=path_word, metavar="DIR", help="write the result as pages that open from disk, with CSV and SVG"
     )
+    add_gantt(parser)
     parser.add_argument(
         "--save", action="store_true", help="save the result in hub.state_dir, for --compare and the hub's pages"
     )
@@ -89,6 +99,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--compare",
         metavar="A,B",
         help="print what differs between two saved results: ID, or ID:RUN such as ID:gpus:easy",
+    )
+    parser.add_argument(
+        "--propose",
+        action="store_true",
+        help="choose the change of --what-if that shortens the mean wait most, if its interval excludes 0; with --save "
+        "the hub tells event policy.proposed",
     )
     add(parser, "json")
     add_config(parser)

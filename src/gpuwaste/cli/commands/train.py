@@ -4,11 +4,13 @@ import argparse
 
 from gpuwaste.cli.options import add, add_config, add_learning, config_of
 from gpuwaste.cli.sources import add_sources
-from gpuwaste.cli.words import count_word
+from gpuwaste.cli.words import count_word, size_word
 
 HELP = "train a model on the job history"
 EXAMPLES = (
     ("gpuwaste train -S now-365days", "Train on a year of this site."),
+    ("gpuwaste train --challenge --time-budget 600", "What the weekly timer runs: the new model goes on trial."),
+    ("gpuwaste train --challenge --as-job --partition cpu", "The same as a job of this Slurm cluster."),
     ("gpuwaste train --waits -S now-90days", "Train the model of waits that gpuwaste plan uses."),
 )
 _TRIALS = 5
@@ -28,13 +30,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--waits", action="store_true", help="train the model of waits that gpuwaste plan uses")
     add(parser, "models-dir", shown="common.models_dir")
-    parser.add_argument("--promote", action="store_true", help="use the model at once (always done for the first one)")
+    use = parser.add_mutually_exclusive_group()
+    use.add_argument("--promote", action="store_true", help="use the model at once (always done for the first one)")
+    use.add_argument(
+        "--challenge",
+        action="store_true",
+        help="put the model on trial, without using it; trains nothing while a new one is on trial",
+    )
+    parser.add_argument(
+        "--as-job", action="store_true", help="submit the training to this Slurm cluster; models-dir must be shared"
+    )
+    parser.add_argument("--partition", default="", metavar="NAME", help="with --as-job: partition")
+    add(parser, "accounts", "with --as-job, the account to charge")
+    parser.add_argument(
+        "--time", type=size_word, default=240, metavar="MINUTES", help="with --as-job: time limit (default: 240)"
+    )
     add(parser, "json", "the model's card")
     add_config(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Train, and print what came of it."""
+    if options.as_job:
+        from gpuwaste.cli.train_job import submit_and_tell
+
+        return submit_and_tell(options, config_of(options), options.command_line)
     if options.waits:
         from gpuwaste.cli.wait_training import train_waits_and_tell
 

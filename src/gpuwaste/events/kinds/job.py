@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from gpuwaste.core.codec import Int64
+from gpuwaste.core.codec import Int64, Number
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import EventKind as HistoryKind
 from gpuwaste.core.job_event import RunUse
@@ -26,10 +26,42 @@ class RunTold:
     script: Annotated[str, Meta(description="The hash of the batch script, where a verdict was said of it.")] = ""
 
 
+@dataclass(frozen=True, slots=True)
+class JobRescored:
+    """A running job that was predicted again, as if it were submitted at that instant."""
+
+    cluster: str
+    jobid: Int64
+    start: Annotated[Int64, Meta(description="UTC seconds.")]
+    user: str
+    account: str
+    moment: Annotated[Literal["start", "early"], Meta(description="early: 10 minutes after the start.")]
+    p: Annotated[Mapping[str, float], Meta(description="Probability by target, 0 to 1.")]
+    model_hash: Annotated[str, Meta(description="Empty: from job history, without a model.")]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitNear:
+    """A running job that will probably reach its time limit."""
+
+    cluster: str
+    jobid: Int64
+    start: Annotated[Int64, Meta(description="UTC seconds.")]
+    user: str
+    account: str
+    limit_at: Annotated[Int64, Meta(description="When Slurm ends it, UTC seconds.")]
+    time_limit_s: Annotated[Int64, Meta(description="Seconds.")]
+    p: Annotated[Number, Meta(description="The probability that it reaches its limit, 0 to 1.")]
+    usual: Annotated[bool, Meta(description="Whether all of the user's last jobs like it reached their limits.")]
+    model_hash: Annotated[str, Meta(description="Empty: from job history, without a model.")]
+
+
 KINDS: Final = (
     EventKind("job.submitted", "A run was seen waiting; one that was first seen running has none.", RunTold),
     EventKind("job.verdict", "The advisor said something of a submission, or would have.", Verdict),
     EventKind("job.started", "A run has started.", RunTold),
+    EventKind("job.rescored", "A running job was predicted again, at its start or 10 minutes later.", JobRescored),
+    EventKind("job.limit_near", "A running job will probably reach its time limit.", LimitNear),
     EventKind("job.ended", "A run has ended.", RunTold),
     EventKind("job.ledger", "More is known of the GPUs of a run that had ended.", RunTold),
 )

@@ -8,7 +8,7 @@ from typing import Final, TextIO
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key
 from gpuwaste.events.envelope import Event, encoded
-from gpuwaste.events.outlet import Given, OutletDownError
+from gpuwaste.events.outlet import DeliveryResult, OutletDownError
 
 PRIORITIES: Final = {"debug": 7, "info": 6, "notice": 5}
 
@@ -30,14 +30,14 @@ class Journal:
         self._prefix = f"<{priority}>event "
         self._out = out
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> Given:
+    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
         """Write the events. Raises OutletDownError where the journal takes no more."""
         try:
             self._out.write("".join(f"{self._prefix}{encoded(event, cluster).decode()}\n" for event in events))
             self._out.flush()
         except OSError as error:
             raise OutletDownError(f"stderr: {error.strerror}") from error
-        return Given()
+        return DeliveryResult()
 
     def close(self) -> None:
         """Do nothing: stderr is the program's."""

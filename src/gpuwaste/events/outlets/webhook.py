@@ -1,9 +1,6 @@
 """Outlet webhook: CloudEvents, one or a batch, in HTTP requests that are signed as Standard Webhooks 1.0 has it."""
 
-import base64
-import binascii
 import hashlib
-import hmac
 import ipaddress
 import socket
 from collections.abc import Iterator, Sequence
@@ -14,18 +11,16 @@ from urllib.parse import urlsplit
 
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.errors import ConfigError, WireError
-from gpuwaste.core.files import read_closed
 from gpuwaste.core.text import decoded, words_of
 from gpuwaste.core.typed_toml import key
 from gpuwaste.events.envelope import BATCH_TYPE, MEDIA_TYPE, Event, encoded
-from gpuwaste.events.outlet import Given, OutletDownError
+from gpuwaste.events.outlet import DeliveryResult, OutletDownError
+from gpuwaste.events.signing import read_secrets, signed
 from gpuwaste.wire.http import Endpoint, HttpAnswer, HttpExchange, HttpRequest, parse_endpoint, tls_context
+from gpuwaste.wire.public_address import is_public, meant
 
 MAX_BODY: Final = 1 << 20
 _MAX_ANSWER: Final = 64 * 1024
-_MAX_SECRET: Final = 4096
-_LEAST_SECRET: Final = 16  # bytes
-_SECRET: Final = "whsec_"  # noqa: S105 a prefix
 _NEVER: Final = frozenset({400, 406, 410, 411, 413, 415, 422})  # no later request of the same bytes fares better
 _GOOD: Final = range(200, 300)
 _OVERHEAD: Final = 2  # of a batch: its brackets
@@ -65,7 +60,7 @@ class Webhook:
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._tls = tls_context(settings.ca) if endpoint.scheme == "https" else None
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> Given:
+    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
         """Send the events. Raises OutletDownError."""
         bodies = [(event, encoded(event, cluster)) for event in events]
         dead: list[tuple[Event, str]] = []
@@ -75,7 +70,7 @@ class Webhook:
                 dead += [(one[0], why) for one in part if (why := self._send([one]))]
             elif refused:
                 dead.append((part[0][0], refused))
-        return Given(dead)
+        return DeliveryResult(dead)
 
     def close(self) -> None:
         """Do nothing: no connection outlasts a request."""
@@ -89,8 +84,11 @@ class Webhook:
         ids = "\0".join(event.id for event, _ in part)
         name = part[0][0].id if single else hashlib.sha256(ids.encode()).hexdigest()
         headers = {"Content-Type": MEDIA_TYPE if single else BATCH_TYPE, "User-Agent": "gpuwaste"}
-        headers |= self._signature(name, body)
-        exchange = HttpExchange(self._endpoint, self._tls, self._settings.timeout_s, _MAX_ANSWER)
+        headers |= signed(self._secret, name, self._clock.utc_us() // 1_000_000, body)
+        # The name is looked up again for the connection, and may lead elsewhere by then.
+        exchange = HttpExchange(
+            self._endpoint, self._tls, self._settings.timeout_s, _MAX_ANSWER, check_peer=self._check_permitted
+        )
         try:
             answer = exchange.send(HttpRequest("POST", self._target, body, headers))
         except WireError as error:
@@ -101,14 +99,6 @@ class Webhook:
             return _said(answer)
         raise OutletDownError(f"{self._endpoint.url}: {_said(answer)}")
 
-    def _signature(self, name: str, body: bytes) -> dict[str, str]:
-        at = str(self._clock.utc_us() // 1_000_000)
-        headers = {"webhook-id": name, "webhook-timestamp": at}
-        if self._secret:
-            digest = hmac.digest(self._secret, f"{name}.{at}.".encode() + body, "sha256")
-            headers["webhook-signature"] = f"v1,{base64.b64encode(digest).decode()}"
-        return headers
-
     def _check_address(self) -> None:
         """Raise OutletDownError where the name leads into the site, and to no network that is listed."""
         host = self._endpoint.host
@@ -117,11 +107,16 @@ class Webhook:
         except (OSError, UnicodeError) as error:
             raise OutletDownError(f"{self._endpoint.url}: {host[:80]} has no address: {words_of(error)}") from error
         for text in sorted(map(str, found)):
-            address = ipaddress.ip_address(text.partition("%")[0])
-            if not address.is_global and not any(address in network for network in self._networks):
-                raise OutletDownError(
-                    f"{self._endpoint.url}: {text} is an address inside the site: add it to [webhook] networks"
-                )
+            self._check_permitted(text)
+
+    def _check_permitted(self, text: str) -> None:
+        """Raise OutletDownError for an address inside the site that is in no network that is listed."""
+        address = ipaddress.ip_address(text.partition("%")[0])
+        ends = (address, meant(address))
+        if not is_public(address) and not any(end in network for network in self._networks for end in ends):
+            raise OutletDownError(
+                f"{self._endpoint.url}: {text} is an address inside the site: add it to [webhook] networks"
+            )
 
 
 def make(settings: WebhookSettings, where: str) -> Webhook:
@@ -137,7 +132,7 @@ def make(settings: WebhookSettings, where: str) -> Webhook:
     if not 1 <= settings.batch <= 1000:  # noqa: PLR2004 a page of the stream
         raise ConfigError(f"{where} batch {settings.batch}: expected 1 to 1000")
     networks = [_network(text, f"{where} networks") for text in settings.networks]
-    secret = _secret(Path(settings.secret_file)) if settings.secret_file else b""
+    secret = read_secrets(Path(settings.secret_file))[0] if settings.secret_file else b""
     return Webhook(settings, endpoint, secret, networks, SystemClock())
 
 
@@ -160,17 +155,6 @@ def _network(text: str, where: str) -> Network:
         return ipaddress.ip_network(text)
     except ValueError as error:
         raise ConfigError(f"{where} {text!r:.60}: expected a network such as 10.1.2.0/24: {error}") from error
-
-
-def _secret(path: Path) -> bytes:
-    text = read_closed(path, _MAX_SECRET, "the secret").strip()
-    try:
-        secret = base64.b64decode(text.removeprefix(_SECRET), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ConfigError(f"{path}: expected {_SECRET} and base64") from error
-    if len(secret) < _LEAST_SECRET:
-        raise ConfigError(f"{path}: {len(secret)} bytes: expected {_LEAST_SECRET} at least (openssl rand -base64 32)")
-    return secret
 
 
 def _said(answer: HttpAnswer) -> str:

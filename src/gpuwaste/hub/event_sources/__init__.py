@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from gpuwaste.core.told_event import ToldEvent
@@ -14,7 +15,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SourceSnapshot:
     """What sources look at: the instant (UTC s), the cluster, what it does, what predicts; and the store."""
 
     now: int
@@ -27,7 +28,7 @@ class Seen:
 class Source(Protocol):
     """One thread calls it; what it told before a restart it finds in the stream."""
 
-    def events(self, seen: Seen) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
         """Return what is news. Raises StoreError."""
 
     def told(self) -> None:
@@ -36,10 +37,11 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceStores:
-    """Where sources find what was told, and what was judged."""
+    """Where sources find what was told, what was judged, and simulations that were saved."""
 
     store: HubStore
     events: EventStore
+    simulations: Path | None = None
 
 
 Make = Callable[[SourceStores], Source]

@@ -8,7 +8,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.events.envelope import tell
 from gpuwaste.events.kinds.waste import CauseFound
-from gpuwaste.hub.event_sources import Seen, SourceStores
+from gpuwaste.hub.event_sources import SourceSnapshot, SourceStores
 from gpuwaste.store.hub.hub_store import HubStore
 
 _MARK: Final = "findings_told"  # UTC seconds: the causes of runs that ended by then are told
@@ -23,7 +23,7 @@ class Findings:
         self._store = store
         self._until = 0
 
-    def events(self, seen: Seen) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
         """Return the causes of runs that were judged since the last time."""
         since = self._store.mark(_MARK)
         if since is None:

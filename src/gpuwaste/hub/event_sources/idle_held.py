@@ -7,7 +7,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.events.envelope import tell
 from gpuwaste.events.kinds.waste import IdleHeld
-from gpuwaste.hub.event_sources import Seen, SourceStores
+from gpuwaste.hub.event_sources import SourceSnapshot, SourceStores
 from gpuwaste.hub.event_sources._open import Open
 from gpuwaste.waste.held import HeldRun
 
@@ -32,7 +32,7 @@ class IdleGpus:
         self._next: dict[str, tuple[int, float]] = {}
         self._runs: dict[str, int] = {}
 
-    def events(self, seen: Seen) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
         """Return what has begun, grown and ended."""
         known = self._open.subjects(seen.now)
         held = {str(_key(one)): one for one in seen.held.runs}
@@ -65,7 +65,7 @@ def make(stores: SourceStores) -> IdleGpus:
     return IdleGpus(stores)
 
 
-def _idle(seen: Seen) -> Iterator[_Idle]:
+def _idle(seen: SourceSnapshot) -> Iterator[_Idle]:
     """Yield the runs with GPUs that have been idle for long enough."""
     for held in seen.held.runs:
         gpus = [(gpu, start // 1000) for gpu in held.held if gpu.level == "idle" and (start := gpu.idle_from_ms)]

@@ -1,41 +1,34 @@
-"""Source of model.promoted: the bundle that the hub predicts with."""
+"""Source of model.promoted: the bundle that the hub predicts with, where no rule has told the change."""
 
 from collections.abc import Sequence
 
 from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.events.envelope import tell
 from gpuwaste.events.kinds.model import ModelInUse
-from gpuwaste.hub.event_sources import Seen, SourceStores
+from gpuwaste.hub.event_sources import SourceSnapshot, SourceStores
 
 _PROMOTED = "model.promoted"
+_IN_USE = (_PROMOTED, "model.rolled_back")
 
 
 class ModelChanges:
-    """Compares the bundle with the one that was told last."""
+    """Compares the bundle with the one that was told last, by whomever."""
 
     def __init__(self, stores: SourceStores) -> None:
         self._events = stores.events
-        self._last: str | None = None
-        self._now = ""
 
-    def events(self, seen: Seen) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
         """Return the bundle where it is another than before."""
         found = seen.prediction
-        self._now = found.model_hash or self._before()
-        if not found.model_hash or found.model_hash == self._before():
+        before = self._events.last_told(_IN_USE, "model_hash")
+        if not found.model_hash or found.model_hash == before:
             return []
-        data = ModelInUse(seen.cluster, found.model, found.model_hash, found.created, self._before())
+        data = ModelInUse(seen.cluster, found.model, found.model_hash, found.created, before)
         unique = f"{found.model_hash} {seen.now}"
         return [tell(_PROMOTED, data, seen.now, subject=f"model/{found.model}", unique=unique)]
 
     def told(self) -> None:
-        """Note it."""
-        self._last = self._now
-
-    def _before(self) -> str:
-        if self._last is None:
-            self._last = self._events.last_told(_PROMOTED, "model_hash")
-        return self._last
+        """Do nothing: the stream knows."""
 
 
 def make(stores: SourceStores) -> ModelChanges:

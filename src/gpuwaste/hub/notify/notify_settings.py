@@ -30,6 +30,9 @@ class NotifySettings:
     reply_to: str = ""
     staff: tuple[str, ...] = ()
     staff_users: int = 20
+    limit_mail: bool = False
+    limit_min_s: float = 3600.0
+    limit_mails: int = 3
     text: str = ""
     audit_days: int = 400
     opt_out_file: Path | None = None
@@ -63,6 +66,9 @@ class NotifySettings:
             reply_to=config.reply_to,
             staff=config.staff,
             staff_users=config.staff_users,
+            limit_mail=config.limit_mail,
+            limit_min_s=config.limit_min_h * HOUR_S,
+            limit_mails=config.limit_mails,
             text=config.text,
             audit_days=config.audit_days,
             opt_out_file=Path(config.opt_out_file) if config.opt_out_file else None,
@@ -73,6 +79,8 @@ def _check(config: NotifyConfig) -> None:
     for name in ("min_wasted_share", "min_coverage"):
         if getattr(config, name) > 1:
             raise ConfigError(f"[notify] {name} {getattr(config, name)}: expected a share 0..1")
+    if config.limit_mail and not config.smtp_host:
+        raise ConfigError("[notify] limit_mail: smtp_host is empty: set the mail server")
     if config.smtp_host and not config.sender:
         raise ConfigError("[notify] sender is empty: set the address that mail is sent from")
     for name, text in (("sender", config.sender), ("reply_to", config.reply_to), *(("staff", a) for a in config.staff)):

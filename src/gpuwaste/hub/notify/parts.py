@@ -8,6 +8,7 @@ from typing import cast
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.hub.notify.addresses import AddressBook
+from gpuwaste.hub.notify.limit_notices import LimitNotices
 from gpuwaste.hub.notify.mailer import SmtpMailer, Tls
 from gpuwaste.hub.notify.notify_settings import NotifySettings
 from gpuwaste.hub.notify.planner import Planner
@@ -24,6 +25,7 @@ class NotifyParts:
 
     service: NoticeService
     notifier: NoticeRunner | None
+    limits: LimitNotices
 
 
 def notify_parts(  # noqa: PLR0917 the hub's own parts, in the order of ARCHITECTURE
@@ -36,19 +38,28 @@ def notify_parts(  # noqa: PLR0917 the hub's own parts, in the order of ARCHITEC
 ) -> NotifyParts:
     """Wire the parts. Raises ConfigError."""
     settings = NotifySettings.from_config(config)
+    planner = Planner(store, NoticeStore(store, clock), settings, ledger, address_book(config))
+    mailer = smtp_mailer(config)
+    notifier = None if mailer is None else NoticeRunner(planner, mailer, clock, accounting, count)
+    return NotifyParts(NoticeService(planner, notifier, clock), notifier, LimitNotices(planner))
+
+
+def address_book(config: NotifyConfig) -> AddressBook:
+    """Return where users' addresses are looked up. Raises ConfigError."""
     file = Path(config.address_file) if config.address_file else None
-    book = AddressBook(config.address, file, config.address_command)
-    planner = Planner(store, NoticeStore(store, clock), settings, ledger, book)
-    notifier = None
-    if config.smtp_host:
-        mailer = SmtpMailer(
-            config.smtp_host,
-            config.smtp_port,
-            cast("Tls", config.smtp_tls),
-            config.smtp_ca,
-            config.smtp_user,
-            Path(config.smtp_password_file) if config.smtp_password_file else None,
-            config.smtp_timeout_s,
-        )
-        notifier = NoticeRunner(planner, mailer, clock, accounting, count)
-    return NotifyParts(NoticeService(planner, notifier, clock), notifier)
+    return AddressBook(config.address, file, config.address_command)
+
+
+def smtp_mailer(config: NotifyConfig) -> SmtpMailer | None:
+    """Return the mail server, None where none is configured."""
+    if not config.smtp_host:
+        return None
+    return SmtpMailer(
+        config.smtp_host,
+        config.smtp_port,
+        cast("Tls", config.smtp_tls),
+        config.smtp_ca,
+        config.smtp_user,
+        Path(config.smtp_password_file) if config.smtp_password_file else None,
+        config.smtp_timeout_s,
+    )

@@ -29,7 +29,7 @@ class Planner:
     def digests(self, period: Period, now: int, *, dry: bool) -> list[NoticeDecision]:
         """Decide on every user of a period. Raises StoreError, AddressError."""
         self.book.refresh()
-        return self._decide(period, now, self.notices.last_told(period[1], dry=dry), self._unwilling())
+        return self._decide(period, now, self.notices.last_told(period[1], dry=dry), self.unwilling())
 
     def replay(self, start: int, end: int, now: int) -> list[tuple[Period, list[NoticeDecision]]]:
         """Decide on each period that ended in (start, end], as if nobody had been told before; opt-outs are today's.
@@ -38,7 +38,7 @@ class Planner:
         """
         self.book.refresh()
         told: dict[str, int] = {}
-        unwilling = self._unwilling()
+        unwilling = self.unwilling()
         found = []
         for period in self.settings.digest.periods(start, min(end, now)):
             decisions = self._decide(period, now, told, unwilling)
@@ -52,7 +52,7 @@ class Planner:
         length = self.settings.digest.period(now)
         last = self.notices.last_told(now, dry=self.settings.dry_run)
         period = (now - (length[1] - length[0]), now)
-        decisions = self._decide(period, now, last, self._unwilling(), user=user)
+        decisions = self._decide(period, now, last, self.unwilling(), user=user)
         return decisions[0] if decisions else None
 
     def staff(self, period: Period, now: int) -> StaffList:
@@ -70,8 +70,8 @@ class Planner:
             decisions = [d for theirs in runs.by_user() for d in decide(theirs, period, rules, standing)]
         return addressed(decisions, rules, self.book.address_of)
 
-    def _unwilling(self) -> frozenset[str]:
-        """Return who wants no digest. Raises AddressError: without the file nobody is written to."""
+    def unwilling(self) -> frozenset[str]:
+        """Return who wants no mail. Raises AddressError: without the file nobody is written to."""
         listed = self.settings.opt_out_file
         said = self.notices.opted_out()
         return said if listed is None else said | read_names(listed)

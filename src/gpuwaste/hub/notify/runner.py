@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
@@ -13,19 +15,23 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
-from gpuwaste.documents.notice_types import Digest, StaffList
+from gpuwaste.documents.notice_types import Digest, LimitNotice, StaffList
 from gpuwaste.documents.notices import NoticeDecision
+from gpuwaste.hub.notify.limit_notices import LIMIT
 from gpuwaste.hub.notify.mailer import Delivery, Mailer, ServerDownError
 from gpuwaste.hub.notify.message import make_message
 from gpuwaste.hub.notify.planner import Period, Planner
 from gpuwaste.report.cells import harmless_document
 from gpuwaste.report.layout import Look
+from gpuwaste.report.limit_text import limit_subject, limit_text
 from gpuwaste.report.notice_text import digest_subject, digest_text, staff_subject, staff_text
 from gpuwaste.store.hub.notice_store import OPEN, NoticeStatus, NoticeStore
 
 DIGEST: Final = "digest"
 STAFF: Final = "staff"
 EVERY_S: Final = 10.0
+Told = Digest | StaffList | LimitNotice
+_KINDS: Final[Mapping[str, type[Told]]] = {DIGEST: Digest, STAFF: StaffList, LIMIT: LimitNotice}
 _RETRY_FIRST_S: Final = 300.0
 _RETRY_MAX_S: Final = 7200.0
 _INTERRUPTED: Final = log_event.warning(
@@ -188,7 +194,7 @@ class NoticeRunner:
 
     def _send(self, row: Mapping[str, Any]) -> None:
         """Claim one notice, send it, and note what became of it; after a crash in between it is not sent again."""
-        if row["kind"] == DIGEST and row["user"] in self._planner.notices.opted_out():
+        if row["kind"] != STAFF and row["user"] in self._planner.notices.opted_out():
             self._notices.move(row, NoticeStatus.FAILED, "the user opted out before it was sent", was=OPEN)
             return
         if not self._notices.move(row, NoticeStatus.SENDING, was=OPEN):
@@ -202,8 +208,11 @@ class NoticeRunner:
             _NOT_SENT.log(address=row["address"], status=delivery.status, detail=delivery.detail)
 
     def _deliver(self, row: Mapping[str, Any]) -> Delivery:
-        kind: type[Digest | StaffList] = StaffList if row["kind"] == STAFF else Digest
-        document = convert(json.loads(row["document"]), kind, "notice")
+        document: Told = convert(json.loads(row["document"]), _KINDS[row["kind"]], "notice")
+        if isinstance(document, LimitNotice):
+            document = _still_near(document, self._now())
+            if not document.jobs:
+                return Delivery(NoticeStatus.FAILED, "not delivered before the time limit")
         subject, text = words(document, Look(zone=self._settings.zone), self._settings.text)
         try:
             message = make_message(
@@ -231,9 +240,16 @@ class NoticeRunner:
         return self._clock.utc_us() // 1_000_000
 
 
-def words(document: Digest | StaffList, look: Look, end: str) -> tuple[str, str]:
+def _still_near(document: LimitNotice, now: int) -> LimitNotice:
+    """Return the notice as of now: of a limit that has passed nobody is told that it is near."""
+    return replace(document, generated=now, jobs=[job for job in document.jobs if job.limit_at > now])
+
+
+def words(document: Told, look: Look, end: str) -> tuple[str, str]:
     """Return subject and text of a mail; nothing that stands in the document acts on who reads it."""
     shown = harmless_document(document)
     if isinstance(shown, StaffList):
         return staff_subject(shown, look), staff_text(shown, look, end)
+    if isinstance(shown, LimitNotice):
+        return limit_subject(shown, look), limit_text(shown, look, end)
     return digest_subject(shown, look), digest_text(shown, look, end)

@@ -1,13 +1,18 @@
 """/now within the reader's scope."""
 
+import threading
+
 from fastapi import Response
+from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
+from gpuwaste.documents.now_types import NowDocument
 from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
 from gpuwaste.hub.report_reads import MAX_ROWS
 from gpuwaste.hub.roles import Scope
+from gpuwaste.web.charts.node_grid import node_grid
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.now import ROWS, now_page
 
@@ -17,6 +22,8 @@ class NowViews:
 
     def __init__(self, now: NowReads) -> None:
         self._now = now
+        self._drawing = threading.Lock()
+        self._drawn: tuple[NowDocument, Markup] | None = None
 
     def answer(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
         """Answer with what was taken last. Raises Refusal."""
@@ -24,6 +31,13 @@ class NowViews:
         document = self._now.document(scope, MAX_ROWS if form else ROWS)
         return in_form(
             form,
-            lambda: now_page(document, number, frame, lambda other: f"/now?page={other}#nodes"),
+            lambda: now_page(document, number, frame, lambda other: f"/now?page={other}#nodes", self._grid(document)),
             lambda: document,
         )
+
+    def _grid(self, document: NowDocument) -> Markup:
+        """Return the drawing of the nodes; that of the document that all operators get is made once."""
+        with self._drawing:
+            if self._drawn is None or self._drawn[0] is not document:
+                self._drawn = document, node_grid(document.nodes)
+            return self._drawn[1]

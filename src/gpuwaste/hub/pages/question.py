@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.refusal import BAD, Refusal
 from gpuwaste.hub.view_reads import MAX_OFFSET_S, ViewQuestion, previous
-from gpuwaste.waste.judged_runs import LineFilter
+from gpuwaste.waste.job_lines import LineFilter
 from gpuwaste.web.pages.usage import Asked, asked_of
 from gpuwaste.web.pages.view import NOTHING, PREVIOUS, ViewForm
 

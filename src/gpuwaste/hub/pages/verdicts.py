@@ -8,6 +8,8 @@ from starlette.datastructures import QueryParams
 
 from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.documents.verdict_score import ScoreDocument
+from gpuwaste.documents.verdict_types import VerdictsDocument
+from gpuwaste.hub.asked_together import AskedTogether
 from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
@@ -25,10 +27,13 @@ class VerdictViews:
         self._verdicts = verdicts
         self._disputes = disputes
         self._health = health
+        self._asked = AskedTogether[str, VerdictsDocument]()
 
     def listed(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
         """Answer with the verdicts of the last days. Raises Refusal."""
-        document = self._verdicts.listed(scope, VerdictQuestion())
+        document = self._asked.ask(scope, form, lambda _: {form: self._verdicts.listed(scope, VerdictQuestion())})
+        if document is None:
+            document = self._verdicts.listed(scope, VerdictQuestion())
         if scope.everything:
             document = replace(document, disputes=self._disputes.newest())
         number = page_number(query)

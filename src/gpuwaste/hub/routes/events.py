@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 
 from gpuwaste.documents.event_catalogue import catalogue_document
 from gpuwaste.documents.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
-from gpuwaste.hub.event_reads import MAX_EVENTS, EventReads, wanted
+from gpuwaste.hub.event_reads import MAX_EVENTS, EventReads
 from gpuwaste.hub.exchange import Exchange, Number
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.roles import Scope
@@ -53,7 +53,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     async def stream(request: Request, *, after: Number | None = None, kinds: Kinds = "") -> Response:
         """Follow the events, as Server-Sent Events: from `Last-Event-ID` or `after` on, else from now."""
         scope = await exchange.scope(request)
-        patterns = wanted(kinds)
+        patterns = events.wanted(kinds)
         place = _place(request.headers.get(_LAST_ID, ""), after)
         if place is None:
             place = await run_in_threadpool(events.last)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.hub.batch_taker import Taken
+from gpuwaste.hub.batch_receiver import SignedAnswer
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.gate import Gate
 from gpuwaste.hub.models import AckAnswer
@@ -17,7 +17,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     services = exchange.services
     gate = Gate(exchange.limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
 
-    async def taken(request: Request, take: Callable[[str, str, bytes], Taken]) -> Response:
+    async def taken(request: Request, take: Callable[[str, str, bytes], SignedAnswer]) -> Response:
         try:
             with gate.visit(request.state.cut_off) as visit:
                 body = await exchange.body(request, visit.counted(request.stream()))

@@ -1,6 +1,7 @@
 """The pages for browsers: /me, /users/U, /accounts/A, /jobs/ID, /now, /verdicts, /models, as .json too; /helpdesk."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from starlette.responses import RedirectResponse
 
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, Pages
+from gpuwaste.hub.pages.forms import split_form
 from gpuwaste.hub.pages.jobs import JobViews
 from gpuwaste.hub.pages.now import NowViews
 from gpuwaste.hub.pages.usage import UsageViews
@@ -24,6 +26,8 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
     pages = Pages(services.visitors, services.turns, exchange.body, exchange.reports)
+    shared = Pages(services.visitors, services.turns, exchange.body, exchange.readers)
+    by = partial(_by_form, pages, shared)
     usage = UsageViews(services.reads)
     jobs = JobViews(services.reads, services.disputes, services.visitors)
     verdicts = VerdictViews(services.verdicts, services.disputes, services.health)
@@ -34,11 +38,11 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/users/{user}", include_in_schema=False)
     async def user_page(request: Request, user: str) -> Response:
-        return await pages.answer(request, lambda scope, frame: usage.user(scope, frame, request.query_params, user))
+        return await by(user).answer(request, lambda scope, frame: usage.user(scope, frame, request.query_params, user))
 
     @app.get("/accounts/{account}", include_in_schema=False)
     async def account_page(request: Request, account: str) -> Response:
-        return await pages.answer(
+        return await by(account).answer(
             request, lambda scope, frame: usage.account(scope, frame, request.query_params, account)
         )
 
@@ -50,7 +54,9 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/jobs/{job_id}", include_in_schema=False)
     async def job(request: Request, job_id: str) -> Response:
-        return await pages.answer(request, lambda scope, frame: jobs.answer(scope, frame, request.query_params, job_id))
+        return await by(job_id).answer(
+            request, lambda scope, frame: jobs.answer(scope, frame, request.query_params, job_id)
+        )
 
     @app.post("/jobs/{job_id}/dispute", include_in_schema=False)
     async def dispute(request: Request, job_id: str) -> Response:
@@ -59,7 +65,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     def add_forms(path: str, answer: Callable[[Scope, Frame, QueryParams, str], Response], *forms: str) -> None:
         async def route(request: Request) -> Response:
             form = request.scope["path"].removeprefix(path)
-            return await pages.answer(request, lambda scope, frame: answer(scope, frame, request.query_params, form))
+            return await by(form).answer(request, lambda scope, frame: answer(scope, frame, request.query_params, form))
 
         for form in ("", *forms):
             app.add_api_route(f"{path}{form}", route, methods=["GET"], include_in_schema=False)
@@ -69,3 +75,8 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     add_forms("/helpdesk", jobs.helpdesk)
     add_forms("/verdicts", verdicts.listed, ".json", ".csv")
     add_forms("/models", verdicts.model, ".json")
+
+
+def _by_form(pages: Pages, shared: Pages, name: str) -> Pages:
+    """Return what answers for a name: forms other than pages are long documents, of which few are made at once."""
+    return pages if split_form(name)[1] else shared

@@ -56,6 +56,14 @@ class TokenTable:
         """Return whose token this is, None for none that is good; it counts as used now."""
         return self._found(token, keep=True)
 
+    def peek(self, token: str) -> str | None:
+        """Return whose token this is, None for none that is good; it counts as used no later than before."""
+        if not _FORM.fullmatch(token):
+            return None
+        with self._lock:
+            found = self._given.get(_digest(token))
+            return found.user if found is not None and self._is_good(found, self._clock.mono_us()) else None
+
     def take(self, token: str) -> str | None:
         """Return whose token this is, None for none that is good; it is good for nothing from now on."""
         return self._found(token, keep=False)

@@ -21,6 +21,7 @@ from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
 from gpuwaste.hub.sign_in.token_table import TokenLimits, TokenTable
 
 LINK_S: Final = 60
+REFRESH: Final = "gpuwaste-refresh"  # header of a page that refreshes itself: its reader may be away
 LONGEST_SESSION_H: Final = 12.0
 _LINKS: Final = TokenLimits(per_user=4, in_all=4096, life_s=LINK_S, idle_s=LINK_S)
 _SESSIONS_PER_USER: Final = 8
@@ -80,7 +81,17 @@ class Visitors:
     def user(self, request: Request) -> str | None:
         """Return who is signed in, None for nobody. Raises Refusal."""
         origin = self.origin(request)
-        return self._named(request) or self._sessions.use(cookie_of(request, origin))
+        find = self._sessions.peek if REFRESH in request.headers else self._sessions.use
+        return self._named(request) or find(cookie_of(request, origin))
+
+    def watching(self, request: Request) -> Scope | None:
+        """Return what the visitor may see while a page follows what happens, None for nobody; no session is prolonged.
+
+        Raises Refusal.
+        """
+        origin = self.origin(request)
+        user = self._named(request) or self._sessions.peek(cookie_of(request, origin))
+        return None if user is None else self._scope_of(user)
 
     def origin(self, request: Request) -> str:
         """Return the origin of the page, once the request is known to be for it and from it. Raises Refusal."""

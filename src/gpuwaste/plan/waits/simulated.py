@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gpuwaste.plan.waits.instant import Instant, JobRows
-from gpuwaste.plan.when.expectation import QUANTILES, closed_never, waits_of
+from gpuwaste.plan.when.checks import checked
+from gpuwaste.plan.when.expectation import QUANTILES
 from gpuwaste.plan.when.past_runs import PastRuns
-from gpuwaste.plan.when.queue import LEVELS, Ints, Jobs, Queue
+from gpuwaste.plan.when.play import waits_of
+from gpuwaste.plan.when.queue import LEVELS, Ints, Jobs, Queue, jobs_in_pools, one_node_each
 
 
 class Simulated(NamedTuple):
@@ -21,12 +23,9 @@ class Simulated(NamedTuple):
 
 def simulated(at: Instant, past: PastRuns, draws: int, seed: int) -> list[Simulated]:
     """Return the waits of each row of `at.asked`, each as if it were submitted alone; 0 for one that fits no pool."""
-    queue = Queue(
-        at.now,
-        closed_never(at.capacity[None, :]),
-        _jobs(at.running, past, at.now - at.running.start),
-        _jobs(at.waiting, past, np.zeros(len(at.waiting.submit), np.int64)),
-    )
+    running = _jobs(at.running, past, at.now - at.running.start)
+    waiting = _jobs(at.waiting, past, np.zeros(len(at.waiting.submit), np.int64))
+    queue = checked(Queue(at.now, one_node_each(at.capacity[None, :]), running, waiting))
     asked = _jobs(at.asked, past, np.zeros(len(at.asked.submit), np.int64))
     behind = [None] * len(at.asked.submit)
     found = np.quantile(np.maximum(waits_of(queue, asked, behind, draws, seed), 0), QUANTILES, 0, method="inverted_cdf")
@@ -43,13 +42,8 @@ def _jobs(rows: JobRows, past: PastRuns, since_s: Ints) -> Jobs:
             rows.user.tolist(), rows.procs.tolist(), rows.gpus.tolist(), rows.limit.tolist(), strict=True
         )
     ]
-    return Jobs(
-        rows.asks,
-        np.ones(len(rows.submit), np.int64),
-        rows.limit,
-        np.array(run).reshape(len(run), len(LEVELS)),
-        np.maximum(since_s, 0),
-    )
+    quantiles = np.array(run, np.float64).reshape(len(run), len(LEVELS))
+    return jobs_in_pools(rows.asks, rows.limit, quantiles, np.maximum(since_s, 0))
 
 
 def _to_the_limit(jobs: Jobs) -> Jobs:

@@ -1,237 +1,168 @@
 """A queue played forward once: jobs in the order of priority, EASY backfill with one reservation in each pool.
 
-The first job that finds no room reserves one of its pools: that in which enough running jobs are believed to have ended
-first. A later job starts in a pool if it fits now, and the pool is not reserved, or it ends by the reservation's start,
-or it fits what the reservation leaves free (Lifka, 1995; with one pool and one resource this is sim's EASY). Without
-backfill a reserved pool is closed to all behind. No job is submitted later.
+A job starts if enough nodes of one of its pools have room, and no limit holds it back (held_back.py). The first job
+that finds no room reserves nodes of one of its pools: that in which enough running jobs are believed to have ended
+first. A later job starts on a node that is not reserved, or if it ends by the reservation's start, or fits what the
+reservation leaves free there (Lifka, 1995; with one node and one resource this is sim's EASY). Without backfill a
+reserved pool is closed to all behind. No job is submitted later.
 
 Requests that are only asked about come behind all others: they change nothing for anybody, so many are tried at once.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from gpuwaste.plan.when.queue import Ints, Pools
+from gpuwaste.plan.when import held_back as back
+from gpuwaste.plan.when.columns import Asked, Ran, Rules
+from gpuwaste.plan.when.finding import keep_for, pool_now
+from gpuwaste.plan.when.held_back import HeldBack
+from gpuwaste.plan.when.occupying import occupy, release, with_spare
+from gpuwaste.plan.when.queue import Ints, Nodes
+from gpuwaste.plan.when.reserving import AMOUNTS, NEXT, Believed, clear_shadows
+from gpuwaste.plan.when.room import new_room
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import pop, push
 from gpuwaste.sim.running import insert, remove
 
 
-class Held(NamedTuple):
-    """r running jobs: amounts [r, R], pool [r] by number, seconds until the end [r], and what is believed of it [r]."""
-
-    asks: Ints
-    pool: Ints
-    rest: Ints
-    believed: Ints
-
-
-class Asked(NamedTuple):
-    """n jobs that wait: amounts [n, R], pools [n] as bits, limit and run [n], seconds until they may start [n].
-
-    `kind` [n] is the same number, from 0, for jobs of equal amounts, pools and limit.
-    """
-
-    asks: Ints
-    pools: Ints
-    limit: Ints
-    run: Ints
-    begin: Ints
-    kind: Ints
-
-
-class Rules(NamedTuple):
-    """How the scheduler passes: jobs looked at, whether it backfills, the waiting job to stop at (-1: none)."""
-
-    depth: int
-    backfills: bool
-    watched: int
-
-
-@compiled
-def open_from(closed: Ints, pool: int, time: int, limit: int) -> int:
-    """Return the first instant from `time` at which a job of that limit may start in a pool."""
-    if closed[pool, 0] < closed[pool, 1] and time < closed[pool, 1] and time + limit > closed[pool, 0]:
-        return int(closed[pool, 1])
-    return time
-
-
-@compiled
-def fits(asks: Ints, job: int, free: Ints, pool: int) -> bool:
-    """Return whether each amount that a job asks for is free in a pool."""
-    for r in range(asks.shape[1]):  # noqa: SIM110 compiled: a generator is no loop there
-        if asks[job, r] > free[pool, r]:
-            return False
-    return True
-
-
-@compiled
-def pool_now(
-    asks: Ints, job: int, pools: int, limit: int, now: int, free: Ints, closed: Ints, shadow: Ints, extra: Ints
-) -> int:
-    """Return the first pool in which a job may start now, -1 for none."""
-    p = 0
-    while pools:
-        unharmed = shadow[p] < 0 or now + limit <= shadow[p] or fits(asks, job, extra, p)
-        if pools & 1 and unharmed and fits(asks, job, free, p) and open_from(closed, p, now, limit) == now:
-            return p
-        pools >>= 1
-        p += 1
-    return -1
-
-
-@compiled
-def reserve(
-    asks: Ints,
-    job: int,
-    pools: int,
-    limit: int,
-    now: int,
-    free: Ints,
-    machine: Pools,
-    shadow: Ints,
-    extra: Ints,
-    times: Ints,
-    active: Ints,
-    first: int,
-    last: int,
-    pool_of: Ints,
-) -> int:
-    """Reserve for a job that finds no room, in whichever of these pools it is believed to start first.
-
-    Returns that pool, of which `shadow` and `extra` are set, or -1. `active[first:last]` are the running jobs, by the
-    ends `times` that are believed of them.
-    """
-    best, best_time = -1, 0
-    for p in range(len(free)):
-        if not (pools >> p) & 1 or not fits(asks, job, machine.capacity, p):
-            continue
-        time, k = now, first
-        extra[p] = free[p]
-        while not fits(asks, job, extra, p) and k < last:
-            time = times[k]
-            k = give(asks, active, k, pool_of, extra, p)
-        time = open_from(machine.closed, p, time, limit)
-        while k < last and times[k] <= time:
-            k = give(asks, active, k, pool_of, extra, p)
-        if best < 0 or time < best_time:
-            best, best_time = p, time
-    if best >= 0:
-        shadow[best] = best_time
-        extra[best] -= asks[job]
-    return best
-
-
-@compiled
-def give(asks: Ints, active: Ints, k: int, pool_of: Ints, extra: Ints, pool: int) -> int:
-    """Add what the k-th running job holds to what will be free in a pool, if it runs there; returns the next k."""
-    job = active[k]
-    if pool_of[job] == pool:
-        for r in range(asks.shape[1]):
-            extra[pool, r] += asks[job, r]
-    return k + 1
-
-
 @compiled
 def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
-    machine: Pools, held: Held, waiting: Asked, asked: Asked, rules: Rules
+    machine: Nodes, ran: Ran, jobs: Asked, asked: Asked, held_back: HeldBack, rules: Rules
 ) -> tuple[Ints, Ints]:
     """Return the starts, in seconds from now, of those that wait [n] and of those asked about [c]; -1: never.
 
     It ends once every request that is asked about has started, or job `watched` has: later starts are -1 too.
     """
-    n, r, c = len(waiting.limit), len(held.rest), len(asked.limit)
+    n, r, c, m = len(jobs.limit), len(ran.rest), len(asked.limit), len(machine.pool)
     start, when = np.full(n, -1, np.int64), np.full(c, -1, np.int64)
-    asks, pool_of = np.concatenate((waiting.asks, held.asks)), np.concatenate((np.full(n, -1, np.int64), held.pool))
-    believed = np.concatenate((np.zeros(n, np.int64), held.believed))
-    pools, limit, run, begin = waiting.pools, waiting.limit, waiting.run, waiting.begin
-    free, closed = machine.capacity.copy(), machine.closed
+    room, closed = new_room(machine.capacity, machine.pool), machine.closed
+    chosen, best_nodes = np.empty(m, np.int64), np.empty(m, np.int64)
+    everywhere = (1 << (machine.pool.max() + 1)) - 1
+    limited, awake, sizes, starts_of = len(held_back.first) > 0, held_back.woken, held_back.sizes, held_back.begun
+    user_of, pools_of, begin, kind_of = jobs.owner[:, back.USER].copy(), jobs.pools, jobs.begin, jobs.kind
+    held, spare = np.empty((0, AMOUNTS + machine.capacity.shape[1]), np.int64), -1
+    held, spare = with_spare(held, spare, len(ran.node) + 64)
     end_times, end_jobs, running = np.empty(n + r, np.int64), np.empty(n + r, np.int64), 0
-    times, active, first, last = np.empty(2 * (n + r) + 1, np.int64), np.empty(2 * (n + r) + 1, np.int64), 0, 0
+    ends = Believed(
+        np.empty(2 * (n + r) + 1, np.int64),
+        np.empty(2 * (n + r) + 1, np.int64),
+        np.full(n + r, -1, np.int64),
+        np.zeros(n + r, np.int64),
+    )
+    believed = np.empty(n + r, np.int64)
+    first = last = 0
     for i in range(r):
-        free[held.pool[i]] -= held.asks[i]
-        running = push(end_times, end_jobs, running, held.rest[i], n + i)
-    for i in np.argsort(held.believed):
-        first, last = insert(times, active, first, last, held.believed[i], n + i)
-    begins = np.sort(np.concatenate((begin, asked.begin, closed[:, 1])))
+        believed[n + i] = ran.believed[i]
+        for k in range(ran.first[i], ran.first[i + 1]):
+            chosen[0] = ran.node[k]
+            single, spare = occupy(room, held, spare, ran.amounts[k], chosen, 1, 0)
+            held[single, NEXT] = ends.holding[n + i]
+            ends.holding[n + i] = single
+            ends.pools[n + i] |= 1 << machine.pool[ran.node[k]]
+        running = push(end_times, end_jobs, running, ran.rest[i], n + i)
+    for i in np.argsort(ran.believed):
+        first, last = insert(ends.times, ends.active, first, last, believed[n + i], n + i)
+    begins = np.sort(np.concatenate((jobs.begin, asked.begin, closed[:, 1], closed[:, 2])))
     following = np.arange(1, n + 2)  # the queue as a list: following[n] is its first job, n its end
     following[n] = 0
-    shadow, extra = np.empty(len(free), np.int64), free.copy()
-    # A pass only takes room away: where one job found none, the next of its kind finds none.
-    kind, failed, turn, waits = waiting.kind, np.full(n, -1, np.int64), 0, n
+    failed, turn, listed = np.full(n, -1, np.int64), np.int64(0), n
+    full_at, asked_full_at = np.full(n, -1, np.int64), np.full(c, -1, np.int64)
+    looked_at = np.full(n, -1, np.int64)  # how many jobs of the user had begun
     of_kind, kinds, last_begin = np.zeros(n, np.int64), 0, 0
     for i in range(n):
-        kinds += of_kind[kind[i]] == 0
-        of_kind[kind[i]] += 1
-        last_begin = max(last_begin, begin[i])
+        kinds += of_kind[kind_of[i]] == 0
+        of_kind[kind_of[i]] += 1
+        last_begin = max(last_begin, jobs.begin[i])
     now, left, begun = 0, c, 0
     while True:
         while running > 0 and end_times[0] <= now:
             job = end_jobs[0]
             running = pop(end_times, end_jobs, running)
-            first, last = remove(times, active, first, last, believed[job], job)
-            free[pool_of[job]] += asks[job]
-        shadow[:] = -1
+            first, last = remove(ends.times, ends.active, first, last, believed[job], job)
+            spare = release(room, held, ends.holding[job], spare)
+            if limited:
+                owner = jobs.owner[job] if job < n else ran.owner[job - n]
+                tres = jobs.tres[job] if job < n else ran.tres[job - n]
+                back.count_one(held_back.table, held_back.use, held_back.ran, owner, tres, -1)
+                back.wake_for(held_back, owner)
+        clear_shadows(room)
         turn += 1
         without_room = 0  # kinds
-        before, job, looked, usable = n, following[n], 0, (1 << len(free)) - 1
-        unreserved = usable
-        while job < n and looked < rules.depth:
-            if without_room == kinds and waits >= rules.depth and now >= last_begin:
-                looked = rules.depth  # as many more would find no room
+        before, looked, usable, unreserved, all_seen = n, 0, everywhere, everywhere, False
+        while looked < rules.depth:
+            job = following[before]
+            if without_room == kinds and now >= last_begin and (unreserved == 0 or sizes[back.WOKEN] == 0):
+                if sizes[back.WOKEN] == 0 and listed >= rules.depth:
+                    break  # as many more would find no room
+                if unreserved == 0:
+                    job = n  # nor would any of the queue: those that are awake are left
+            woken = sizes[back.WOKEN] > 0 and awake[sizes[back.WOKEN] - 1, 0] < job
+            if woken:
+                job = awake[sizes[back.WOKEN] - 1, 0]
+            if job == n:
+                all_seen = following[before] == n or listed < rules.depth
                 break
-            after = following[job]
             if begin[job] > now:
-                before, job = job, after
+                before = job
                 continue
-            p = -1
-            if pools[job] & usable:
-                if failed[kind[job]] != turn:
-                    p = pool_now(asks, job, pools[job] & usable, limit[job], now, free, closed, shadow, extra)
-                    if p < 0:
-                        failed[kind[job]] = turn
-                        without_room += 1
-                if p < 0 and pools[job] & unreserved:
-                    found = reserve(
-                        asks,
-                        job,
-                        pools[job] & unreserved,
-                        limit[job],
-                        now,
-                        free,
-                        machine,
-                        shadow,
-                        extra,
-                        times,
-                        active,
-                        first,
-                        last,
-                        pool_of,
+            kind, mine, p, holder, place, into = kind_of[job], pools_of[job], -1, -1, -1, -1
+            if woken:
+                place = back.take_woken(held_back)
+            if mine & usable and failed[kind] != turn:
+                p = pool_now(room, jobs, job, mine & usable, now, closed, full_at, chosen)
+                if p < 0:
+                    failed[kind] = turn
+                    without_room += of_kind[kind] > 0
+            if limited and (woken or p >= 0 or mine & unreserved or looked_at[job] != starts_of[user_of[job]]):
+                looked_at[job] = starts_of[user_of[job]]
+                holder = back.holder_of(held_back, jobs.owner[job], jobs.tres[job])
+            if not woken and (p >= 0 or holder >= 0):
+                following[before] = following[job]
+                listed -= 1
+                of_kind[kind] -= 1
+                kinds -= of_kind[kind] == 0
+                without_room -= of_kind[kind] == 0 and failed[kind] == turn
+            if holder >= 0:
+                into = back.hold(held_back, job, jobs.alike[job], holder)
+            elif p >= 0:
+                start[job], believed[job] = now, now + jobs.limit[job]
+                held, spare = with_spare(held, spare, jobs.nodes[job])
+                ends.pools[job] = 1 << p
+                ends.holding[job], spare = occupy(
+                    room, held, spare, jobs.asks[job], chosen, jobs.nodes[job], believed[job]
+                )
+                running = push(end_times, end_jobs, running, now + jobs.run[job], job)
+                first, last = insert(ends.times, ends.active, first, last, believed[job], job)
+                if limited:
+                    back.count_one(held_back.table, held_back.use, held_back.ran, jobs.owner[job], jobs.tres[job], 1)
+                    starts_of[user_of[job]] += 1
+            else:
+                if woken:
+                    while following[before] < job:
+                        before = following[before]
+                    following[job], following[before] = following[before], job
+                    listed += 1
+                    kinds += of_kind[kind] == 0
+                    without_room += of_kind[kind] == 0 and failed[kind] == turn
+                    of_kind[kind] += 1
+                before, looked = job, looked + 1
+                if mine & unreserved:
+                    found = keep_for(
+                        room, held, ends, (first, last), jobs, job, mine & unreserved, now, closed, chosen, best_nodes
                     )
                     if found >= 0:
                         unreserved &= ~(1 << found)
                         if not rules.backfills:
                             usable &= ~(1 << found)
-            if p < 0:
-                before, job, looked = job, after, looked + 1
-                continue
-            waits -= 1
-            of_kind[kind[job]] -= 1
-            kinds -= of_kind[kind[job]] == 0
-            start[job], pool_of[job], believed[job] = now, p, now + limit[job]
-            free[p] -= asks[job]
-            if shadow[p] >= 0 and believed[job] > shadow[p]:
-                extra[p] -= asks[job]
-            running = push(end_times, end_jobs, running, now + run[job], job)
-            first, last = insert(times, active, first, last, believed[job], job)
-            following[before], job = after, after
-        if job == n and looked < rules.depth:
+            if place >= 0 and into != place:
+                back.wake(held_back, place)
+        if all_seen:
             for k in range(c):
                 if when[k] >= 0 or asked.begin[k] > now:
                     continue
                 may = asked.pools[k] & usable
-                if pool_now(asked.asks, k, may, asked.limit[k], now, free, closed, shadow, extra) >= 0:
+                if may and pool_now(room, asked, k, may, now, closed, asked_full_at, chosen) >= 0:
+                    if limited and back.holder_of(held_back, asked.owner[k], asked.tres[k]) >= 0:
+                        continue
                     when[k] = now
                     left -= 1
         if (c > 0 and left == 0) or (rules.watched >= 0 and start[rules.watched] >= 0):

@@ -35,12 +35,14 @@ class Group:
     job would take twice as long as the arithmetic.
 
     With `per_key` they stand for every key, and out is [n, keys, len(features)]; the name of a key is put before
-    theirs and "{jobs}" in their texts becomes that key's. "Not known" is NaN or infinite.
+    theirs and "{jobs}" in their texts becomes that key's. "Not known" is NaN or infinite. `history` says whether they
+    come from earlier jobs; those of the request alone come first in GROUPS.
     """
 
     features: tuple[Feature, ...]
     steps: Callable[[Context, Block], Iterable[Step]]
     per_key: bool = True
+    history: bool = True
 
 
 def feature_list(groups: tuple[Group, ...]) -> tuple[Feature, ...]:

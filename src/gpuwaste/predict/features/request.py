@@ -38,4 +38,4 @@ def steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, asked[:, OVER_AT:UNDER_AT], asked[:, UNDER_AT:PAIR_AT], out[:, SCRIPT_AT:])
 
 
-GROUP = Group(FEATURES, steps, per_key=False)
+GROUP = Group(FEATURES, steps, per_key=False, history=False)

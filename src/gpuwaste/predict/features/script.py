@@ -23,4 +23,4 @@ def steps(context: Context, out: Block) -> Iterator[Step]:
     yield copied(out, context.requests[:, SCRIPT_AT:OVER_AT])
 
 
-GROUP = Group(FEATURES, steps, per_key=False)
+GROUP = Group(FEATURES, steps, per_key=False, history=False)

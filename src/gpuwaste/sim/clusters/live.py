@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Reservation
+from gpuwaste.sim.cluster import NEVER, ClusterModel, Node, Outage, Reservation
 from gpuwaste.sim.clusters import accounts, hardware, settings, values
 from gpuwaste.sim.clusters.checked import checked
 from gpuwaste.sim.clusters.described import Described
@@ -18,7 +18,6 @@ from gpuwaste.slurm.times import parse_time_s
 from gpuwaste.slurm.tres import parse_tres
 
 SOURCE: Final = "the live cluster"
-NEVER: Final = 1 << 40  # the end of an outage that goes on
 
 
 def live_machine(client: SlurmClient, since: int | None = None) -> ClusterModel:

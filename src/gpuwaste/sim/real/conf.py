@@ -104,7 +104,9 @@ def _fixed(model: ClusterModel, place: Place, speed: int, jobs: int) -> dict[str
         "SlurmdPidFile": f"{base}/spool/%n.pid",
         "SlurmctldLogFile": f"{base}/log/slurmctld.log",
         "SlurmdLogFile": f"{base}/log/slurmd.log",
-        "SlurmctldDebug": "debug",  # says when the main loop and backfill ran: see passes.py
+        "SlurmctldDebug": "debug",  # with the two below, the log says when slurmctld did what: see instants.py
+        "DebugFlags": "Backfill,TraceJobs",
+        "LogTimeFormat": "iso8601_ms",
         "SlurmdDebug": "error",
         "MailProg": "/bin/true",
         "MpiDefault": "none",

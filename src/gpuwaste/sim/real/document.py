@@ -4,14 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-
-class Spread(Struct, kw_only=True, frozen=True):
-    """A figure of several runs: mean over them, its 95 % interval (Student), and their standard deviation."""
-
-    mean: float
-    low: Annotated[float | None, Meta(description="Absent with a single run.")] = None
-    high: Annotated[float | None, Meta(description="Absent with a single run.")] = None
-    deviation: Annotated[float | None, Meta(description="Standard deviation between runs.")] = None
+from gpuwaste.sim.spread import Spread
 
 
 class RealRun(Struct, kw_only=True, frozen=True):

@@ -19,13 +19,14 @@ from gpuwaste.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.document import EngineDocument, RealRun
-from gpuwaste.sim.real.ensemble import agreement, run_figures, spread
+from gpuwaste.sim.real.ensemble import agreement, run_figures
+from gpuwaste.sim.real.instants import write_instants
 from gpuwaste.sim.real.jobs import Submission, submissions
 from gpuwaste.sim.real.outcomes import Outcome, read_csv, write_csv
-from gpuwaste.sim.real.passes import write_passes
 from gpuwaste.sim.real.player import Player
 from gpuwaste.sim.real.programs import require_programs, slurm_version
 from gpuwaste.sim.real.settings import not_taken
+from gpuwaste.sim.spread import spread
 
 Progress = Callable[[int, int, int, int], None]
 """Called with the run's number, jobs submitted, jobs ended and jobs of the trace."""
@@ -82,9 +83,9 @@ def play_ensemble(study: Study, progress: Progress = lambda *_: None) -> EngineD
     return document
 
 
-def passes_path(directory: Path, number: int) -> Path:
-    """Return where a run keeps when slurmctld's main loop and backfill ran."""
-    return directory / f"run-{number:03}.passes.csv"
+def instants_path(directory: Path, number: int) -> Path:
+    """Return where a run keeps when slurmctld did what."""
+    return directory / f"run-{number:03}.instants.csv"
 
 
 def not_played(model: ClusterModel) -> list[str]:
@@ -114,7 +115,7 @@ def _play(
                 complete = True
             finally:
                 player.read_ended()
-                write_passes(passes_path(study.directory, number), player.passes())
+                write_instants(instants_path(study.directory, number), player.instants())
     finally:
         if player is not None:
             outcomes = player.outcomes()

@@ -1,8 +1,6 @@
 """Figures of a run, and of several runs together: means with their intervals, and how far starts are apart."""
 
 import itertools
-import math
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
@@ -10,16 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.sim.metrics import SHORTEST_S
-from gpuwaste.sim.real.document import Agreement, RealRun, Spread
+from gpuwaste.sim.real.document import Agreement, RealRun
 from gpuwaste.sim.real.jobs import Submission
 from gpuwaste.sim.real.outcomes import Outcome
 
-# Student's t, two-sided 95 %, by degrees of freedom 1 to 30; beyond, the normal distribution's.
-_T95: Final = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-_NORMAL: Final = 1.960
 _NEAR_S: Final = 5
 _MINUTE_S: Final = 60
 
@@ -60,21 +52,6 @@ def _values(outcomes: Sequence[Outcome], run_s: dict[tuple[int, int], int]) -> d
         "p95_submitted_late_s": round(float(np.percentile(submitted - submit, 95)), 3),
         "mean_ran_longer_s": round(float((run - nominal).mean()), 3),
     }
-
-
-def spread(values: Sequence[float]) -> Spread | None:
-    """Return mean, interval and deviation of a figure of several runs; None without any."""
-    if not values:
-        return None
-    mean = statistics.fmean(values)
-    if len(values) == 1:
-        return Spread(mean=round(mean, 3))
-    deviation = statistics.stdev(values)
-    t = _T95[len(values) - 2] if len(values) - 2 < len(_T95) else _NORMAL
-    half = t * deviation / math.sqrt(len(values))
-    return Spread(
-        mean=round(mean, 3), low=round(mean - half, 3), high=round(mean + half, 3), deviation=round(deviation, 3)
-    )
 
 
 def agreement(runs: Sequence[Sequence[Outcome]]) -> Agreement | None:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.sim.cluster import NEVER, ClusterModel
 from gpuwaste.sim.real.daemons import VirtualCluster
+from gpuwaste.sim.real.instants import Instant, read_instants
 from gpuwaste.sim.real.jobs import Submission
 from gpuwaste.sim.real.outcomes import NEVER_STARTED, PENDING, REFUSED, Ended, Outcome, read_ended
-from gpuwaste.sim.real.passes import Pass, read_passes
 from gpuwaste.slurm.command import check, last_line
 
 Progress = Callable[[int, int, int], None]
@@ -21,6 +21,7 @@ Progress = Callable[[int, int, int], None]
 Keep = Callable[[list[Outcome]], None]
 
 _LEAD_S: Final = 2.0  # real seconds before the first submission
+_MINUTE_S: Final = 60  # instants keep their place in it: backfill rounds them down to bf_resolution
 _TICK_S: Final = 0.5  # real seconds between two looks at what ended
 _KEPT_EVERY_S: Final = 10.0
 _STALLED_S: Final = 1800  # of the played clock without a running job: backfill has passed many times
@@ -39,13 +40,14 @@ class Player:
     def __init__(self, cluster: VirtualCluster, jobs: Sequence[Submission]) -> None:
         self._cluster, self._jobs, self._clock = cluster, jobs, cluster.clock
         self._first = jobs[0].submit
-        self._origin = math.ceil(self._clock.now() + _LEAD_S * self._clock.speed)
+        earliest = math.ceil(self._clock.now() + _LEAD_S * self._clock.speed)
+        self._origin = earliest + (self._first - earliest) % _MINUTE_S
         self._ids: dict[int, int] = {}  # Slurm's id -> place among the jobs
         self._ended: dict[int, Ended] = {}
         self._why: dict[int, tuple[str, str]] = {}  # place -> state and Slurm's words
         self._next = self._read = 0
         self._kept_at = time.monotonic()
-        self._events = _outages(cluster.model, self._first)
+        self._events = node_events(cluster.model, self._first)
         self._active_at = (time.monotonic(), self._clock.now())
 
     def play(self, progress: Progress, keep: Keep) -> None:
@@ -77,10 +79,10 @@ class Player:
             self._read += whole
             self._ended.update((each.slurm_id, each) for each in found if each.slurm_id in self._ids)
 
-    def passes(self) -> list[Pass]:
-        """Return when the main loop and backfill ran so far, on the trace's clock."""
+    def instants(self) -> list[Instant]:
+        """Return when slurmctld did what so far, on the trace's clock."""
         with contextlib.suppress(FileNotFoundError), self._cluster.log.open("rb") as file:
-            return read_passes(file.read(_MOST_LOG_B), self._first - self._origin)
+            return read_instants(file.read(_MOST_LOG_B), self._ids, self._first - self._origin)
         return []
 
     def outcomes(self) -> list[Outcome]:
@@ -175,14 +177,26 @@ class Player:
             raise SlurmError(f"scontrol update NodeName={node} State={state}: {last_line(done.stderr)}")
 
 
-def _outages(model: ClusterModel, first: int) -> list[tuple[int, str, str]]:
-    """Return when nodes change their state, by time: (instant, state, node)."""
-    events = []
-    for each in model.outages:
-        if each.end > first:
-            events += [(max(each.start, first), "DOWN", each.node), (each.end, "RESUME", each.node)]
-    heapq.heapify(events)
-    return events
+def node_events(model: ClusterModel, first: int) -> list[tuple[int, str, str]]:
+    """Return when nodes change their state from `first` on, as a heap of (instant, state, node).
+
+    A node whose outages follow or overlap one another comes back after the last of them.
+    """
+    down: dict[str, list[list[int]]] = {}
+    for each in sorted(model.outages, key=lambda outage: outage.start):
+        known = down.setdefault(each.node, [])
+        if known and each.start <= known[-1][1]:
+            known[-1][1] = max(known[-1][1], each.end)
+        else:
+            known.append([each.start, each.end])
+    found = []
+    for node, intervals in down.items():
+        for start, end in intervals:
+            if end > first:
+                found.append((max(start, first), "DOWN", node))
+                found += [(end, "RESUME", node)] if end < NEVER else []
+    heapq.heapify(found)
+    return found
 
 
 def _time(instant: int) -> str:

@@ -9,10 +9,12 @@ import numpy as np
 
 from gpuwaste.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.placed import Placed
+from gpuwaste.sim.placed import Placed, Placements
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm.board import Board, PlacementLog
 from gpuwaste.sim.slurm.holds import held_jobs
-from gpuwaste.sim.slurm.nodes import layout
+from gpuwaste.sim.slurm.nodes import Layout, layout
+from gpuwaste.sim.slurm.placement_log import logged, new_log, no_log
 from gpuwaste.sim.slurm.play import play
 from gpuwaste.sim.slurm.ranks import ranks_of
 from gpuwaste.sim.slurm.requests import requests_of
@@ -21,6 +23,7 @@ from gpuwaste.sim.trace import Ints, Trace
 
 TITLE: Final = "Slurm: main loop and backfill, jobs placed on nodes"
 NEEDS_CLUSTER: Final = True
+MOST_LANES: Final = 360  # of GPUs, or of nodes without any, whose placements are kept
 
 
 def playable(table: JobTable, trace: Trace, cluster: ClusterModel) -> tuple[Trace, dict[str, int]]:
@@ -35,14 +38,7 @@ def starts_on(table: JobTable, trace: Trace, cluster: ClusterModel, believed: In
     Raises ConfigError for settings of the cluster that are none, NoDataError for jobs that cannot run on it.
     """
     laid = layout(cluster)
-    kept, requests, _ = requests_of(table, trace, cluster, laid)
-    if len(kept) != len(trace):
-        raise ValueError("jobs that cannot run on the cluster: see playable()")
-    if believed is not None:
-        requests.jobs[:, b.BELIEVED] = believed
-    board = new_board(requests, table.user, table.account, cluster, laid)
-    ranks = ranks_of(board.jobs, requests.qos, table.user, table.account, cluster)
-    play(board, ranks, laid.events, np.empty((0, 2), np.int64), believed is None)
+    board = _played(table, trace, cluster, believed, laid, no_log())
     jobs = board.jobs
     capacity = laid.full[:, b.FIRST_TYPE :].sum(axis=0)
     begun = jobs[:, b.START] >= 0
@@ -60,3 +56,53 @@ def starts_on(table: JobTable, trace: Trace, cluster: ClusterModel, believed: In
         },
         held=held_jobs(board, cluster),
     )
+
+
+def placements(
+    table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None, window: tuple[int, int]
+) -> Placements:
+    """Play as starts_on() until the window's end and return what jobs held in it: nodes with GPUs first, MOST_LANES.
+
+    Raises as starts_on().
+    """
+    laid = layout(cluster)
+    chosen = _looked_at(laid)
+    wanted = np.zeros(len(laid.names), np.bool_)
+    wanted[chosen] = True
+    board = _played(table, trace, cluster, believed, laid, new_log(wanted, *window))
+    rows = logged(board)
+    places = np.zeros(len(wanted), np.int64)
+    places[chosen] = np.arange(len(chosen))
+    named = {node.name: node for node in cluster.nodes}
+    return Placements(
+        nodes=tuple(named[laid.names[node]] for node in chosen.tolist()),
+        node=places[rows[:, b.LOG_NODE]],
+        job=rows[:, b.LOG_JOB].copy(),
+        start=rows[:, b.LOG_FROM].copy(),
+        end=rows[:, b.LOG_UNTIL].copy(),
+        cpus=rows[:, b.LOG_CPUS].copy(),
+        gpus=rows[:, b.LOG_GPUS].copy(),
+        nodes_left=len(wanted) - len(chosen),
+        rows_left=int(board.counters[b.NOT_LOGGED]),
+    )
+
+
+def _played(
+    table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None, laid: Layout, log: PlacementLog
+) -> Board:
+    kept, requests, _ = requests_of(table, trace, cluster, laid)
+    if len(kept) != len(trace):
+        raise ValueError("jobs that cannot run on the cluster: see playable()")
+    if believed is not None:
+        requests.jobs[:, b.BELIEVED] = believed
+    board = new_board(requests, table.user, table.account, cluster, laid)._replace(log=log)
+    ranks = ranks_of(board.jobs, requests.qos, table.user, table.account, cluster)
+    play(board, ranks, laid.events, np.empty((0, 2), np.int64), believed is None)
+    return board
+
+
+def _looked_at(laid: Layout) -> Ints:
+    """Return the nodes that are drawn, those with GPUs by themselves where there are any, at most MOST_LANES lanes."""
+    gpus = laid.full[:, b.FREE_GPUS]
+    order = np.flatnonzero(gpus > 0) if gpus.any() else np.arange(len(gpus))
+    return order[: max(1, int(np.searchsorted(np.cumsum(np.maximum(gpus[order], 1)), MOST_LANES, side="right")))]

@@ -23,13 +23,14 @@ class Notes(NamedTuple):
     stuck: Ints  # they cannot start now
     late: Ints  # [likes]: the cycle in which too few nodes were free within the window, reserved or not
     of_user: Ints  # [users, 2]: the cycle, and how many of the user's jobs were tested
+    clock: Ints  # [n]: the second at which the cycle comes to a job; [0]: a cycle takes no time
 
 
 @compiled
-def new_notes(board: Board) -> Notes:
-    """Return notes that hold for no cycle."""
+def new_notes(board: Board, clock: Ints) -> Notes:
+    """Return notes that hold for no cycle; the clock is kept, not copied."""
     likes, users = board.jobs[:, b.LIKE].max() + 1, board.jobs[:, b.USER].max() + 1
-    return Notes(np.zeros((likes, 2), np.int64), np.zeros(likes, np.int64), np.zeros((users, 2), np.int64))
+    return Notes(np.zeros((likes, 2), np.int64), np.zeros(likes, np.int64), np.zeros((users, 2), np.int64), clock)
 
 
 @in_place
@@ -52,6 +53,12 @@ def _of_user(notes: Notes, cycle: int, job: Ints) -> int:
         row[0], row[1] = cycle, 0
     row[1] += 1
     return int(row[1] - 1)
+
+
+@in_place
+def _clock(notes: Notes, number: int, now: int) -> int:
+    """Return when a cycle that began at `now` comes to a job."""
+    return int(notes.clock[number]) if len(notes.clock) > 0 else now
 
 
 @in_place
@@ -92,11 +99,11 @@ def _reserve(
         notes.late[job[b.LIKE]] = held.sizes[g.CYCLE]
         return spans
     while True:
-        start, tested = search.earliest(board, held, spans, number, now, tested, until, events)
+        start, tested, free = search.earliest(board, held, spans, number, now, tested, until, events)
         if start == b.FOREVER:
             return spans
         spans = g.with_room(held, spans, held.sizes[g.USED] + len(board.nodes))  # for splits and a reservation
-        search.pick(board, held, spans, number, now, tested, start, chosen)
+        search.pick(board, held, spans, number, now, tested, free, chosen)
         first = start // resolution * resolution
         last = (start + job[b.BELIEVED]) // resolution * resolution
         if start == tested or not g.overlaps(held, spans, first, last):
@@ -158,7 +165,8 @@ def cycle(  # noqa: C901 one compiled loop, as schedulers/easy.py
         while hopeful < reach:
             number = board.queue[hopeful]
             if not holds.is_held(board, number) and (
-                _can_start(board, held, spans, notes, number, now) or flow.can_preempt(board, number)
+                _can_start(board, held, spans, notes, number, _clock(notes, number, now))
+                or flow.can_preempt(board, number)
             ):
                 break
             hopeful += 1
@@ -171,17 +179,18 @@ def cycle(  # noqa: C901 one compiled loop, as schedulers/easy.py
         tests += 1
         if holds.is_held(board, number):
             continue
+        here = _clock(notes, number, now)
         if hopeful == k:
-            if _can_start(board, held, spans, notes, number, now):
+            if _can_start(board, held, spans, notes, number, here):
                 spans = g.with_room(held, spans, held.sizes[g.USED])
-                _start(board, held, spans, number, now, chosen)
+                _start(board, held, spans, number, here, chosen)
                 started += 1
                 if starts > 0 and started >= starts:
                     break
                 continue
-            if _preempts(board, held, spans, number, now, chosen):
+            if _preempts(board, held, spans, number, here, chosen):
                 break
         if notes.late[job[b.LIKE]] != this:
-            spans = _reserve(board, held, spans, notes, number, now, events, chosen)
+            spans = _reserve(board, held, spans, notes, number, here, events, chosen)
     flow.tidy(board)
     return spans

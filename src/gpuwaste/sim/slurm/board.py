@@ -66,6 +66,15 @@ HELD_CPUS: Final = 4
 HELD_MEMORY: Final = 5
 HELD_TYPE: Final = 6
 
+# The log of placements [r, LOG_COLUMNS]: what one run of a job held of one node, from when until when.
+LOG_NODE: Final = 0
+LOG_JOB: Final = 1
+LOG_FROM: Final = 2
+LOG_UNTIL: Final = 3
+LOG_CPUS: Final = 4
+LOG_GPUS: Final = 5
+LOG_COLUMNS: Final = 6
+
 # Counters [COUNTERS].
 FREE_HOLDING: Final = 0
 QUEUED: Final = 1  # jobs in the queue
@@ -74,7 +83,9 @@ RETURNED: Final = 3  # jobs that are requeued once the pass is over
 CHANGES: Final = 4  # submissions, starts and ends so far
 FREED: Final = 5  # jobs that were preempted or lost their node so far
 LEFT: Final = 6  # jobs that left their nodes, and are not charged yet
-COUNTERS: Final = 7
+LOGGED: Final = 7  # rows of the log of placements
+NOT_LOGGED: Final = 8  # for want of room
+COUNTERS: Final = 9
 
 # Settings [SETTINGS], of slurm.conf; seconds.
 INTERVAL: Final = 0
@@ -111,6 +122,14 @@ class Holds(NamedTuple):
     factor: NDArray[np.float64]  # [n], UsageFactor
 
 
+class PlacementLog(NamedTuple):
+    """What jobs held of some nodes in a window (placement_log.py); without `rows` nothing is kept."""
+
+    rows: Ints  # [r, LOG_COLUMNS]
+    nodes: Flags  # [m]: those that are logged
+    window: Ints  # [2]: from, until; the play ends there
+
+
 class Board(NamedTuple):
     """P partitions, K classes, R reservations, G kinds of jobs; see the columns above."""
 
@@ -137,3 +156,4 @@ class Board(NamedTuple):
     end_jobs: Ints
     settings: Ints
     holds: Holds
+    log: PlacementLog

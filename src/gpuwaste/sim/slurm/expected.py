@@ -50,28 +50,6 @@ def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int: 
 
 
 @in_place
-def next_end(board: Board, node: int, now: int) -> int:
-    """Return when the first job on a node is believed to end, FOREVER for an idle one."""
-    found, place = b.FOREVER, board.nodes[node, b.HOLDING]
-    while place >= 0:
-        found = min(found, expected_end(board.jobs[board.holdings[place, b.OF_JOB]], now))
-        place = board.holdings[place, b.NEXT_OF_NODE]
-    return found
-
-
-@in_place
-def last_end(board: Board, node: int, now: int, until: int) -> int:
-    """Return the last instant, not after `until`, at which a job on a node is believed to end; -1 for none."""
-    found, place = -1, board.nodes[node, b.HOLDING]
-    while place >= 0:
-        end = expected_end(board.jobs[board.holdings[place, b.OF_JOB]], now)
-        if found < end <= until:
-            found = end
-        place = board.holdings[place, b.NEXT_OF_NODE]
-    return found
-
-
-@in_place
 def free_cpus_at(board: Board, node: int, now: int, start: int) -> int:
     """Return how many CPUs of a node are believed to be free at an instant."""
     found: int = board.nodes[node, b.FREE_CPUS]

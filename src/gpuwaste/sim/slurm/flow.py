@@ -96,10 +96,16 @@ def end_next(board: Board) -> int:
     """End the job that next_end() has found; returns it."""
     number = board.end_jobs[0]
     board.counters[b.ENDS] = pop(board.end_times, board.end_jobs, board.counters[b.ENDS])
+    end(board, number)
+    return int(number)
+
+
+@in_place
+def end(board: Board, number: int) -> None:
+    """End a running job, which has run as long as it asked for, and free its nodes."""
     board.jobs[number, b.STATE] = b.ENDED
     board.counters[b.CHANGES] += 1
     on.release(board, number, board.jobs[number, b.RUN])
-    return int(number)
 
 
 @in_place

@@ -31,6 +31,7 @@ USED: Final = 1  # spans
 CYCLE: Final = 2
 PICKED: Final = 3
 PICKS: Final = 4  # so far, of all cycles
+LISTS: Final = 5  # of ends, so far
 
 
 class Groups(NamedTuple):
@@ -46,6 +47,8 @@ class Groups(NamedTuple):
     others: Ints  # [m]
     picked: Ints  # [m]
     begins: Ints  # [m]: when a group is believed to have room for the job that is looked at, -1 outside its partition
+    listed: Ints  # [n, 2]: the list of ends in which a running job is, and its place there
+    ends: Ints  # [n], of running jobs (end_windows.py)
     sizes: Ints
 
 
@@ -64,7 +67,9 @@ def new_groups(board: Board) -> Groups:
         np.empty(m, np.int64),
         np.empty(m, np.int64),
         np.empty(m, np.int64),
-        np.zeros(5, np.int64),
+        np.zeros((len(board.jobs), 2), np.int64),
+        np.empty(len(board.jobs), np.int64),
+        np.zeros(6, np.int64),
     )
 
 

@@ -7,6 +7,7 @@ from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import holds
 from gpuwaste.sim.slurm.best_fit import best_fit, none_usable, usable_cpus
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
+from gpuwaste.sim.slurm.placement_log import record
 
 
 @in_place
@@ -149,6 +150,8 @@ def release(board: Board, number: int, ran: int) -> None:
                 before = board.holdings[before, b.NEXT_OF_NODE]
             board.holdings[before, b.NEXT_OF_NODE] = held[b.NEXT_OF_NODE]
         give_back(row, held)
+        if len(board.log.rows) > 0:
+            record(board, job[b.START], job[b.START] + ran, held)
         for t in range(len(board.gpu_seconds)):
             board.gpu_seconds[t] += held[b.HELD_TYPE + t] * ran
         count_class(board, node, 1)

@@ -59,12 +59,13 @@ def play(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.
 
     `node_events` [e, 3] are instants, nodes and changes, by time; a reservation's bounds have node -1. `passes` [p, 2]
     are the instants, by time, at which the main loop (MAIN, FULL) and backfill (CYCLE) run; without any they run as the
-    settings say. `learns`: walltimes are believed to be the mean of the user's last two jobs (recent.py).
+    settings say. `learns`: walltimes are believed to be the mean of the user's last two jobs (recent.py). A log of
+    placements ends the play with its window.
     """
     jobs, settings, counters = board.jobs, board.settings, board.counters
     n, origin = len(jobs), jobs[0, b.SUBMIT]
     runs = no_runs(jobs[:, b.USER] if learns else jobs[:0, b.USER])
-    held, notes = g.new_groups(board), backfill.new_notes(board)
+    held, notes = g.new_groups(board), backfill.new_notes(board, np.empty(0, np.int64))
     spans, events = np.empty((4 * len(board.nodes) + 1024, 4), np.int64), np.empty(len(board.nodes), np.int64)
     chosen = np.empty(len(board.nodes), np.int64)
     arrived = happened = freed = turn = 0
@@ -86,7 +87,7 @@ def play(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.
             following = min(following, _next_pass(board, now + 1, origin, last_pass, asked, changed))
             if settings[b.BACKFILLS] == 1 and counters[b.CHANGES] != seen_by_cycle:
                 following = min(following, max(now + 1, last_cycle + settings[b.INTERVAL]))
-        if following == b.FOREVER:
+        if following >= board.log.window[1]:
             break
         if ranks.period > 0 and counters[b.ENDS] + counters[b.QUEUED] > 0:
             following = min(following, _grid(now, origin, ranks.period) + ranks.period)

@@ -11,6 +11,7 @@ from gpuwaste.sim.slurm import groups as g
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.best_fit import best_fit, none_usable, usable_cpus
 from gpuwaste.sim.slurm.board import Board, Ints
+from gpuwaste.sim.slurm.end_windows import last_of_window
 from gpuwaste.sim.slurm.groups import Groups
 
 _COUNT_BITS: Final = 24  # an event is its time and a change of a count of nodes, in one integer that sorts by time
@@ -95,32 +96,22 @@ def _enough_at(board: Board, held: Groups, spans: Ints, job: Ints, now: int, tes
     return int(now + (in_order[k - 1] >> _COUNT_BITS))
 
 
-@in_place
+@compiled
 def _end_of_window(board: Board, held: Groups, spans: Ints, job: Ints, now: int, tested: int, enough: int) -> int:
-    """Return the last expected end of the window in which nodes become enough.
-
-    Source: `_will_run_test` of Slurm 22.05's select plugins. Running jobs are taken away in the order of their expected
-    ends, all of a window at once, and windows double: the start is the last end of the first window that is enough.
-    """
-    first_end, last, window = b.FOREVER, enough, board.settings[b.END_WINDOW]
-    for group in range(held.sizes[g.GROUPS]):
-        if held.begins[group] >= 0 and g.is_open(board, held, spans, group, job, tested):
-            first_end = min(first_end, expected.next_end(board, held.members[held.groups[group, g.FIRST]], now))
-    first, width = first_end - first_end % window + window, window
-    while first + width < enough:
-        width *= 2
-    for group in range(held.sizes[g.GROUPS]):
-        if held.begins[group] >= 0 and g.is_open(board, held, spans, group, job, tested):
-            node = held.members[held.groups[group, g.FIRST]]
-            last = max(last, expected.last_end(board, node, now, first + width))
-    return int(last)
+    """Return the last expected end of the window in which nodes become enough."""
+    usable = np.zeros(held.sizes[g.GROUPS], np.bool_)
+    for group in range(len(usable)):
+        usable[group] = held.begins[group] >= 0 and g.is_open(board, held, spans, group, job, tested)
+    return last_of_window(board, held, usable, now, enough)
 
 
 @compiled
 def earliest(
     board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, last: int, events: Ints
-) -> tuple[int, int]:
-    """Return when a job can start, and from when on its nodes are not reserved; FOREVER where not until `last`.
+) -> tuple[int, int, int]:
+    """Return when a job can start, from when on its nodes are not reserved, and when they are believed to be free.
+
+    FOREVER where it cannot start until `last`.
 
     Nodes that are not reserved from `tested` on are tried, then those from the next instant on at which some stop being
     reserved, unless the job starts before. free_within() has filled `begins`; `events` has room for one of each group.
@@ -130,14 +121,14 @@ def earliest(
         following = _opens_next(board, held, spans, job, tested)
         until = min(following, last)
         if _free_at(board, held, spans, job, tested, until) >= job[b.NODES]:
-            start = _enough_at(board, held, spans, job, now, tested, events)
-            if start > now:
-                start = _end_of_window(board, held, spans, job, now, tested, start)
-            start = max(start, tested)
+            free = _enough_at(board, held, spans, job, now, tested, events)
+            if free > now:
+                free = _end_of_window(board, held, spans, job, now, tested, free)
+            start = max(free, tested)
             if start <= until:
-                return start, tested
+                return start, tested, free
         tested = following
-    return b.FOREVER, tested
+    return b.FOREVER, tested, b.FOREVER
 
 
 @in_place
@@ -160,26 +151,26 @@ def _keep_marked(held: Groups, spans: Ints, chosen: Ints, wanted: int) -> None:
 
 
 @compiled
-def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, start: int, chosen: Ints) -> None:
-    """Choose the nodes of a job that begins at `start`, and split groups until these are whole groups.
+def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, free: int, chosen: Ints) -> None:
+    """Choose the nodes of a job, of those that are believed to be free at `free`; split groups until these are whole.
 
-    They are not reserved for a job that begins at `tested`; free_within() has filled `begins`. `picked` has their
-    groups, PICKED of them; `chosen` is overwritten. `spans` has room for as many more as it has.
+    They are not reserved for a job that begins at `tested`, which may be later; free_within() has filled `begins`.
+    `picked` has their groups, PICKED of them; `chosen` is overwritten. `spans` has room for as many more as it has.
     """
     job, found, count = board.jobs[number], 0, 0
     for group in range(held.sizes[g.GROUPS]):
-        if 0 <= held.begins[group] <= start and g.is_open(board, held, spans, group, job, tested):
+        if 0 <= held.begins[group] <= free and g.is_open(board, held, spans, group, job, tested):
             found += held.groups[group, g.SIZE]
             held.picked[count] = group
             count += 1
     held.sizes[g.PICKED] = count
     if found == job[b.NODES]:
         return
-    free = none_usable(board.nodes)
+    cpus_of = none_usable(board.nodes)
     for k in range(count):
         row = held.groups[held.picked[k]]
-        cpus = usable_cpus(job, expected.free_cpus_at(board, held.members[row[g.FIRST]], now, start))
+        cpus = usable_cpus(job, expected.free_cpus_at(board, held.members[row[g.FIRST]], now, free))
         for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
-            free[held.members[place]] = cpus
-    best_fit(board.nodes, free, job[b.NODES], chosen)
+            cpus_of[held.members[place]] = cpus
+    best_fit(board.nodes, cpus_of, job[b.NODES], chosen)
     _keep_marked(held, spans, chosen, job[b.NODES])

@@ -10,6 +10,7 @@ from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
 from gpuwaste.sim.slurm.holds import holds_of
 from gpuwaste.sim.slurm.nodes import Layout
+from gpuwaste.sim.slurm.placement_log import no_log
 from gpuwaste.sim.slurm.preemption import preemption
 from gpuwaste.sim.slurm.requests import Requests
 from gpuwaste.sim.slurm.settings import scheduler_settings
@@ -64,6 +65,7 @@ def new_board(requests: Requests, users: Categories, accounts: Categories, model
         end_jobs=np.empty(2 * n + 2, np.int64),
         settings=scheduler_settings(model.settings),
         holds=holds_of(jobs, requests.qos, users, accounts, model),
+        log=no_log(),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.sim.energy import freed_j
 from gpuwaste.sim.whatif import Case, Change
 
 TITLE: Final = "GPU requests as large as what was used"
@@ -50,4 +51,6 @@ def change(case: Case, value: str) -> Change:
     kept, notes = replace(trace, procs=size), _NOTES if case.cluster is None else (*_NOTES, _ON_NODES)
     if case.counts:
         kept, notes = kept.take(np.flatnonzero(~none)), (*notes, _LEAVES)
-    return Change(kept, case.processors, facts, notes, table=replace(table, gpus=gpus))
+    return Change(
+        kept, case.processors, facts, notes, table=replace(table, gpus=gpus), saved_j=freed_j(table, trace, size)
+    )

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.sim.energy import used_j
 from gpuwaste.sim.whatif import Case, Change
 
 TITLE: Final = "without the jobs that the policies would have rejected"
@@ -28,4 +29,6 @@ def change(case: Case, value: str) -> Change:
         "jobs rejected": int(np.count_nonzero(refused)),
         "hours held by rejected jobs": round(float((case.trace.run_s * case.trace.procs)[refused].sum() / 3600), 3),
     }
-    return Change(case.trace.take(np.flatnonzero(~refused)), case.processors, facts, _NOTES)
+    drawn = used_j(case.table)
+    saved = None if drawn is None else np.where(np.isin(np.arange(len(drawn)), case.trace.row[refused]), drawn, 0.0)
+    return Change(case.trace.take(np.flatnonzero(~refused)), case.processors, facts, _NOTES, saved_j=saved)

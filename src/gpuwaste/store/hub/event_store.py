@@ -88,10 +88,10 @@ class EventStore:
         with self._store.reader() as db:
             return db.rows("events_told", {"kinds": sorted(kinds), "since": since, "limit": limit})
 
-    def last_told(self, kind: str, field: str) -> str:
-        """Return a field of the newest event of a kind, "" where there is none."""
+    def last_told(self, kinds: Collection[str], field: str) -> str:
+        """Return a field of the newest event of some kinds, "" where there is none."""
         with self._store.reader() as db:
-            rows = db.rows("event_last", {"kind": kind})
+            rows = db.rows("event_last", {"kinds": sorted(kinds)})
         return str(json.loads(rows[0]["data"])[field]) if rows else ""
 
     def place(self, outlet: str) -> int | None:
@@ -134,7 +134,8 @@ def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> 
         verdict = verdicts.get(row["subject"].removeprefix(VERDICT))
         if verdict is None:
             return None
-        known = {name: verdict[name] for name in _VERDICT_FIELDS} | {"quantiles": json.loads(verdict["quantiles"])}
+        known = {name: verdict[name] for name in _VERDICT_FIELDS}
+        known |= {name: json.loads(verdict[name]) for name in ("quantiles", "shadow")}
         row = {**row, "data": json.dumps(known), "user": verdict["user"], "account": verdict["account"]}
     run = RunKey(row["cluster"], row["job_id"], row["run_start"]) if row["job_id"] else None
     text = {name: row[name] for name in ("id", "kind", "subject", "at_utc", "data", "user", "account", "seq")}

@@ -27,9 +27,11 @@ class JobColumns:
     texts: Mapping[str, tuple[str, ...]]
     last_event: int
     end_rule: EndRule = "accounting"
+    energy: Mapping[str, Any] | None = None
+    """Columns of the query job_energy [n], where they were asked for; of gpu_type texts, not codes."""
 
 
-def job_columns(db: Database, cluster: str, under_use: UnderUse) -> JobColumns:
+def job_columns(db: Database, cluster: str, under_use: UnderUse, *, energy: bool = False) -> JobColumns:
     """Read every run of a cluster and what the ledger says of it by a rule, as of one instant. Raises StoreError."""
     with db.transaction():
         last_event = int(db.rows("last_event")[0]["seq"])
@@ -42,10 +44,11 @@ def job_columns(db: Database, cluster: str, under_use: UnderUse) -> JobColumns:
         for kind, text in db.run("job_table_values").fetchall():
             texts[kind].append(text)
         found = db.run("job_table", {"from_hour": 0, "to_hour": FAR_S, "active_pct": under_use.below_pct}).fetchnumpy()
+        joules = db.run("job_energy").fetchnumpy() if energy else None
         db.run("job_table_drop")
     values = {kind: tuple(found_texts) for kind, found_texts in texts.items()}
     assumed = bool(rules) and rules[0]["end_rule"] == "submit + run"
-    return JobColumns(found, values, last_event, "submit + run" if assumed else "accounting")
+    return JobColumns(found, values, last_event, "submit + run" if assumed else "accounting", joules)
 
 
 def clusters(db: Database) -> list[str]:

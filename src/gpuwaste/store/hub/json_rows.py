@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
+from operator import itemgetter
 from typing import Any, Final
 
 from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
@@ -22,7 +23,7 @@ STEP_COLUMNS: Final = Columns(StepRecord, {"cluster": "VARCHAR", "job_id": "BIGI
 VERDICT_COLUMNS: Final = Columns(Verdict, {"node": "VARCHAR", "taken_utc": "BIGINT"})
 NO_ROWS: Final = "[]"
 _FIRST_NUMBER: Final = re.compile(r"[0-9]{1,18}(?![0-9])")
-_JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
+_JOB_VALUES: Final = itemgetter(*(f.name for f in fields(JobRecord)))
 
 
 def to_json(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -49,7 +50,7 @@ def step_rows(jobs: Iterable[JobRecord]) -> Iterator[dict[str, Any]]:
 
 def job_record(row: Mapping[str, Any]) -> JobRecord:
     """Return the JobRecord of a row of table jobs."""
-    return JobRecord(**{name: row[name] for name in _JOB_FIELDS})
+    return JobRecord(*_JOB_VALUES(row))
 
 
 def job_names(printed_id: str, accounts: Collection[str] | None, reader: str | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
@@ -42,9 +43,7 @@ class NoticeStore:
             key = {"kind": kind, "period_end": period_end, "dry": dry}
             if db.rows("notices_planned", key)[0]["notices"]:
                 return False
-            if rows:
-                noted = {"detail": "", "at_utc": now, "tries": 0, "next_utc": 0, **key}
-                db.run("notices_add", {"rows": to_json({**noted, **row} for row in rows)})
+            add_notices(db, [{**key, "at_utc": now, **row} for row in rows])
             db.run("mark_set", {"key": _mark(kind, dry=dry), "value": period_end})
             if dry:
                 # Who goes live later begins with the next period: what a dry run noted is not sent.
@@ -102,6 +101,12 @@ class NoticeStore:
             rows = db.rows("notices_last_told", {"before": before, "dry": dry})
         return {row["user"]: int(row["period_end"]) for row in rows}
 
+    def told_since(self, kind: str, since: int, *, dry: bool) -> dict[str, int]:
+        """Return how many notices of a kind each user was told of periods that ended since a UTC second."""
+        with self._store.reader() as db:
+            rows = db.rows("notices_told_users", {"kind": kind, "since": since, "dry": dry})
+        return {row["user"]: int(row["notices"]) for row in rows}
+
     def listed(
         self,
         start: int,
@@ -142,6 +147,13 @@ class NoticeStore:
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
+
+
+def add_notices(db: Database, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add notices, each with its kind, period, status and `at_utc`, in the transaction of what they tell."""
+    if rows:
+        noted = {"detail": "", "tries": 0, "next_utc": 0}
+        db.run("notices_add", {"rows": to_json({**noted, **row} for row in rows)})
 
 
 def _mark(kind: str, *, dry: bool) -> str:

@@ -20,6 +20,7 @@ from gpuwaste.store.hub.json_rows import VERDICT_COLUMNS, to_json
 
 ALL: Final = 2**62
 SLACK_S: Final = 60  # between an expected start and what still agrees with it: a pass of the backfill and more
+MAX_PAIRS: Final = 50_000  # newest verdicts with which two bundles are compared
 PLANS_A_DAY: Final = 1000  # of one user: they name the jobs themselves
 YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
 _ENDS: Final = to_json(
@@ -130,6 +131,17 @@ class VerdictStore:
         with self._picked("verdicts_since", {"from_us": Pick(since).parameters()["from_us"]}, under_use) as db:
             return db.rows("verdicts_weeks"), db.rows("verdicts_bins"), under_use
 
+    def pairs(self, model_hash: str, beside: str, since: int) -> list[dict[str, Any]]:
+        """Return the rows of the query verdicts_pairs since a UTC second: what two bundles said, and what came true."""
+        pick = {
+            "model": model_hash,
+            "beside": beside,
+            "from_us": Pick(since).parameters()["from_us"],
+            "limit": MAX_PAIRS,
+        }
+        with self._picked("verdicts_beside", pick, self._store.under_use) as db:
+            return db.rows("verdicts_pairs", {"beside": beside})
+
     def failed_scripts(self, cluster: str) -> Iterator[tuple[str, str, int, str]]:
         """Yield user, job name, job id and script hash of each failed run whose script is known."""
         with self._store.reader() as db:
@@ -153,4 +165,4 @@ class VerdictStore:
 
 def verdict_json(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of table verdicts as a verdict travels."""
-    return {**row, "quantiles": json.loads(row["quantiles"])}
+    return {**row, "quantiles": json.loads(row["quantiles"]), "shadow": json.loads(row["shadow"])}

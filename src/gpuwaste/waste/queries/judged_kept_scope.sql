@@ -2,6 +2,7 @@
     (r."end" IS NULL OR r."end" > $from_s)
     AND r.run_start < $to_s
     AND ($user IS NULL OR r."user" = $user)
+    AND ($users IS NULL OR list_contains($users::VARCHAR[], r."user"))
     AND ($account IS NULL OR r.account = $account)
     AND ($cluster IS NULL OR r.cluster = $cluster)
     AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], r.account) OR r."user" = $reader)

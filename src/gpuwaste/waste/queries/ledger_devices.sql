@@ -45,7 +45,10 @@ cut AS ( -- what is whole is taken as it is
             round(suspended_ms * part)::BIGINT AS suspended_ms,
             CASE WHEN part = 1 THEN unknown_ms ELSE list_transform(unknown_ms, lambda ms: round(ms * part)::INTEGER) END AS unknown_ms,
             energy_j * part AS energy_j,
-            cpu_s * part AS cpu_s
+            cpu_s * part AS cpu_s,
+            round(profiled_ms * part)::BIGINT AS profiled_ms,
+            round(nvlink_b * part)::BIGINT AS nvlink_b,
+            round(pcie_b * part)::BIGINT AS pcie_b
         ),
         floor(row_idle_ms * part)::BIGINT AS idle_ms,
         floor(row_low_ms * part)::BIGINT AS low_ms,
@@ -102,6 +105,13 @@ SELECT
         WHEN coalesce(sm_ratio_at_full < $hang_sm_ratio, power_w_at_full < $hang_power_ratio * power_limit_w, false) THEN full_ms
         ELSE 0
     END)::BIGINT AS hang_ms,
+    sum(profiled_ms)::BIGINT AS profiled_ms,
+    -- of what was not read in all of profiled_ms nothing is said
+    CASE WHEN count(sm_active) = count(profiled_ms) THEN sum(sm_active * profiled_ms) / nullif(sum(profiled_ms), 0) END AS sm_active,
+    CASE WHEN count(tensor_active) = count(profiled_ms) THEN sum(tensor_active * profiled_ms) / nullif(sum(profiled_ms), 0) END AS tensor_active,
+    CASE WHEN count(dram_active) = count(profiled_ms) THEN sum(dram_active * profiled_ms) / nullif(sum(profiled_ms), 0) END AS dram_active,
+    CASE WHEN count(nvlink_b) = count(profiled_ms) THEN sum(nvlink_b)::BIGINT END AS nvlink_b,
+    CASE WHEN count(pcie_b) = count(profiled_ms) THEN sum(pcie_b)::BIGINT END AS pcie_b,
     sum(cpu_s) AS cpu_s,
     coalesce(sum(coalesce(cpu_known_ms, known_ms)) FILTER (cpu_s IS NOT NULL), 0)::BIGINT AS cpu_known_ms,
     max(host_mem_max_b) AS host_mem_max_b,

@@ -46,6 +46,10 @@ summed AS (
         bool_or(wasted_ms >= 1000 * $finding_min_s::DOUBLE AND proc_seen AND pct_ms = 0 AND NOT resident) AS opened,
         bool_or(wasted_ms >= 1000 * $finding_min_s::DOUBLE AND resident) AS held,
         max(hang_ms) >= 3000 * $finding_min_s::DOUBLE AS hung,
+        bool_or(
+            sm_active * seen_known_ms * 100 < 0.251 * pct_ms AND high_ms >= 1000 * $finding_min_s::DOUBLE
+            AND power_w_at_full < power_limit_w
+        ) AS few_sms,
         count(*) > 1 AND sum(pct_ms) > 0 AND max(pct_ms) >= 0.98 * sum(pct_ms) AS on_one,
         least(
             min(least(t1_ms, until_ms)) FILTER (last_active_ms IS NOT NULL) - max(last_active_ms),
@@ -143,6 +147,7 @@ SELECT
         CASE WHEN o.opened THEN 'gpus_opened_idle' END,
         CASE WHEN o.held THEN 'memory_resident' END,
         CASE WHEN o.hung THEN 'busy_hang' END,
+        CASE WHEN o.few_sms THEN 'few_sms' END,
         CASE WHEN o.on_one THEN 'one_gpu_of_many' END,
         CASE WHEN o.tail AND NOT r.interactive THEN 'idle_tail' END,
         CASE WHEN r.interactive AND o.most_wasted_ms > 1000 * $interactive_grace_s::DOUBLE THEN 'idle_interactive' END,

@@ -17,8 +17,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from gpuwaste.analytics.chart import Bars, Bins, Chart, Grid, Lines
-from gpuwaste.web.charts import bars, bins, grid, lines
+from gpuwaste.analytics.chart import Bars, Bins, Chart, Gantt, Grid, Lines
+from gpuwaste.web.charts import bars, bins, gantt, grid, lines
 from gpuwaste.web.charts.frame import LINE, Drawn, Sheet, empty
 from gpuwaste.web.charts.labels import label
 from gpuwaste.web.charts.svg import NAMESPACE, Value, element, joined, patterns, shown
@@ -109,3 +109,5 @@ def _drawn(chart: Chart, sheet: Sheet) -> Drawn:
             return bins.draw(chart, sheet)
         case Grid():
             return grid.draw(chart, sheet)
+        case Gantt():
+            return gantt.draw(chart, sheet)

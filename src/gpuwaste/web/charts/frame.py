@@ -177,7 +177,10 @@ def level_axis(
 
 
 def names_axis(names: Sequence[str], plot: Plot, title: str) -> Markup:
-    """Return the names below the plot, each in the middle of its part; only each n-th where they are narrow."""
+    """Return the names below the plot, each in the middle of its part; only each n-th where they are narrow.
+
+    A name at the edge for which there is not even room for an ellipsis is left out.
+    """
     part = plot.width / max(1, len(names))
     widest = max((width(shown(name, 40)) for name in names), default=0.0)
     every = max(1, ceil((widest + _GAP) / part)) if part else 1
@@ -185,7 +188,8 @@ def names_axis(names: Sequence[str], plot: Plot, title: str) -> Markup:
     for index in range(0, len(names), every):
         middle = plot.left + (index + 0.5) * part
         room = min(part * every - 4, 2 * middle, 2 * (plot.right - middle))
-        texts.append(label(names[index], max(room, 10.0), {"x": middle, "y": plot.bottom + LINE}))
+        if room >= width("…") or width(shown(names[index], 40)) <= room:
+            texts.append(label(names[index], room, {"x": middle, "y": plot.bottom + LINE}))
     return joined([group("tick middle", *texts), _level_title(title, plot, 0.0)])
 
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import format_size
 from gpuwaste.documents.curve_types import MOST_NODES
+from gpuwaste.documents.predicted_times import SHOWN, predicted_times
 from gpuwaste.documents.report_types import DeviceRow, FindingRow, HourCell, JobDocument, Neighbours, RunRow
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.web.charts.strip import Span
@@ -73,10 +74,13 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         own=any(run.user == frame.user and run.start is not None for run in runs),
         comparisons=_comparisons(runs[0]),
         curves=f"{path}/curves.json{asked}" if started else "",
+        changes=f"{quote(path, safe='/+')}/changes" if any(run.end is None for run in runs) else "",
         quantities=QUANTITIES,
         evidence_of=evidence_of,
         beside=document.neighbours,
         beside_sentence=_beside(document.neighbours),
+        predicted=predicted_times(document),
+        predicted_of=SHOWN,
         states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
         gpu_s=_sum(runs, "gpu_s"),
         wasted_s=_sum(runs, "wasted_s"),

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from markupsafe import Markup
+
 from gpuwaste.documents.now_types import IdleJob, NowDocument, NowTotals
 from gpuwaste.web.charts.node_grid import MOST_NODES, node_grid
 from gpuwaste.web.environment import Frame, page
@@ -11,8 +13,13 @@ from gpuwaste.web.environment import Frame, page
 ROWS: Final = 50
 
 
-def now_page(document: NowDocument, number: int, frame: Frame, url: Callable[[int], str]) -> str:
-    """Return the page; `number` is that of the table of nodes, `url` the address of another one."""
+def now_page(
+    document: NowDocument, number: int, frame: Frame, url: Callable[[int], str], grid: Markup | None = None
+) -> str:
+    """Return the page; `number` is that of the table of nodes, `url` the address of another one.
+
+    `grid` is the drawing of the nodes, where that was made before.
+    """
     framed = replace(frame, links={"csv": "/now.csv", "json": "/now.json"})
     first = min((number - 1) * ROWS, max(0, len(document.nodes) - 1) // ROWS * ROWS)
     number = first // ROWS + 1
@@ -22,7 +29,7 @@ def now_page(document: NowDocument, number: int, frame: Frame, url: Callable[[in
         now=document,
         sentence=_sentence(document),
         levels=_levels(document.totals),
-        grid=node_grid(document.nodes),
+        grid=node_grid(document.nodes) if grid is None else grid,
         nodes=document.nodes[first : first + ROWS],
         first=first,
         more_nodes=max(0, len(document.nodes) - MOST_NODES),
@@ -50,7 +57,7 @@ def _sentence(document: NowDocument) -> str:
     nodes = f"{silent} {'node reports' if silent == 1 else 'nodes report'} nothing" if silent else "every node reports"
     if not totals.held:
         return f"No GPU is held by a job now; {nodes}."
-    of = "" if totals.gpus is None else f" of {totals.gpus:,}"
+    of = f" of {totals.gpus:,}" if totals.gpus else ""  # where nodes are not known, neither is their sum
     jobs = f"by {totals.idle_jobs:,} {'job' if totals.idle_jobs == 1 else 'jobs'}"
     if not totals.idle:
         return f"{totals.held:,}{of} GPUs are held by jobs now, and none of them is known to be idle; {nodes}."

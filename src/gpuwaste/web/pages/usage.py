@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.report_types import GpuTime, JobRow, NameRow, ReportDocument
-from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter
+from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.words import cut, gpu_hours, share
 

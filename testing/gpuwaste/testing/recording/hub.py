@@ -11,7 +11,8 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.daemon import make_checkers, serve
-from gpuwaste.hub.parts import Hub, HubPorts
+from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import open_tcp
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig

@@ -24,7 +24,8 @@ from gpuwaste.agent.daemon import Agent, Edges
 from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.own_node import OwnNode as NodeSite
 from gpuwaste.hub.daemon import make_checkers
-from gpuwaste.hub.parts import Hub, HubPorts
+from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.testing.recording.clock import PlayedClock
 from gpuwaste.testing.recording.edge import PlayedNode, PlayedSlurm

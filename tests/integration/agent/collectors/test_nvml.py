@@ -249,3 +249,27 @@ for g in (scan := nvml.scan()).gpus: print(g.uuid, scan.readings[g.uuid].reason 
 """,
     )
     assert lines == [f"{gpus[0].uuid} -", f"{gpus[2].uuid} -", f"{gpus[1].uuid} gpu_lost"]
+
+
+def test_a_hopper_s_instance_has_gpm_s_utilization_and_dcgm_s_profile(
+    script: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    """GPM gives an instance its utilization; the series of its GPU instance on the page is its profile."""
+    (split,) = make_gpus([0], Arch.HOPPER)
+    two = (MigInstance(2), MigInstance(5))
+    node = SimNode.create(tmp_path, [replace(split, mig_enabled=True, mig=two)])
+    page = f'DCGM_FI_PROF_SM_ACTIVE{{UUID="{split.uuid}",GPU_I_ID="5",GPU_I_PROFILE="1g.10gb"}} 0.25\n'
+    lines = script(
+        node,
+        f"""
+from gpuwaste.agent.collectors.dcgm import parse_metrics
+from gpuwaste.agent.profiles import with_profiles
+page = {page!r}
+scan = until(lambda scan: all(r.util_pct is not None for r in scan.readings.values() if r.uuid.startswith("MIG-")))
+found = with_profiles(scan.gpus, scan.readings, parse_metrics(page.encode(), "page"))
+for gpu in scan.gpus:
+    profile = found[gpu.uuid].profile
+    if gpu.instance: print(gpu.uuid, found[gpu.uuid].util_pct, profile and profile.sm_active)
+""",
+    )
+    assert lines == [f"{two[0].uuid} 0.0 None", f"{two[1].uuid} 0.0 0.25"]

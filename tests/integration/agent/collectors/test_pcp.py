@@ -1,15 +1,14 @@
 """pmproxy's answers: what is read, what is unknown, and what is no answer at all."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from gpuwaste.agent.collectors.pcp import PcpCollector, parse_fetch
 from gpuwaste.agent.errors import CollectorError
+from gpuwaste.testing.page_server import PageServer
 
 
 def an_answer(**fields: list[Any]) -> bytes:
@@ -24,27 +23,15 @@ def an_answer(**fields: list[Any]) -> bytes:
 @pytest.fixture
 def pmproxy() -> Iterator[Callable[[int, bytes], PcpCollector]]:
     """Return a function that makes a collector whose pmproxy gives this answer."""
-    servers: list[ThreadingHTTPServer] = []
+    servers: list[PageServer] = []
 
     def start(status: int, body: bytes) -> PcpCollector:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the base class names it
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        servers.append(server)
-        return PcpCollector(f"http://127.0.0.1:{server.server_address[1]}/")
+        servers.append(PageServer(lambda: body, status))
+        return PcpCollector(servers[-1].url)
 
     yield start
     for server in servers:
-        server.shutdown()
-        server.server_close()
+        server.close()
 
 
 def test_cards_are_read_by_uuid(pmproxy: Callable[[int, bytes], PcpCollector]) -> None:

@@ -1,5 +1,6 @@
 """Collectors are found by their files."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,15 +9,24 @@ from tests.unit.agent.fakes import FakeClock
 from gpuwaste.agent.collectors import CollectorSettings, create_collectors, known_collectors
 from gpuwaste.core.errors import ConfigError
 
-SETTINGS = CollectorSettings(FakeClock(), "gpu1", Path("/none"), "http://127.0.0.1:1", Path("/none"), Path("/none"))
+SETTINGS = CollectorSettings(
+    FakeClock(),
+    "gpu1",
+    Path("/none"),
+    "http://127.0.0.1:1",
+    Path("/none"),
+    Path("/none"),
+    dcgm_url="http://127.0.0.1:9400/metrics",
+)
 
 
 def test_every_file_without_an_underscore_is_a_collector() -> None:
     """The registry knows what lies in the folder, and each can be created under its name."""
-    assert known_collectors() == ["host", "nvml", "pcp"]
+    assert known_collectors() == ["amd", "dcgm", "host", "nvml", "pcp"]
     made = create_collectors(known_collectors(), SETTINGS)
-    assert [c.name for c in made.gpu] == ["nvml", "pcp"]
+    assert [c.name for c in made.gpu] == ["amd", "nvml", "pcp"]
     assert [c.name for c in made.host] == ["host"]
+    assert [c.name for c in made.profile] == ["dcgm"]
 
 
 def test_the_order_is_the_configured_one() -> None:
@@ -24,8 +34,18 @@ def test_the_order_is_the_configured_one() -> None:
     assert [c.name for c in create_collectors(["pcp", "nvml"], SETTINGS).gpu] == ["pcp", "nvml"]
 
 
-@pytest.mark.parametrize("name", ["dcgm", "_cgroup", ""])
+@pytest.mark.parametrize("name", ["rocm", "_cgroup", ""])
 def test_an_unknown_name_is_refused(name: str) -> None:
     """A name that is no collector is named with those that are."""
-    with pytest.raises(ConfigError, match="host, nvml, pcp"):
+    with pytest.raises(ConfigError, match="dcgm, host, nvml, pcp"):
         create_collectors([name], SETTINGS)
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.5:9400/metrics", "http://exporter:9400/metrics", "", "http://[::]x/"])
+def test_dcgm_s_exporter_is_on_loopback_unless_allowed(url: str) -> None:
+    """An exporter elsewhere is refused with the setting that allows it; loopback in any spelling is taken."""
+    with pytest.raises(ConfigError, match="dcgm_any_host = true"):
+        create_collectors(["dcgm"], replace(SETTINGS, dcgm_url=url))
+    for own in ("http://localhost:9400/metrics", "http://[::1]:9400/metrics", "http://127.0.0.2:1/x"):
+        assert create_collectors(["dcgm"], replace(SETTINGS, dcgm_url=own)).profile
+    assert create_collectors(["dcgm"], replace(SETTINGS, dcgm_url="http://exporter/", dcgm_any_host=True)).profile

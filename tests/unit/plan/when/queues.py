@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpuwaste.plan.when.expectation import closed_never
-from gpuwaste.plan.when.queue import LEVELS, Candidate, Queue, jobs_of
+from gpuwaste.plan.when.queue import LEVELS, Candidate, Queue, jobs_of, one_node_each
 
 
 def exactly(asks: Sequence[int], limit: int, run: int, pools: int = 1, since: int = 0) -> Candidate:
@@ -27,6 +26,6 @@ def queue(
     depth: int = 500,
 ) -> Queue:
     """Return a queue at instant 1,000,000."""
-    machine = closed_never(np.array(capacity, np.int64))
+    machine = one_node_each(np.array(capacity, np.int64))
     width = len(capacity[0])
     return Queue(1_000_000, machine, jobs_of(running, width), jobs_of(waiting, width), depth, backfills)

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.plan.when.queues import exactly, queue, spread
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.plan.when.expectation import CORRECTED, SIMULATED, expect, waits_of
-from gpuwaste.plan.when.queue import LEVELS, MAX_POOLS, NO_LIMIT_S, Candidate, Queue, checked, jobs_of
+from gpuwaste.plan.when.checks import checked
+from gpuwaste.plan.when.expectation import CORRECTED, SIMULATED, expect
+from gpuwaste.plan.when.play import waits_of
+from gpuwaste.plan.when.queue import LEVELS, MAX_POOLS, NO_LIMIT_S, Candidate, Queue, jobs_of
 from gpuwaste.sim.schedulers import easy, fcfs
 from gpuwaste.sim.trace import Planned
 
@@ -35,7 +38,7 @@ def test_free_machine() -> None:
 JOB = st.tuples(st.integers(1, 5), st.integers(1, 30), st.integers(0, 30))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(JOB, max_size=12),
     st.lists(JOB, max_size=6),
@@ -69,7 +72,7 @@ def test_equal_to_the_simulator(
     assert starts(found) == (expected,) * 3
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.lists(JOB, min_size=1, max_size=8), st.integers(1, 5), st.integers(1, 30))
 def test_tried_together_or_alone(waiting: list[tuple[int, int, int]], procs: int, run: int) -> None:
     """A request among others, last as a tried one or last as a real one in the queue, starts at the same instants."""
@@ -83,7 +86,7 @@ def test_tried_together_or_alone(waiting: list[tuple[int, int, int]], procs: int
     assert (ahead[:, 1] <= behind[:, 1]).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(st.tuples(JOB, st.integers(1, 3), st.integers(0, 15)), min_size=1, max_size=14),
     st.integers(1, 6),
@@ -149,7 +152,7 @@ def test_pools() -> None:
 def test_closed_for_maintenance() -> None:
     """A request whose limit reaches into a maintenance starts after it; a shorter one starts at once."""
     asked = queue([[4]])
-    asked = asked._replace(machine=asked.machine._replace(closed=np.array([[100, 400]])))
+    asked = asked._replace(machine=asked.machine._replace(closed=np.array([[1, 100, 400, -1]])))
     long, short = expect(asked, [exactly([1], 200, 20), exactly([1], 100, 20)])
     assert starts(long) == (400, 400, 400)
     assert starts(short) == (0, 0, 0)

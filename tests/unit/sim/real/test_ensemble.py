@@ -2,9 +2,10 @@
 
 import pytest
 
-from gpuwaste.sim.real.ensemble import agreement, run_figures, spread
+from gpuwaste.sim.real.ensemble import agreement, run_figures
 from gpuwaste.sim.real.jobs import Submission
 from gpuwaste.sim.real.outcomes import Outcome
+from gpuwaste.sim.spread import spread
 
 
 def outcome(job: int, submit: int, start: int | None, end: int | None, state: str = "COMPLETED") -> Outcome:

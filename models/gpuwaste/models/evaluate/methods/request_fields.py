@@ -28,4 +28,4 @@ def answer(question: EvaluationTask) -> MethodAnswer:
 
 def request_columns() -> NDArray[np.intp]:
     """Return the places of the features that say nothing of the past: they come first."""
-    return np.arange(sum(len(group.features) for group in GROUPS if not group.per_key))
+    return np.arange(sum(len(group.features) for group in GROUPS if not group.history))

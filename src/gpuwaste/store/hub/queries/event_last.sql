@@ -1,2 +1,2 @@
--- The data of the newest event of a kind.
-SELECT data FROM told_events WHERE kind = $kind ORDER BY seq DESC LIMIT 1
+-- The data of the newest event of the kinds $kinds.
+SELECT data FROM told_events WHERE list_contains($kinds::VARCHAR[], kind) ORDER BY seq DESC LIMIT 1

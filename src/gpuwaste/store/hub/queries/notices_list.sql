@@ -3,7 +3,7 @@ SELECT kind, "user", period_start, period_end, dry, status, why, detail, address
     exempt_s, coverage, tries, next_utc
 FROM notices
 WHERE period_end >= $from_s AND period_end < $to_s
-    AND ($user IS NULL OR ("user" = $user AND kind = 'digest'))
+    AND ($user IS NULL OR ("user" = $user AND kind IN ('digest', 'limit')))
     AND ($kind IS NULL OR kind = $kind)
     AND ($dry IS NULL OR dry = $dry)
 ORDER BY period_end DESC, kind, wasted_s DESC, "user", dry

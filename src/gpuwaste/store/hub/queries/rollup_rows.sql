@@ -3,7 +3,7 @@
 CREATE OR REPLACE TEMP TABLE rollup_rows AS
 WITH counted AS (
     SELECT
-        * EXCLUDE (seq, final, hour_utc),
+        * EXCLUDE (seq, final, hour_utc, xid, xids),
         $day::BIGINT AS day_utc,
         (1 << ((hour_utc - $day) // 3600))::INTEGER AS hours,
         coalesce(list_sum(util_ms), 0)::BIGINT AS known_ms,
@@ -57,6 +57,13 @@ sums AS MATERIALIZED (
         sum(sm_ratio_at_full * sm_full_ms) / nullif(sum(sm_full_ms), 0) AS sm_ratio_at_full,
         sum(sm_full_ms)::INTEGER AS sm_full_ms,
         sum(hang_ms)::INTEGER AS hang_ms,
+        sum(profiled_ms)::BIGINT AS profiled_ms,
+        -- of what was not read in all of profiled_ms nothing is said
+        CASE WHEN count(sm_active) = count(profiled_ms) THEN sum(sm_active * profiled_ms) / nullif(sum(profiled_ms), 0) END AS sm_active,
+        CASE WHEN count(tensor_active) = count(profiled_ms) THEN sum(tensor_active * profiled_ms) / nullif(sum(profiled_ms), 0) END AS tensor_active,
+        CASE WHEN count(dram_active) = count(profiled_ms) THEN sum(dram_active * profiled_ms) / nullif(sum(profiled_ms), 0) END AS dram_active,
+        CASE WHEN count(nvlink_b) = count(profiled_ms) THEN sum(nvlink_b)::BIGINT END AS nvlink_b,
+        CASE WHEN count(pcie_b) = count(profiled_ms) THEN sum(pcie_b)::BIGINT END AS pcie_b,
         sum(cpu_s) AS cpu_s,
         sum(cpu_known_ms)::INTEGER AS cpu_known_ms,
         max(host_mem_max_b) AS host_mem_max_b,

@@ -1,0 +1,138 @@
+"""What the AMD collector asks of a library, and what libamd_smi and librocm_smi64 share: devices and processes."""
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from gpuwaste.agent.collectors._errors import FieldError
+from gpuwaste.agent.collectors._library import Library
+from gpuwaste.agent.errors import CollectorError
+from gpuwaste.core.sample import UnknownReason
+
+MAX_DEVICES: Final = 256  # far above what a node holds, partitions included
+VRAM: Final = ctypes.c_uint32(0)
+"""The type of GPU memory, among those that the libraries know."""
+SENSOR: Final = ctypes.c_uint32(0)
+"""The first power sensor."""
+_MAX_PROCESSES: Final = 1024
+_MAX_PID: Final = 2**22  # of Linux
+_FULL_PCT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class AmdDevice:
+    """One device as ROCm lists them: a whole GPU, or a partition (CPX, DPX, ...) of one."""
+
+    handle: Any
+    index: int
+    pci: str  # domain:bus:device, hexadecimal, the same for all partitions of a GPU
+    partition: int
+    render: int | None  # minor of /dev/dri/renderDN
+    card: int | None  # minor of /dev/dri/cardN
+    unique_id: int | None  # fused into the GPU; the same for all its partitions
+    name: str
+    mem_total_b: int | None
+    power_limit_mw: int | None
+
+
+class AmdLibrary(Protocol):
+    """One of AMD's libraries. Calls raise CollectorError without a driver."""
+
+    def open(self) -> None:
+        """Initialise the library."""
+        ...
+
+    def close(self) -> None:
+        """Shut it down; never raises."""
+        ...
+
+    def devices(self) -> list[AmdDevice]:
+        """Return what the library lists, in its order."""
+        ...
+
+    def mode(self, device: AmdDevice) -> str:
+        """Return how the GPU is cut (SPX, CPX, ...), "" where that cannot be read."""
+        ...
+
+    def busy_pct(self, device: AmdDevice, *, partition: bool) -> float | None:
+        """Return the percentage of time in which the device works; raises FieldError where it cannot be read."""
+        ...
+
+    def mem_used_b(self, device: AmdDevice) -> int | None:
+        """Return GPU memory in use."""
+        ...
+
+    def power_mw(self, device: AmdDevice) -> int | None:
+        """Return the power of the whole GPU now."""
+        ...
+
+    def energy_mj(self, device: AmdDevice) -> int | None:
+        """Return the energy counter of the whole GPU."""
+        ...
+
+    def processes(self) -> dict[int, frozenset[int]] | None:
+        """Return the processes with a compute queue by device index, None where they cannot be read."""
+        ...
+
+
+class ProcessInfo(ctypes.Structure):
+    """rsmi_process_info_t and amdsmi_process_info_t, all versions (rocm_smi.h, amdsmi.h)."""
+
+    _fields_ = (
+        ("process_id", ctypes.c_uint32),
+        ("pasid", ctypes.c_uint32),
+        ("vram_usage", ctypes.c_uint64),
+        ("sdma_usage", ctypes.c_uint64),
+        ("cu_occupancy", ctypes.c_uint32),
+    )
+
+
+def read_processes(library: Library, listing: str, devices_of: str, count: int) -> dict[int, frozenset[int]] | None:
+    """Return pids by device index, of `count` devices. `listing` and `devices_of` are the functions' names.
+
+    None where the devices of one process cannot be read: a GPU without a process would look untouched.
+    """
+    held: dict[int, set[int]] = {index: set() for index in range(count)}
+    room = ctypes.c_uint32(_MAX_PROCESSES)
+    infos = (ProcessInfo * _MAX_PROCESSES)()
+    if not library.fills(listing, infos, ctypes.byref(room)):
+        return None
+    for info in infos[: min(room.value, _MAX_PROCESSES)]:
+        if not 0 < info.process_id <= _MAX_PID:
+            continue
+        size, indices = ctypes.c_uint32(MAX_DEVICES), (ctypes.c_uint32 * MAX_DEVICES)()
+        try:
+            library.call(devices_of, ctypes.c_uint32(info.process_id), indices, ctypes.byref(size))
+        except FieldError as error:
+            if error.reason is UnknownReason.GPU_LOST:  # not found: the process has ended
+                continue
+            return None
+        for index in indices[: min(size.value, MAX_DEVICES)]:
+            held.get(index, set()).add(info.process_id)
+    return {index: frozenset(pids) for index, pids in held.items()}
+
+
+def address(domain: int, bus: int, device: int) -> str:
+    """Return a PCI address without its function, as sysfs spells it."""
+    return f"{domain:04x}:{bus:02x}:{device:02x}"
+
+
+def percent(value: int | None) -> float | None:
+    """Return a percentage; None for what is none, such as the libraries' all-bits-set."""
+    return float(value) if value is not None and 0 <= value <= _FULL_PCT else None
+
+
+def read_energy_mj(library: Library, name: str, handle: Any) -> int | None:
+    """Return an energy counter: a count, times its resolution in microjoules."""
+    count, resolution, stamp = ctypes.c_uint64(), ctypes.c_float(), ctypes.c_uint64()
+    if not library.fills(name, handle, ctypes.byref(count), ctypes.byref(resolution), ctypes.byref(stamp)):
+        return None
+    found = count.value * resolution.value / 1000
+    return int(found) if 0 <= found < 2**63 else None
+
+
+def device_count(count: int | None, title: str) -> int:
+    """Return a count of devices. Raises CollectorError where it is none, or absurd."""
+    if count is None or count > MAX_DEVICES:
+        raise CollectorError(f"{title}: cannot list GPUs ({'no answer' if count is None else f'{count} devices'})")
+    return count

@@ -1,0 +1,75 @@
+"""A GPU vendor's C library through ctypes: found by name, called with its codes turned into the agent's errors."""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuwaste.agent.collectors._errors import FieldError
+from gpuwaste.agent.errors import CollectorError
+from gpuwaste.core.sample import UnknownReason
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCodes:
+    """What a library's return codes mean; 0 is success, and a code that is in no set may pass."""
+
+    driver: frozenset[int]
+    lost: frozenset[int]
+    absent: frozenset[int]
+
+
+def load(names: Sequence[str]) -> ctypes.CDLL | None:
+    """Load the first of the names that can be loaded; None where none can."""
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return None
+
+
+class Library:
+    """Calls of one library, by name. Arguments are ctypes values."""
+
+    def __init__(self, title: str, handle: ctypes.CDLL, codes: ErrorCodes) -> None:
+        self.title = title
+        self._handle = handle
+        self._codes = codes
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function. Raises CollectorError where the driver is gone, else FieldError with its reason."""
+        function = getattr(self._handle, name, None)
+        if function is None:
+            raise FieldError(UnknownReason.NOT_SUPPORTED)
+        code = int(function(*arguments)) & 0xFFFFFFFF
+        if code == 0:
+            return
+        if code in self._codes.driver:
+            raise CollectorError(f"{self.title}: {name}: error {code:#x}: is the driver loaded?")
+        if code in self._codes.lost:
+            raise FieldError(UnknownReason.GPU_LOST)
+        raise FieldError(UnknownReason.NOT_SUPPORTED if code in self._codes.absent else UnknownReason.DRIVER)
+
+    def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_uint64) -> int | None:
+        """Return the number that a function puts into its last argument; None where it cannot be read."""
+        value = kind()
+        try:
+            self.call(name, *arguments, ctypes.byref(value))
+        except FieldError:
+            return None
+        return int(value.value)
+
+    def fills(self, name: str, *arguments: Any) -> bool:
+        """Call a function that fills a struct; False where it cannot be read."""
+        try:
+            self.call(name, *arguments)
+        except FieldError:
+            return False
+        return True
+
+
+def text(raw: bytes, limit: int = 96) -> str:
+    """Return what a library wrote as text: printable, and no longer than `limit`."""
+    found = raw.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
+    return "".join(character for character in found if character.isprintable())[:limit]

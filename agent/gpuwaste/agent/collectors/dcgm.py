@@ -1,0 +1,151 @@
+"""DCGM: profiling counters from dcgm-exporter's own /metrics, beside NVML.
+
+The exporter holds the profiling counters already; reading its page takes nothing away from it and needs no library.
+What it says is kept beside NVML's values and replaces none of them.
+"""
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import urllib3
+from prometheus_client.parser import text_string_to_metric_families
+
+from gpuwaste.agent.bounded import BoundedThread
+from gpuwaste.agent.collectors import CollectorSettings
+from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.model import GpuProfile
+from gpuwaste.core.errors import ConfigError
+
+KIND: Final = "profile"
+_TIMEOUT: Final = urllib3.Timeout(connect=0.5, read=1.5)
+_ANSWER_S: Final = 2.0  # for the whole answer
+_MAX_BYTES: Final = 4 * 1024 * 1024
+_MAX_SERIES: Final = 4096  # of the metrics below: 8 GPUs with 7 instances each have 392
+_MAX_LINE: Final = 4096  # characters
+_MAX_B_S: Final = 1e14  # beyond any link: DCGM's blank values are larger
+# Metric of dcgm-exporter -> field of GpuProfile, and the largest value. Ratios 0..1, rates in bytes per second; rates
+# of one field are added up. Source: NVIDIA, DCGM API reference, "Field Identifiers".
+_METRICS: Final[Mapping[str, tuple[str, float]]] = {
+    "DCGM_FI_PROF_SM_ACTIVE": ("sm_active", 1.0),
+    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": ("tensor_active", 1.0),
+    "DCGM_FI_PROF_DRAM_ACTIVE": ("dram_active", 1.0),
+    "DCGM_FI_PROF_NVLINK_TX_BYTES": ("nvlink_b_s", _MAX_B_S),
+    "DCGM_FI_PROF_NVLINK_RX_BYTES": ("nvlink_b_s", _MAX_B_S),
+    "DCGM_FI_PROF_PCIE_TX_BYTES": ("pcie_b_s", _MAX_B_S),
+    "DCGM_FI_PROF_PCIE_RX_BYTES": ("pcie_b_s", _MAX_B_S),
+}
+_RATES: Final = frozenset(field for field, high in _METRICS.values() if high > 1)
+
+
+def create(settings: CollectorSettings) -> "DcgmCollector":
+    """Make the collector; nothing is asked before the first reading. Raises ConfigError for a URL off this host."""
+    check_url(settings.dcgm_url, any_host=settings.dcgm_any_host)
+    return DcgmCollector(settings.dcgm_url)
+
+
+def check_url(url: str, *, any_host: bool) -> None:
+    """Raise ConfigError for a URL off this host that is not allowed, or that is none."""
+    if not any_host and not _is_loopback(url):
+        raise ConfigError(
+            f"[agent] dcgm_url: {url!r} is not on the loopback interface: use http://127.0.0.1:9400/metrics,"
+            " or set dcgm_any_host = true"
+        )
+
+
+class DcgmCollector:
+    """Reads the profile of every GPU and MIG instance that dcgm-exporter names, by one request."""
+
+    name = "dcgm"
+
+    def __init__(self, url: str, answer_s: float = _ANSWER_S) -> None:
+        """`answer_s` bounds the whole answer, in seconds."""
+        self._url = url
+        self._thread = BoundedThread(
+            "dcgm",
+            answer_s,
+            late=f"DCGM: {url}: no complete answer within {answer_s:g} s",
+            hangs=f"DCGM: {url}: the answer before is still under way",
+        )
+        self._http = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False, timeout=_TIMEOUT)
+
+    def profiles(self) -> dict[tuple[str, str], GpuProfile]:
+        """Return what the exporter has, by (GPU uuid, GPU instance or ""). Raises CollectorError where it has none.
+
+        A server that drips holds one thread and no sample: it is not asked again until that answer has ended.
+        """
+        return parse_metrics(self._thread.call(self._get), self._url)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.clear()
+
+    def _get(self) -> bytes:
+        try:
+            response = self._http.request("GET", self._url, preload_content=False, redirect=False)
+            try:
+                body: bytes = response.read(_MAX_BYTES + 1, decode_content=True)
+            finally:
+                response.close()
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise CollectorError(
+                f"DCGM: {self._url}: no answer: {type(error).__name__}: does dcgm-exporter run?"
+            ) from error
+        if response.status != 200:  # noqa: PLR2004 the HTTP status
+            raise CollectorError(f"DCGM: {self._url}: status {response.status}: is this dcgm-exporter?")
+        if len(body) > _MAX_BYTES:
+            raise CollectorError(f"DCGM: {self._url}: more than {_MAX_BYTES} bytes: is this dcgm-exporter?")
+        return body
+
+
+def parse_metrics(body: bytes, where: str) -> dict[tuple[str, str], GpuProfile]:
+    """Return profiles by (GPU uuid, GPU instance or "") from a page in Prometheus' text format.
+
+    A value that is blank or impossible is not read. Raises CollectorError where nothing of a profile is there.
+    """
+    found: dict[tuple[str, str], dict[str, float | None]] = {}
+    try:
+        for name, labels, value in _samples(body, where):
+            field, high = _METRICS[name]
+            uuid = labels.get("UUID") or labels.get("uuid") or ""
+            if not uuid:
+                continue
+            fields = found.setdefault((uuid, labels.get("GPU_I_ID", "")), {})
+            read = value if 0 <= value <= high else None  # NaN fails too
+            if field in _RATES and field in fields:
+                before = fields[field]
+                read = None if before is None or read is None else before + read
+            fields[field] = read
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise CollectorError(f"DCGM: {where}: not in Prometheus' text format") from error
+    if not any(value is not None for fields in found.values() for value in fields.values()):
+        raise CollectorError(
+            f"DCGM: {where}: no profiling metrics: start dcgm-exporter with DCGM_FI_PROF_SM_ACTIVE in its counters"
+        )
+    return {key: GpuProfile(**fields) for key, fields in found.items()}
+
+
+def _samples(body: bytes, where: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    """Yield the samples of the known metrics; other lines are not parsed."""
+    lines = [
+        line
+        for line in body.decode("utf-8", "replace").splitlines()
+        if line.partition("{")[0] in _METRICS and len(line) < _MAX_LINE
+    ]
+    if len(lines) > _MAX_SERIES:
+        raise CollectorError(
+            f"DCGM: {where}: more than {_MAX_SERIES} series of profiling: is this one node's exporter?"
+        )
+    sample: Any
+    for family in text_string_to_metric_families("\n".join(lines) + "\n"):
+        for sample in family.samples:
+            yield sample.name, sample.labels, float(sample.value)
+
+
+def _is_loopback(url: str) -> bool:
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,84 @@
+"""Memory of programs beside XLA's own figure: with that figure, and by liveness before and after optimization."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from gpuwaste.estimate.liveness import peak_b
+from gpuwaste.estimate.memory import ASSUMED, estimate_memory
+from gpuwaste.estimate.program import CompiledMemory, Program
+from gpuwaste.estimate.readers import hlo
+from gpuwaste.estimate.readers.neutral import believed
+
+WORKSPACE_B: Final = 32 << 20
+"""cuBLAS's workspace on Hopper; in XLA's figure where it was told to take cuBLAS ("triton": false in the file)."""
+WAYS: Final = ("with XLA's figure", "after optimization", "before optimization", "before, with workspace")
+
+
+def measured(folder: Path) -> dict[str, Any]:
+    """Return a row for each program, and the summary of each way."""
+    rows = [_row(path) for path in sorted(folder.glob("*.json"))]
+    summary = {}
+    for place, way in enumerate(WAYS):
+        errors = [row["errors"][place] for row in rows]
+        shares = sorted(abs(error) for error in errors)
+        summary[way] = {
+            "mean": round(sum(shares) / len(shares), 4),
+            "median": round(shares[len(shares) // 2], 4),
+            "lowest": round(min(errors), 4),
+            "highest": round(max(errors), 4),
+        }
+    inside = sum(row["inside"] for row in rows)
+    return {"rows": rows, "summary": {"programs": len(rows), "inside_range": inside, **summary}}
+
+
+def text(found: dict[str, Any]) -> str:
+    """Return the tables."""
+    lines = [f"{'program':<16}{'XLA MB':>10}" + "".join(f"{way:>25}" for way in WAYS)]
+    lines += [
+        f"{row['name']:<16}{row['need_b'] / 1e6:>10.2f}" + "".join(f"{error:>+25.1%}" for error in row["errors"])
+        for row in found["rows"]
+    ]
+    summary = found["summary"]
+    lines += [
+        f"{key:<26}" + "".join(f"{summary[way][key]:>25.1%}" for way in WAYS)
+        for key in ("mean", "median", "lowest", "highest")
+    ]
+    lines.append(
+        f"XLA's figure inside the range before optimization: {summary['inside_range']} of {summary['programs']}"
+    )
+    return "\n".join(lines)
+
+
+def _row(path: Path) -> dict[str, Any]:
+    facts = json.loads(path.read_text())
+    said = facts["mem"]
+    compiled = CompiledMemory(
+        target="H100",
+        argument_b=said["argument_size_in_bytes"],
+        output_b=said["output_size_in_bytes"],
+        alias_b=said["alias_size_in_bytes"],
+        temp_b=said["temp_size_in_bytes"],
+        code_b=said["generated_code_size_in_bytes"],
+    )
+    before, after = _read(path, "pre"), _read(path, "opt")
+    with_figure = believed(replace(before, compiled=compiled))
+    need = compiled.need_b
+    workspace = WORKSPACE_B if facts.get("triton") is False else 0
+    found = (
+        estimate_memory(with_figure).program_b,
+        peak_b(after.buffers),
+        peak_b(before.buffers),
+        peak_b(before.buffers) + workspace,
+    )
+    estimate = estimate_memory(before)
+    inside = estimate.low_b - ASSUMED.low_b <= need <= estimate.high_b - ASSUMED.high_b
+    return {"name": path.stem, "need_b": need, "errors": [each / need - 1 for each in found], "inside": inside}
+
+
+def _read(path: Path, when: str) -> Program:
+    with gzip.open(path.with_name(f"{path.stem}.{when}.hlo.gz"), "rt") as lines:
+        return hlo.read_text(lines, path.stem)

@@ -1,0 +1,1 @@
+"""The actor: the only daemon that changes anything in Slurm; it takes approved actions from the hub, one by one."""

@@ -1,0 +1,250 @@
+"""ActionExecutor: takes one action: look, note it as sent, act, confirm.
+
+An action is on disk as sent, at the hub and here, before Slurm is asked to do it. Whoever finds it there later looks
+first: what Slurm shows as done is confirmed, what it shows as not done is sent once more, and what it cannot show is
+given up. So nothing is done twice, whenever the actor is killed.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.actions.action_kind import ActionRequest, Execution, LookResult, Plan, Program
+from gpuwaste.actions.catalogue import actions
+from gpuwaste.actions.slurm_port import ActionSlurm
+from gpuwaste.actor.action_queue import ActionQueue
+from gpuwaste.actor.actor_settings import ActorSettings
+from gpuwaste.actor.journal import ActionJournal
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
+from gpuwaste.core.log_event import LogEvent
+from gpuwaste.core.once import Once
+from gpuwaste.core.text import words_of
+from gpuwaste.documents.action_types import ActionEntry, Outcome, intent_of
+from gpuwaste.slurm.command import CommandError
+
+MAX_SENDS: Final = 2
+_QUIET_US: Final = 3_600_000_000  # between two lines of one action that waits
+_MARGIN_S: Final = 5.0  # of the lease: the hub counts whole seconds, and a command that is stopped ends a bit later
+_LOOK_S: Final = 1.0  # between two looks for a confirmation
+_NO_SLURM: Final = log_event.warning(
+    "actor-slurm-unreachable: cannot read {subject} from Slurm, action {kind} waits: {error}",
+    "slurmctld is down or slow. The action is tried again until it expires.",
+)
+_NOT_SENT: Final = log_event.warning(
+    "action-not-sent: {kind} of {subject} is not sent: {reason}",
+    "A stop, the rate or an expiry. The action waits until it expires.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """How an action ended, for the hub."""
+
+    entry: ActionEntry
+    status: Outcome
+    reason: str = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    entry: ActionEntry
+    execution: Execution
+    request: ActionRequest
+    plan: Plan
+    sends: int
+
+
+class ActionExecutor:
+    """One thread. `keep` is called every second while something is waited for: it keeps the lease and the watchdog."""
+
+    def __init__(
+        self,
+        queue: ActionQueue,
+        slurm: ActionSlurm,
+        journal: ActionJournal,
+        settings: ActorSettings,
+        clock: Clock,
+        *,
+        stop: threading.Event,
+        keep: Callable[[], None],
+    ) -> None:
+        self._queue = queue
+        self._slurm = slurm
+        self._journal = journal
+        self._settings = settings
+        self._clock = clock
+        self._stop = stop
+        self._keep = keep
+        self._trouble = Once()
+
+    def execute(self, entry: ActionEntry) -> ActionResult | None:
+        """Take an action; None where it waits. Raises WireError, ParseError, NoDataError, StoreError: it waits too."""
+        task = self._task(entry)
+        if isinstance(task, ActionResult):
+            return task
+        try:
+            seen = task.execution.look(task.request, self._slurm, task.plan)
+        except ParseError as error:  # of this job alone: it must not keep the others waiting
+            return ActionResult(entry, "failed", f"not sent now: {error}")
+        except SlurmError as error:
+            return self._unseen(task, error)
+        self._keep()
+        if seen.standing == "open":
+            return self._confirm(task, task.plan, "", SlurmError("the actor ended while this was sent"))
+        if seen.standing == "todo":
+            return self._again(task) or self._send(task, seen.plan)
+        return _over(entry, seen, sent=bool(task.plan))
+
+    def _task(self, entry: ActionEntry) -> _Task | ActionResult:
+        """Return what is to be done, or why it is not this actor's to do."""
+        intent = intent_of(entry)
+        kind = actions().get(intent.kind)
+        if kind is None or kind.execution is None or kind.name not in self._settings.kinds:
+            return ActionResult(entry, "failed", f"[actor] actions does not permit {intent.kind!r:.40}")
+        if reason := kind.refusal(intent):
+            return ActionResult(entry, "failed", reason)
+        if reason := self._settings.exempt(intent):
+            return ActionResult(entry, "moot", reason)
+        before = self._journal.before(entry.id)
+        plan = before.plan or (entry.plan if entry.status == "sent" else {})
+        request = kind.request(intent, self._settings.exempt_accounts)
+        return _Task(entry, kind.execution, request, plan, max(before.times, entry.sends))
+
+    def _unseen(self, task: _Task, error: SlurmError) -> ActionResult | None:
+        """Let an action wait for Slurm; one that was sent waits until it expires: it keeps all others waiting."""
+        entry = task.entry
+        if task.plan and self._expired(entry):
+            return ActionResult(entry, "failed", f"nobody knows whether Slurm took it: {error}")
+        self._waits(_NO_SLURM, entry, error=error)
+        return None
+
+    def _again(self, task: _Task) -> ActionResult | None:
+        """Return why an action that was sent before is given up; None where it is sent for the first time, or again."""
+        if not task.plan:
+            return None
+        if not task.execution.visible:
+            return ActionResult(
+                task.entry, "failed", "the actor ended while this was sent: nobody knows whether Slurm took it"
+            )
+        if task.sends >= MAX_SENDS:
+            return ActionResult(task.entry, "failed", f"sent {task.sends} times, and Slurm does not show it")
+        if self._expired(task.entry):  # what the rule saw may be hours old
+            return ActionResult(task.entry, "failed", "Slurm does not show it; not sent again: it has expired")
+        return None
+
+    def _send(self, task: _Task, plan: Plan) -> ActionResult | None:
+        entry, now = task.entry, self._clock.utc_us() // 1_000_000
+        if reason := self._hindrance(entry, now):
+            self._waits(_NOT_SENT, entry, reason=reason)
+            return None
+        asked_us = self._clock.mono_us()
+        taken = self._queue.report(entry.id, "sent", plan=plan)
+        if not taken.taken:
+            self._waits(_NOT_SENT, entry, reason=taken.reason)
+            return None
+        self._journal.note(entry.id, plan, now)
+        if self._settings.stopped():
+            return ActionResult(entry, "failed", "stopped before it was sent")
+        if ending := self._changed(task, plan):
+            return ending
+        passed_s = (self._clock.mono_us() - asked_us) / 1e6
+        # What is seen in Slurm is sent again by whoever holds the lease: the command ends before another actor does.
+        if passed_s + self._settings.command_s + _MARGIN_S > taken.lease_s:
+            why = "another actor may take over before the command ends"
+            return ActionResult(entry, "failed", f"not sent: hub, disk and Slurm took {passed_s:.0f} s: {why}")
+        return self._act(task, plan)
+
+    def _changed(self, task: _Task, plan: Plan) -> ActionResult | None:
+        """Look once more: while hub and disk took the step, the run may have ended, or begun anew."""
+        try:
+            seen = task.execution.look(task.request, self._slurm, task.plan)
+        except (SlurmError, ParseError) as error:
+            return ActionResult(task.entry, "failed", f"not sent: Slurm cannot be asked: {error}")
+        if seen.standing != "todo":
+            return _over(task.entry, seen, sent=bool(task.plan))
+        if seen.plan != plan:
+            return ActionResult(task.entry, "failed", "not sent: the run has changed meanwhile")
+        return None
+
+    def _act(self, task: _Task, plan: Plan) -> ActionResult | None:
+        answer, error = "", None
+        try:
+            answer = words_of(self._done(task, plan))
+        except (SlurmError, ParseError) as found:
+            error = found
+        if task.execution.visible:
+            return self._confirm(task, plan, answer, error)
+        by_program = isinstance(task.execution.act, Program)
+        if error is None:
+            words = "the program has ended well" if by_program else "Slurm took it; what became of it is not shown"
+            return ActionResult(task.entry, "confirmed", words, answer)
+        taken = "it was done" if by_program else "Slurm took it"
+        unclear = "" if _said_no(error) else f"nobody knows whether {taken}: "
+        return ActionResult(task.entry, "failed", f"{unclear}{error}")
+
+    def _done(self, task: _Task, plan: Plan) -> str:
+        """Act; return what Slurm or the program says. Raises SlurmError, ParseError."""
+        act = task.execution.act
+        if isinstance(act, Program):
+            return self._settings.programs.run(act, plan, self._keep)
+        return act(task.request, self._slurm, plan)
+
+    def _confirm(self, task: _Task, plan: Plan, answer: str, error: GpuwasteError | None) -> ActionResult | None:
+        """Look until Slurm shows the action; None where the actor is stopped meanwhile: the next one looks."""
+        until_us = self._clock.mono_us() + int(self._settings.confirm_s * 1e6)
+        trouble = ""
+        while True:
+            try:
+                seen = task.execution.look(task.request, self._slurm, plan)
+            except (SlurmError, ParseError) as found:
+                trouble = f"; Slurm cannot be asked: {found}"
+            else:
+                trouble = ""
+                if seen.standing in {"done", "moot"}:
+                    return _over(task.entry, seen, sent=True, answer=answer)
+                if seen.standing == "todo" and error is not None and _said_no(error):
+                    return ActionResult(task.entry, "failed", str(error))
+            if self._clock.mono_us() >= until_us:
+                if not trouble and seen.standing == "open" and error is None:  # a node may hang there for hours
+                    return ActionResult(task.entry, "confirmed", f"Slurm took it; {seen.reason}", answer)
+                said = str(error) if error else "Slurm accepted the command"
+                waited = f"nothing shows it after {self._settings.confirm_s:g} s"
+                return ActionResult(task.entry, "failed", f"{said}; {waited}{trouble}", answer)
+            self._keep()
+            if self._clock.wait(self._stop, _LOOK_S):
+                return None
+
+    def _hindrance(self, entry: ActionEntry, now: int) -> str:
+        if self._settings.stopped():
+            return f"{self._settings.stop_file} exists"
+        if entry.expires <= now:
+            return "it has expired"
+        if self._journal.last_hour(now) >= self._settings.max_per_hour:
+            return f"{self._settings.max_per_hour} actions were sent in the last hour: [actor] max_per_hour"
+        return ""
+
+    def _waits(self, event: LogEvent, entry: ActionEntry, **why: object) -> None:
+        """Log why an action waits, once for as long as it does: it is tried every few seconds."""
+        if self._trouble.news(f"{event.id} {entry.id}", self._clock.mono_us(), _QUIET_US):
+            event.log(kind=entry.kind, subject=entry.subject, **why)
+
+    def _expired(self, entry: ActionEntry) -> bool:
+        return entry.expires <= self._clock.utc_us() // 1_000_000
+
+
+def _over(entry: ActionEntry, seen: LookResult, *, sent: bool, answer: str = "") -> ActionResult:
+    """Return the end of an action that Slurm shows as done, or as concerning nothing any more."""
+    if seen.standing == "moot":
+        return ActionResult(entry, "moot", seen.reason, answer)
+    if not sent:
+        return ActionResult(entry, "moot", f"already so: {seen.reason}")
+    return ActionResult(entry, "confirmed", seen.reason, answer)
+
+
+def _said_no(error: GpuwasteError) -> bool:
+    """Return whether Slurm's command ended by itself, with an error: it did not merely take too long."""
+    return isinstance(error, CommandError) and error.code is not None

@@ -1,0 +1,48 @@
+"""The actor's /metrics. No label holds a user's name."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from gpuwaste.actor.actor_counters import ActorCounters
+from gpuwaste.core.clock import Clock
+
+
+class ActorCollector(Collector):
+    """Yields the families of one scrape."""
+
+    def __init__(self, counters: ActorCounters, clock: Clock) -> None:
+        self._counters = counters
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what there is now."""
+        counters = self._counters
+        ended = CounterMetricFamily("gpuwaste_actor_actions", "Actions, by kind and end.", labels=["kind", "status"])
+        for labels, count in sorted(counters.ended.copy().items()):
+            ended.add_metric(labels, count)
+        yield ended
+        troubles = CounterMetricFamily(
+            "gpuwaste_actor_troubles",
+            "What kept the actor from acting, by kind: hub, journal, clock, lease (another actor acts), or "
+            "waits (an action was put off).",
+            labels=["kind"],
+        )
+        for kind, count in sorted(counters.troubles.copy().items()):
+            troubles.add_metric([kind], count)
+        yield troubles
+        yield GaugeMetricFamily("gpuwaste_actor_stopped", "1 while the stop file exists.", int(counters.stopped))
+        yield GaugeMetricFamily("gpuwaste_actor_leased", "1 while this actor may act.", int(counters.leased))
+        yield GaugeMetricFamily(
+            "gpuwaste_actor_unreported", "1 while the end of an action waits for the hub.", int(counters.unreported)
+        )
+        age = GaugeMetricFamily("gpuwaste_actor_hub_age_seconds", "Time since the hub's last answer to a query.")
+        if counters.answered_utc is not None:
+            age.add_metric([], max(0.0, self._clock.utc_us() / 1e6 - counters.answered_utc))
+        yield age
+
+    def describe(self) -> Iterator[Metric]:
+        """Yield nothing: registering must not read."""
+        yield from ()

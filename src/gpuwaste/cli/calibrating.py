@@ -1,0 +1,96 @@
+"""What `gpuwaste estimate calibrate` and `gpuwaste estimate train` do."""
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import UsageError
+
+
+def calibrate_and_tell(options: argparse.Namespace, config: Config) -> int:
+    """Write a calibration's directory and submit its job, or print how. Raises GpuwasteError."""
+    from gpuwaste.estimate.calibrate.folder import CalibrationJob, prepare
+    from gpuwaste.estimate.calibrate.plan import programs
+    from gpuwaste.estimate.calibrate.progress import progress_of
+    from gpuwaste.slurm.sbatch_run import submit
+
+    gpu = _type_name(options.gpu)
+    folder: Path = options.output or Path(f"calibration-{gpu}")
+    job = CalibrationJob(
+        gres=options.gres or f"gpu:{options.gpu}:1",
+        python=options.python,
+        framework=options.framework,
+        budget_minutes=options.minutes,
+        memory_gib=options.memory_gib,
+        partition=options.partition,
+        account=options.accounts,
+    )
+    script = prepare(folder, gpu, job)
+    done, whole = progress_of(folder), len(programs())
+    told = f"{folder}: {done} of {whole} programs done\n"
+    if options.no_submit:
+        sys.stdout.write(f"{told}submit it with: {shlex.join(('sbatch', str(script)))}\n")
+        return 0
+    if done == whole:
+        sys.stdout.write(f"{told}nothing to measure; train with: gpuwaste estimate train {shlex.quote(str(folder))}\n")
+        return 0
+    number = submit((str(script),), config.common.slurm_timeout_s, config.common.slurm_conf)
+    sys.stdout.write(
+        f"{told}job {number} submitted; log: {folder}/job-{number}.log\n"
+        f"when it has ended: gpuwaste estimate train {shlex.quote(str(folder))}\n"
+    )
+    return 0
+
+
+def train_times_and_tell(options: argparse.Namespace, config: Config) -> int:
+    """Train on calibrations and print the card's table, or its JSON. Raises GpuwasteError."""
+    from gpuwaste.cli.training import load_training
+    from gpuwaste.core.clock import SystemClock
+    from gpuwaste.core.owner import become_owner
+    from gpuwaste.estimate.time_bundle import TimesRegistry
+
+    load_training("gpuwaste.models.times.training", "train")
+    from gpuwaste.models.progress import Progress
+    from gpuwaste.models.times.training import train_times
+    from gpuwaste.report.time_card import figures_table
+
+    registry = TimesRegistry(options.models_dir or Path(config.common.models_dir))
+    become_owner(registry.models_dir)
+    trained = train_times(
+        options.directories,
+        registry,
+        created_utc=SystemClock().utc_us() // 1_000_000,
+        name=options.name,
+        seed=options.seed,
+        promote=options.promote,
+        progress=Progress(sys.stderr),
+    )
+    card = trained.card
+    if options.json:
+        sys.stdout.write(json.dumps(card.to_json(), indent=1) + "\n")
+        return 0
+    tables = [
+        f"{each.gpu}: {each.basis}\n{figures_table(each) if each.figures else 'not judged'}\n" for each in card.types
+    ]
+    used = f"{card.name} is in use now"
+    if not card.promoted:
+        used = f"{card.name} is not in use: read the card, then gpuwaste model promote --times {card.name}"
+    sys.stdout.write("\n".join([*tables, f"card: {trained.directory / 'card.md'}", used, ""]))
+    return 0
+
+
+def _type_name(given: str) -> str:
+    """Return the table's name of a GPU type, or the one given where it can name a file."""
+    import re
+
+    from gpuwaste.estimate.devices import find
+    from gpuwaste.estimate.time_manifest import GPU_NAME
+
+    device = find(given)
+    name = given.lower() if device is None else device.name
+    if not re.match(GPU_NAME, name):
+        raise UsageError(f"--gpu {given[:60]!r}: expected a GPU type: small letters, digits, ., _ and -")
+    return name

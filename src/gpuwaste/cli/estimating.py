@@ -1,0 +1,119 @@
+"""What `gpuwaste estimate FILE` does: the program read, its memory, the GPU types asked for, the document."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from gpuwaste.cli.estimate_choices import choices_document
+from gpuwaste.cli.estimate_times import step_times
+from gpuwaste.cli.words import path_word
+from gpuwaste.core.errors import UsageError
+from gpuwaste.documents.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
+from gpuwaste.estimate.devices import Device, device, devices
+from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
+from gpuwaste.estimate.op_sums import op_sums
+from gpuwaste.estimate.program import UNKNOWN_KINDS, Program
+from gpuwaste.estimate.reading import read_programs
+from gpuwaste.estimate.step_answer import StepTime
+
+_WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price")
+"""Options that ask for a comparison of requests."""
+
+
+def estimate_and_tell(options: argparse.Namespace) -> int:
+    """Estimate and print. Raises GpuwasteError."""
+    from gpuwaste.cli.options import config_of, print_own
+    from gpuwaste.report.estimate_text import estimate_text
+
+    if options.file is None:
+        raise UsageError("estimate: give a program: HLO text, StableHLO, ONNX, or the JSON of a probe")
+    wanted = [device(name) for name in options.gpu.split(",") if name.strip()] if options.gpu else []
+    models_dir = options.models_dir or path_word(config_of(options).common.models_dir)
+    programs = read_programs(options.file)
+    if any(getattr(options, name) is not None for name in _WHAT_IF):
+        from gpuwaste.report.choices_text import choices_text
+
+        choices = choices_document(programs, options, wanted or devices(), models_dir, _program)
+        print_own(choices, choices_text, as_json=options.json)
+        return 0
+    program = next(programs)
+    if next(programs, None) is not None:
+        raise UsageError(f"{options.file}: holds several batch sizes: compare them with --goal cheapest")
+    times = step_times(program, [each.name for each in wanted or devices()], models_dir, options.family)
+    document = estimate_document(program, wanted, options.steps, times)
+    print_own(document, estimate_text, as_json=options.json)
+    return 0
+
+
+def estimate_document(
+    program: Program, wanted: list[Device], steps: int | None, times: Mapping[str, StepTime]
+) -> EstimateDocument:
+    """Return what is known of a program on the GPU types wanted, all where none is named; `times` by their names."""
+    memory = estimate_memory(program)
+    places = fits(memory, wanted or devices())
+    gpus = [_on_gpu(place, times[place.gpu], steps) for place in places]
+    only = gpus[0] if len(wanted) == 1 else None
+    return EstimateDocument(
+        program=_program(program),
+        memory_b=memory.memory_b,
+        memory_low_b=memory.low_b,
+        memory_high_b=memory.high_b,
+        program_b=memory.program_b,
+        steps=steps,
+        step_s=only.step_s if only else None,
+        run_s=only.run_s if only else None,
+        basis="; ".join(part for part in (memory.basis, only.basis if only else "") if part),
+        refused=only.refused if only else "",
+        gpus=gpus,
+        notes=_notes(program, memory, places),
+    )
+
+
+def _program(program: Program) -> EstimatedProgram:
+    sums = op_sums(program).values()
+    return EstimatedProgram(
+        name=program.name,
+        source=program.source,
+        fingerprint=program.fingerprint,
+        operations=sum(each.count for each in sums),
+        flops=sum(each.flops for each in sums),
+        moved_b=sum(each.bytes for each in sums),
+        parameters_b=program.parameters_b,
+        outputs_b=program.outputs_b,
+        training=program.training,
+    )
+
+
+def _on_gpu(place: Fit, time: StepTime, steps: int | None) -> EstimateOnGpu:
+    found = EstimateOnGpu(gpu=place.gpu, mig=place.mig, capacity_b=place.capacity_b, fits=place.verdict)
+    if place.mig:
+        return replace(found, refused="times on MIG instances are not known")
+    run_s = None if time.step_s is None or steps is None else time.step_s * steps
+    return replace(
+        found,
+        step_s=time.step_s,
+        step_low_s=time.low_s,
+        step_high_s=time.high_s,
+        run_s=run_s,
+        basis=time.basis,
+        refused=time.refused,
+    )
+
+
+def _notes(program: Program, memory: MemoryEstimate, places: list[Fit]) -> list[str]:
+    notes = list(program.notes)
+    unknown = sum(1 for op in program.ops if op.kind in UNKNOWN_KINDS)
+    if unknown:
+        notes.append(f"{unknown} operations are unknown: their arrays count, their work does not")
+    if program.source in {"hlo", "stablehlo", "jax"} and any(
+        place.verdict != "does not fit" and memory.high_b > PREALLOCATED * place.capacity_b for place in places
+    ):
+        notes.append(
+            "JAX takes 75 % of a GPU's memory at its start: where the program needs more, set "
+            "XLA_PYTHON_CLIENT_MEM_FRACTION=0.95"
+        )
+    if places and all(place.verdict == "does not fit" for place in places):
+        notes.append("it fits on no GPU asked for: take a smaller batch, or divide the program over several GPUs")
+    return notes

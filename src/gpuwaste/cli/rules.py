@@ -1,0 +1,77 @@
+"""What `gpuwaste rules` does: checks files here, and sends a rule to the hub for what needs its store."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.cli.given_files import given_files
+from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
+from gpuwaste.cli.options import print_own, typed
+from gpuwaste.cli.time_options import window_of
+from gpuwaste.core.config import Config
+from gpuwaste.core.typed_toml import read_data
+from gpuwaste.documents.rule_types import LookDocument, ReplayDocument, RulesDocument
+from gpuwaste.report.cells import one_line
+from gpuwaste.report.rule_text import look_text, replay_text, rules_text, test_text
+
+EXIT_BAD: Final = 2
+_SUFFIX: Final = ".toml"
+
+
+def listed(options: argparse.Namespace, config: Config) -> int:
+    """Print the rules in use. Raises as the hub's client does."""
+    document = typed(ask_hub(config, "/v1/rules"), RulesDocument, printed=not options.json)
+    print_own(document, rules_text, as_json=options.json)
+    return 0
+
+
+def check(options: argparse.Namespace, config: Config) -> int:
+    """Print what each rule does, or every bad file's error; returns the exit code."""
+    from gpuwaste.rules.rule_file import load_files
+
+    usual = Path(config.hub.rules_dir)
+    files = given_files(options.paths or [usual], "rules") if options.paths or usual.exists() else []
+    found = load_files(files)
+    for error in found.errors:
+        sys.stderr.write(f"gpuwaste: {one_line(str(error))}\n")
+    for rule in found.rules:
+        steps = ", ".join(f"{step.action} after {step.after_s // 60} min" for step in rule.steps)
+        sys.stdout.write(f"{rule.name}: {rule.head.mode}, about {rule.head.about}: {steps}\n")
+    if not files:
+        sys.stdout.write("no rules: the hub does nothing\n")
+    return EXIT_BAD if found.errors else 0
+
+
+def explain(options: argparse.Namespace, config: Config) -> int:
+    """Print the parts of a rule's condition. Raises as the hub's client does, and ConfigError."""
+    document = typed(_sent(options, config, "/v1/rules/look"), LookDocument, printed=not options.json)
+    print_own(document, look_text, as_json=options.json)
+    return 0
+
+
+def test(options: argparse.Namespace, config: Config) -> int:
+    """Print what a rule would do with a job now. Raises as `explain`."""
+    document = typed(_sent(options, config, "/v1/rules/look"), LookDocument, printed=not options.json)
+    print_own(document, test_text, as_json=options.json)
+    return 0
+
+
+def replay(options: argparse.Namespace, config: Config) -> int:
+    """Print what a rule would have done in a window. Raises as `explain`, and UsageError."""
+    start, end = window_of(options.starttime, options.endtime)
+    answer = _sent(options, config, "/v1/rules/replay", start=start, end=end)
+    print_own(typed(answer, ReplayDocument, printed=not options.json), replay_text, as_json=options.json)
+    return 0
+
+
+def _sent(options: argparse.Namespace, config: Config, path: str, **more: int) -> dict[str, Any]:
+    """Return what the hub says of a rule, which is checked here first: its errors name the file as it is called."""
+    from gpuwaste.rules.rule_file import MAX_FILE_B, load_rule
+
+    given = str(options.rule)
+    file = Path(given) if given.endswith(_SUFFIX) else Path(config.hub.rules_dir) / (given + _SUFFIX)
+    rule = load_rule(file)
+    text = read_data(file, MAX_FILE_B, "a rule").decode("utf-8")
+    question = {"name": rule.name, "text": text, "job": getattr(options, "jobs", None) or "", **more}
+    return hub_client(config, LONG_PATIENCE_S).post(path, question)

@@ -1,0 +1,98 @@
+"""`gpuwaste simulate --seeds N`: the same simulation with other seeds, and figures over all of them."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Final
+
+from gpuwaste.cli.words import count_word
+from gpuwaste.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpuwaste.cli.simulation_inputs import Read
+    from gpuwaste.sim.counterfactual import Counterfactual
+
+MOST: Final = 1000
+
+
+def add_seeds(parser: argparse.ArgumentParser) -> None:
+    """Add --seeds."""
+    parser.add_argument(
+        "--seeds",
+        type=_seeds_word,
+        metavar="N",
+        help="simulate with N seeds, each one higher, and print means with intervals over them",
+    )
+
+
+def check_seeds(options: argparse.Namespace) -> None:
+    """Raise UsageError for --seeds with what has no seeds."""
+    if options.seeds is not None and options.engine is not None:
+        raise UsageError("--seeds: --engine slurmctld draws nothing: give --runs N for several runs")
+
+
+def with_other_seeds(
+    found: "Counterfactual",
+    options: argparse.Namespace,
+    read: "Read",
+    simulated: "Callable[[int], Counterfactual]",
+) -> "Counterfactual":
+    """Return the answer with figures over --seeds; `simulated` returns that of a seed which is so much higher.
+
+    Ctrl-C leaves the seeds that were simulated until then. Raises GpuwasteError.
+    """
+    from dataclasses import replace
+
+    from msgspec.structs import replace as changed
+
+    from gpuwaste.sim.over_seeds import with_seeds
+
+    if options.seeds is None or found.document.stopped:
+        return found
+    random = drawn(options, read)
+    wanted = options.seeds if random else 1
+    documents = [found.document]
+    try:
+        while len(documents) < wanted and not (one := simulated(len(documents)).document).stopped:
+            documents.append(changed(one, series=[]))
+            _progress(len(documents), wanted)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        _progress(0, wanted)
+    document = with_seeds(documents, random)
+    if len(documents) < wanted:
+        words = f"Interrupted: {len(documents)} of {wanted} seeds were simulated."
+        document = changed(document, stopped=words)
+    return replace(found, document=document)
+
+
+def drawn(options: argparse.Namespace, read: "Read") -> list[str]:
+    """Return what the seeds draw, in words; nothing where the simulation is not random."""
+    from gpuwaste.sim.generating import generator_parameters
+    from gpuwaste.sim.parameters import read_named
+    from gpuwaste.sim.time_travel import read_steps
+
+    found = []
+    if options.generate is not None:
+        named = read_named(options.generate, generator_parameters(), "--generate")
+        found += [f"the jobs of {named.name}"] if "seed" in named.values else []
+    found += [f"the step {step.name}" for step in read_steps(options.step) if "seed" in step.values]
+    if read.cluster is not None and read.cluster.failures is not None:
+        found.append("failures of nodes")
+    return found
+
+
+def _progress(done: int, count: int) -> None:
+    """Show how many seeds are done on a terminal; 0 removes the line."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{f'{done} of {count} seeds':<40}" if done else f"\r{'':<40}\r")
+        sys.stderr.flush()
+
+
+def _seeds_word(value: str) -> int:
+    count = count_word(value, MOST)
+    if not count:
+        raise argparse.ArgumentTypeError(f"0: expected a number from 1 to {MOST}")
+    return count

@@ -1,0 +1,305 @@
+"""Bundles of models in a directory: models_dir/NAME/ each, and links to the one in use and to the one on trial.
+
+What a bundle holds is known to the class that derives from BundleRegistry: it reads the files and loads them.
+
+`champion` is in use, `challenger` is scored in shadow beside it. Every change is one rename, so that a reader sees the
+old state or the new one and a kill at any instant leaves either. `history.json` names the champions in the order of
+their promotion. It is written before the link moves, and read by what the link says: a promotion that never happened is
+an entry after the champion, and does not count.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Generic, Protocol, TypeVar
+
+from gpuwaste.core.bundle_files import NAME, FileList
+from gpuwaste.core.bundle_links import BUNDLE_NAME, CHALLENGER, CHAMPION, BundleLinks
+from gpuwaste.core.errors import ModelError
+from gpuwaste.core.files import TEMPORARY, open_lock, open_plain, sync_directory, write_whole
+
+HISTORY: Final = "history.json"
+WAITS: Final = "waits"  # of models_dir: a registry of its own, for bundles of waits
+TIMES: Final = "times"  # of models_dir: a registry of its own, for bundles of step times
+_PLACES: Final = frozenset({WAITS, TIMES})  # names that no bundle may have
+_LOCK: Final = ".lock"
+_KEPT: Final = 100  # promotions that the history remembers
+_MAX_HISTORY_B: Final = 1 << 20
+_WRITABLE_HINT: Final = "create it, or set common.models_dir"
+
+
+class NamedManifest(FileList, Protocol):
+    """What a registry reads of a manifest."""
+
+    @property
+    def name(self) -> str:
+        """The bundle's name, which becomes its directory's."""
+
+    @property
+    def created_utc(self) -> int:
+        """When it was made, UTC seconds."""
+
+
+M = TypeVar("M", bound=NamedManifest)
+M_co = TypeVar("M_co", bound=NamedManifest, covariant=True)
+
+
+class LoadedBundle(Protocol[M_co]):
+    """What a registry reads of a loaded bundle."""
+
+    @property
+    def directory(self) -> Path:
+        """Where it was read."""
+
+    @property
+    def manifest(self) -> M_co:
+        """Its manifest."""
+
+    @property
+    def hash(self) -> str:
+        """The sha256 of its manifest."""
+
+
+B = TypeVar("B", bound=LoadedBundle[NamedManifest])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[M]):
+    """One bundle of the registry; `problem` says why it cannot be read, and `manifest` is then None."""
+
+    name: str
+    champion: bool
+    manifest: M | None
+    hash: str
+    problem: str = ""
+    challenger: bool = False
+
+
+class BundleRegistry(ABC, Generic[M, B]):
+    """The directory `models_dir`; `command` is what makes a bundle, for errors."""
+
+    command = "gpuwaste train"
+
+    def __init__(self, models_dir: Path) -> None:
+        self.models_dir = models_dir
+        self._links = BundleLinks(models_dir)
+
+    @abstractmethod
+    def files(self, directory: Path) -> tuple[M, dict[str, bytes], str]:
+        """Return manifest, the content of each file and the bundle's hash, checked. Raises ModelError."""
+
+    @abstractmethod
+    def _loaded(self, directory: Path, files: tuple[M, dict[str, bytes], str] | None = None) -> B:
+        """Return the bundle, checked and tried; `files` were read before. Raises ModelError."""
+
+    def champion(self) -> Path | None:
+        """Return the directory of the bundle in use, None where none was promoted. Raises ModelError."""
+        return self._linked(CHAMPION)
+
+    def challenger(self) -> Path | None:
+        """Return the directory of the bundle on trial, None where there is none. Raises ModelError."""
+        return self._linked(CHALLENGER)
+
+    def challenger_since(self) -> float | None:
+        """Return when the trial began, UTC seconds, None where there is none."""
+        return self._links.since(CHALLENGER)
+
+    def previous(self) -> str | None:
+        """Return the name of the champion before this one, None where there was none. Raises ModelError."""
+        past = self._past()
+        return past[-2] if len(past) > 1 else None
+
+    def load_champion(self) -> B | None:
+        """Return the bundle in use, checked; None where none was promoted. Raises ModelError."""
+        directory = self.champion()
+        return None if directory is None else self._loaded(directory)
+
+    def load(self, name: str) -> B:
+        """Return the bundle of this name, checked. Raises ModelError, which names those that there are."""
+        directory = self.models_dir / _checked(name, "bundle")
+        if not directory.is_dir():
+            known = ", ".join(path.name for path in self._directories()) or f"none yet: {self.command} makes one"
+            raise ModelError(f"{directory}: no such bundle: known are {known}")
+        return self._loaded(directory)
+
+    def list(self) -> Sequence[Entry[M]]:
+        """Return every bundle, the oldest first, with its files' sha256 checked but no graph loaded."""
+        links = self._links.name_of(CHAMPION), self._links.name_of(CHALLENGER)
+        entries = [self._entry(path, *links) for path in self._directories()]
+        return sorted(entries, key=lambda e: (e.manifest.created_utc if e.manifest else 0, e.name))
+
+    def add(self, source: Path, files: tuple[M, dict[str, bytes], str] | None = None) -> str:
+        """Copy a bundle in under its manifest's name and return the name; promote makes it the champion.
+
+        `files` are those of `source`, where they were read before. Raises ModelError where the bundle cannot be used,
+        or another one has the name.
+        """
+        files = files or self.files(source)
+        bundle = self._loaded(source, files)
+        name = _checked(bundle.manifest.name, f"{source / NAME}: name")
+        with self._writing():
+            target = self.models_dir / name
+            if target.exists():
+                if self.files(target)[2] == bundle.hash:
+                    return name
+                raise ModelError(f"{target}: another bundle has this name: train again under another name")
+            temporary = self.models_dir / f"{TEMPORARY}{os.getpid()}"
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+            temporary.chmod(0o755)  # whatever the umask: hub and commands read it
+            try:
+                self._copy(files[1], bundle, temporary)
+                temporary.rename(target)
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+            sync_directory(self.models_dir)
+        return name
+
+    def promote(self, name: str) -> B:
+        """Make a bundle the champion after it was loaded and tried. Raises ModelError; the champion then stays.
+
+        A challenger that is promoted is on trial no more.
+        """
+        bundle = self.load(name)
+        with self._writing():
+            past, champion = self._past(), self._links.name_of(CHAMPION)
+            if champion != name:
+                self._write_history([*past, *((champion,) if champion and champion not in past else ()), name])
+                self._links.point(CHAMPION, name)
+            if self._links.name_of(CHALLENGER) == name:
+                self._links.remove(CHALLENGER)
+        return bundle
+
+    def challenge(self, name: str) -> B:
+        """Put a bundle on trial after it was loaded and tried, in the place of the one before. Raises ModelError."""
+        bundle = self.load(name)
+        with self._writing():
+            if self._links.name_of(CHAMPION) == name:
+                raise ModelError(f"{self.models_dir / name}: is the champion: nothing to compare it with")
+            self._links.point(CHALLENGER, name)
+        return bundle
+
+    def withdraw(self) -> str | None:
+        """End the trial; returns the challenger's name, None where there was none. Raises ModelError."""
+        with self._writing():
+            name = self._links.name_of(CHALLENGER)
+            if name is not None:
+                self._links.remove(CHALLENGER)
+        return name
+
+    def rollback(self) -> B:
+        """Make the champion before this one the champion again. Raises ModelError; the champion then stays."""
+        with self._writing():
+            past = self._past()
+            if len(past) < 2:  # noqa: PLR2004 this one and the one before
+                raise ModelError(f"{self.models_dir}: no previous champion: promote a bundle by its name")
+            bundle = self._loaded(self.models_dir / past[-2])
+            self._links.point(CHAMPION, past[-2])
+            self._write_history(past[:-1])
+            if self._links.name_of(CHALLENGER) == past[-2]:
+                self._links.remove(CHALLENGER)
+        return bundle
+
+    def prune(self, keep: int) -> Sequence[str]:
+        """Remove all bundles but champion, challenger, the champion before, and the `keep` newest; return their names.
+
+        What killed writers left goes too. A directory without a manifest is no bundle and stays. Raises ModelError.
+        """
+        with self._writing():
+            safe = {*self._past()[-2:], self._links.name_of(CHAMPION), self._links.name_of(CHALLENGER)}
+            bundles = [e.name for e in self.list()[::-1] if (self.models_dir / e.name / NAME).is_file()]
+            spare = [name for name in bundles if name not in safe][keep:]
+            for name in spare:
+                # Renamed first: a bundle is never half there under its own name.
+                (self.models_dir / name).rename(self.models_dir / f"{TEMPORARY}{os.getpid()}-{name}")
+            for path in self.models_dir.glob(f"{TEMPORARY}*"):
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        return spare
+
+    def _copy(self, contents: Mapping[str, bytes], bundle: B, target: Path) -> None:
+        """Write a bundle's files into an empty directory. Raises ModelError where they are not there afterwards."""
+        for file, data in contents.items():
+            write_whole(target / file, data)
+        if self._loaded(target).hash != bundle.hash:
+            raise ModelError(f"{target}: differs from what was written: add {bundle.directory} again")
+
+    def _directories(self) -> Sequence[Path]:
+        try:
+            found = sorted(self.models_dir.iterdir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise ModelError(f"{self.models_dir}: cannot be read: {error.strerror}: {_WRITABLE_HINT}") from error
+        return [
+            p
+            for p in found
+            if BUNDLE_NAME.fullmatch(p.name) and p.name not in _PLACES and p.is_dir() and not p.is_symlink()
+        ]
+
+    def _entry(self, path: Path, champion: str | None, challenger: str | None) -> Entry[M]:
+        on_trial = path.name == challenger
+        try:
+            manifest, _, digest = self.files(path)
+        except ModelError as error:
+            return Entry(path.name, path.name == champion, None, "", str(error), on_trial)
+        return Entry(path.name, path.name == champion, manifest, digest, challenger=on_trial)
+
+    def _linked(self, link: str) -> Path | None:
+        name = self._links.name_of(link)
+        return None if name is None else self.models_dir / name
+
+    def _past(self) -> Sequence[str]:
+        """Return the champions in order, the present one last."""
+        path = self.models_dir / HISTORY
+        try:
+            with open_plain(path) as file:
+                names = json.loads(file.read(_MAX_HISTORY_B))["champions"]
+            past = [n for n in names if isinstance(n, str) and BUNDLE_NAME.fullmatch(n)]
+        except FileNotFoundError:
+            past = []
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            past = []  # the link alone is what counts; what came before it cannot be told any more
+        champion = self._links.name_of(CHAMPION)
+        if champion is None:
+            return []
+        if champion not in past:
+            return [*past, champion]
+        return past[: len(past) - past[::-1].index(champion)]
+
+    def _write_history(self, names: Sequence[str]) -> None:
+        text = json.dumps({"champions": names[-_KEPT:], "changed_utc": int(time.time())}, indent=1) + "\n"
+        write_whole(self.models_dir / HISTORY, text.encode())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the registry's lock; OSErrors within become ModelErrors."""
+        try:
+            self.models_dir.mkdir(parents=True, exist_ok=True)
+            self._links.name_of(CHAMPION)
+            lock = open_lock(self.models_dir / _LOCK)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(lock)
+        except OSError as error:
+            raise ModelError(
+                f"{error.filename or self.models_dir}: cannot be written: {error.strerror}: {_WRITABLE_HINT}"
+            ) from error
+
+
+def _checked(name: str, what: str) -> str:
+    taken = {CHAMPION, CHALLENGER, HISTORY, *_PLACES}
+    if not isinstance(name, str) or not BUNDLE_NAME.fullmatch(name) or name in taken:
+        raise ModelError(
+            f"{what} {str(name)[:80]!r}: expected letters, digits, ., _ and -, at most 64; not {CHAMPION}, {CHALLENGER}"
+        )
+    return name

@@ -1,0 +1,158 @@
+"""Which request for a program: GPU types, numbers of GPUs and batch sizes compared, one marked by a goal.
+
+A time is known for one GPU only. Speed-up by more GPUs is not assumed: their rows have memory and no time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gpuwaste.estimate.devices import Device
+from gpuwaste.estimate.memory import MemoryEstimate, verdict
+from gpuwaste.estimate.step_answer import StepTime
+
+Goal = Literal["cheapest", "fastest", "smallest"]
+SCALING: Final = "speed-up by more GPUs is not known: time on several GPUs is not estimated"
+_HOUR_S: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How long the run is: steps, or samples that each batch size divides into steps; neither where not asked."""
+
+    steps: int | None = None
+    samples: int | None = None
+
+    def steps_of(self, batch: int | None) -> int | None:
+        """Return the steps of a run at a batch size, None where they are not known."""
+        if self.samples is not None and batch is not None:
+            return ceil(self.samples / batch)
+        return self.steps
+
+
+class Choice(Struct, kw_only=True, frozen=True):
+    """One request: a GPU type, a number of GPUs, a batch size. Bytes are of one GPU, not sharded; None: not known."""
+
+    gpu: str
+    gpus: int
+    batch: int | None
+    memory_b: int
+    memory_low_b: int
+    memory_high_b: int
+    capacity_b: int
+    fits: str
+    step_s: float | None = None
+    step_low_s: float | None = None
+    step_high_s: float | None = None
+    steps: int | None = None
+    run_s: float | None = None
+    run_high_s: float | None = None
+    gpu_hours: float | None = None
+    cost: float | None = None
+    basis: str = ""
+    refused: str = ""
+
+
+def choice(
+    memory: MemoryEstimate,
+    on: Device,
+    time: StepTime,
+    *,
+    gpus: int = 1,
+    batch: int | None = None,
+    work: Work,
+    price: float | None = None,
+) -> Choice:
+    """Return one row; `price` is for a GPU-hour of this type."""
+    found = Choice(
+        gpu=on.name, gpus=gpus, batch=batch, memory_b=memory.memory_b, memory_low_b=memory.low_b,
+        memory_high_b=memory.high_b, capacity_b=on.memory_b, fits=_fits(memory, on.memory_b, gpus),
+        steps=work.steps_of(batch),
+    )  # fmt: skip
+    if gpus > 1:
+        return replace(found, refused=SCALING)
+    if time.step_s is None:
+        return replace(found, refused=time.refused)
+    found = replace(found, step_s=time.step_s, step_low_s=time.low_s, step_high_s=time.high_s, basis=time.basis)
+    if found.steps is None:
+        return found
+    hours = time.step_s * found.steps / _HOUR_S
+    return replace(
+        found,
+        run_s=time.step_s * found.steps,
+        run_high_s=None if time.high_s is None else time.high_s * found.steps,
+        gpu_hours=hours,
+        cost=None if price is None else hours * price,
+    )
+
+
+def _fits(memory: MemoryEstimate, capacity_b: int, gpus: int) -> str:
+    one = verdict(memory, capacity_b)
+    if gpus == 1:
+        return one
+    if one == "fits":
+        return "fits on one"
+    if memory.low_b > capacity_b * gpus:
+        return "does not fit"
+    return "must be sharded" if one == "does not fit" else "may have to be sharded"
+
+
+def chosen(rows: Sequence[Choice], goal: Goal, prices: Mapping[str, float]) -> tuple[int | None, list[str]]:
+    """Return the place of the row that the goal marks, None where there is none, and what is to be said of it."""
+    if goal == "smallest":
+        return _smallest(rows)
+    places = [place for place, row in enumerate(rows) if row.fits == "fits" and row.step_s is not None]
+    if not places:
+        return None, [_no_time(rows, goal)]
+    notes = []
+    if goal == "cheapest" and prices:
+        without = sorted({rows[place].gpu for place in places} - prices.keys())
+        places = [place for place in places if rows[place].gpu in prices]
+        if without:
+            notes.append(f"no price for {', '.join(without)}: not compared")
+        if not places:
+            return None, [*notes, "no GPU type with a price has a time"]
+    elif goal == "cheapest":
+        notes.append("no prices given (--price TYPE=N): cheapest is the fewest GPU-hours")
+    rates = {place: _rate(rows[place], goal, prices) for place in places}
+    best = min(places, key=lambda place: rates[place])
+    near = sum(1 for place in places if place != best and _overlaps(rows, best, place, rates))
+    if near:
+        notes.append(f"too close to tell from {near} other choices: their 90 % intervals overlap with the chosen one")
+    return best, notes
+
+
+def _rate(row: Choice, goal: Goal, prices: Mapping[str, float]) -> float:
+    """Return what the goal compares: of the run where its length is known, else of a sample, else of a step."""
+    seconds = row.run_s if row.run_s is not None else (row.step_s or 0.0) / (row.batch or 1)
+    return seconds * (prices.get(row.gpu, 1.0) if goal == "cheapest" else 1.0)
+
+
+def _overlaps(rows: Sequence[Choice], best: int, other: int, rates: Mapping[int, float]) -> bool:
+    high, low = rows[best], rows[other]
+    if high.step_high_s is None or low.step_low_s is None or not high.step_s or not low.step_s:
+        return False
+    return rates[other] * low.step_low_s / low.step_s <= rates[best] * high.step_high_s / high.step_s
+
+
+def _smallest(rows: Sequence[Choice]) -> tuple[int | None, list[str]]:
+    """Return the least GPU memory on which the program fits; of equals, the largest batch."""
+    places = [place for place, row in enumerate(rows) if row.fits == "fits"]
+    notes = []
+    if not places:
+        places = [place for place, row in enumerate(rows) if row.fits == "must be sharded"]
+        notes = ["fits on no single GPU: the chosen GPUs hold it only if it is sharded evenly over them"]
+    if not places:
+        return None, ["fits for certain on nothing that was compared: take a smaller batch or more GPUs"]
+    return min(places, key=lambda place: (rows[place].gpus * rows[place].capacity_b, -(rows[place].batch or 0))), notes
+
+
+def _no_time(rows: Sequence[Choice], goal: Goal) -> str:
+    if all(row.step_s is None for row in rows):
+        reasons = sorted({row.refused for row in rows if row.gpus == 1}) or [SCALING]
+        return f"{goal} is not known without times ({reasons[0]}); --goal smallest needs memory only"
+    return f"{goal}: no GPU type with a time is sure to hold the program"

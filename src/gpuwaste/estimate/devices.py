@@ -1,0 +1,119 @@
+"""GPU types: memory, MIG sizes, bandwidth and peak arithmetic, read from devices.toml, a source for each number.
+
+The table has peaks. What a site's GPUs reach is measured by calibration; no time follows from this table alone.
+"""
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gpuwaste.core.errors import UsageError
+from gpuwaste.estimate.program import Dtype
+
+GIB: Final = 1 << 30
+_MIG_UNLISTED: Final = 0.92  # of its share of memory, where no listing is known; listings have 0.95 to 0.99
+_RUNS_AS: Final = {"f4": "f8", "f8": "f16", "i4": "i8"}  # all others: f32, which every type has
+_F64_WITHOUT_UNITS: Final = 1 / 64  # of f32: GPUs whose sheet has no f64
+_Positive = Annotated[float, Meta(gt=0)]
+
+
+class MigSize(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One size of instance of a GPU that MIG divides."""
+
+    name: str
+    memory: Annotated[int, Meta(ge=1)]
+    compute: Annotated[int, Meta(ge=1)]
+    listed_gib: _Positive | None = None
+
+
+class Device(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One type of GPU."""
+
+    name: str
+    title: str
+    family: str
+    """Architecture: calibration of one type says something about another of the same family."""
+    memory_gib: _Positive
+    bandwidth_gb_s: _Positive
+    tflops: dict[Dtype, _Positive]
+    sources: dict[str, str]
+    """For memory, bandwidth, tflops and mig: a key of the table's sources."""
+    aliases: list[str] = []
+    """Other names: Slurm's gres types, NVML's names in small letters with underscores."""
+    mig: list[MigSize] = []
+    mig_slices: int = 0
+    mig_compute: int = 0
+
+    @property
+    def memory_b(self) -> int:
+        """Bytes that CUDA offers to a program."""
+        return int(self.memory_gib * GIB)
+
+    @property
+    def bandwidth_b_s(self) -> float:
+        """Bytes a second, peak."""
+        return self.bandwidth_gb_s * 1e9
+
+    def peak_flops(self, dtype: str) -> float:
+        """Return FLOP/s, peak, of an element type; one that the GPU has no units for runs as the next wider one."""
+        rates: dict[str, float] = {str(name): rate for name, rate in self.tflops.items()}
+        if dtype == "f64" and dtype not in rates:
+            return rates["f32"] * _F64_WITHOUT_UNITS * 1e12
+        while dtype not in rates:
+            dtype = _RUNS_AS.get(dtype, "f32")
+        return rates[dtype] * 1e12
+
+
+class _Table(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    sources: dict[str, str]
+    device: list[Device]
+
+
+@cache
+def _table() -> _Table:
+    text = resources.files(__package__).joinpath("devices.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), _Table)
+
+
+def devices() -> list[Device]:
+    """Return all types of the table, oldest first."""
+    return list(_table().device)
+
+
+def sources() -> dict[str, str]:
+    """Return what each source of the table is."""
+    return dict(_table().sources)
+
+
+@cache
+def _by_name() -> dict[str, Device]:
+    return {_plain(name): device for device in _table().device for name in (device.name, *device.aliases)}
+
+
+def find(name: str) -> Device | None:
+    """Return the type of a name: the table's, a gres type of Slurm, or NVML's name of the GPU."""
+    return _by_name().get(_plain(name))
+
+
+def device(name: str) -> Device:
+    """Return the type of a name. Raises UsageError that lists the types known."""
+    found = find(name)
+    if found is None:
+        known = ", ".join(each.name for each in _table().device)
+        raise UsageError(f"--gpu {name[:60]!r}: unknown GPU type; known: {known}")
+    return found
+
+
+def mig_memory_b(of: Device, size: MigSize) -> int:
+    """Return bytes that an instance of this size offers: as nvidia-smi lists it, else 92 % of its share of memory."""
+    if size.listed_gib is not None:
+        return int(size.listed_gib * GIB)
+    return int(of.memory_b * size.memory / of.mig_slices * _MIG_UNLISTED)
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "_")

@@ -1,0 +1,88 @@
+"""What readers have in common: a program as a graph of arrays, before it is known which of them stay in memory.
+
+A reader adds nodes in an order in which each comes after its inputs. kernels.py makes operations and buffers of them.
+"""
+
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.estimate.program import MAX_OPS, MAX_TRIPS, Dtype, Kind
+
+Role = Literal["source", "alias", "view", "light", "reduce", "update", "heavy"]
+"""How a node meets memory.
+
+source: a parameter or a constant. alias: another name of its input (reshape). view: a transposition, which a matrix
+product reads in place. light: computed where it is needed, so its result need not be stored. reduce: reads light
+inputs without storing them, stores its result. update: writes into its first input. heavy: stores its result and needs
+stored inputs.
+"""
+MAX_NODES: Final = MAX_OPS
+MAX_LINKS: Final = 1_500_000
+"""Inputs and outputs of all nodes."""
+
+
+class Node(Struct):
+    """One operation on arrays; inputs and outputs are indexes of `Graph.sizes`."""
+
+    role: Role
+    kind: Kind
+    dtype: Dtype
+    inputs: list[int]
+    outputs: list[int]
+    name: str = ""
+    flops: float = 0.0
+    trips: float = 1.0
+    reads: dict[int, int] | None = None
+    """Input (by place) → bytes read of it at most, where only a part is read (slices, gathers)."""
+    writes: int | None = None
+    """Bytes written, where not all of the output is (updates)."""
+    into: int | None = None
+    """Input (by place) whose memory the first output takes, if nobody needs the input later."""
+    workspace_b: int = 0
+    """Memory that it needs only while it runs."""
+    parts: int = 1
+    """Partial results that it stores, which its users add up."""
+    early: bool = False
+    """Its output is filled with zeros before: compilers do that together with the first step of that shape."""
+    loop: int = 0
+    """The outermost loop it runs in; 0 is none. Nodes of a loop stay together."""
+
+
+class Graph:
+    """Nodes in order, and the arrays between them."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.sizes: list[int] = []
+        self.shapes: list[tuple[int, ...]] = []
+        self.parameters: list[int] = []
+        """Arrays handed to the program."""
+        self.outputs: list[tuple[int, int | None]] = []
+        """Arrays returned, and the parameter (by place) whose memory each may reuse."""
+        self.same: list[tuple[int, int]] = []
+        """Pairs of arrays in the same memory: what a loop starts with, and what it hands on from trip to trip."""
+        self.fused = False
+        """A compiler has decided already what is stored: every node stores its result, and the order is final."""
+        self.loops = 0
+        self.unknown_trips = 0
+        self.notes: list[str] = []
+        self._links = 0
+
+    def array(self, size_b: int, shape: tuple[int, ...]) -> int:
+        """Add an array and return its index."""
+        self.sizes.append(size_b)
+        self.shapes.append(shape)
+        return len(self.sizes) - 1
+
+    def add(self, node: Node) -> None:
+        """Add a node. Raises ParseError where the program has too many."""
+        if len(self.nodes) >= MAX_NODES:
+            raise ParseError(f"more than {MAX_NODES} operations once its calls are expanded")
+        self._links += len(node.inputs) + len(node.outputs)
+        if self._links > MAX_LINKS:
+            raise ParseError(f"more than {MAX_LINKS} operands once its calls are expanded")
+        if node.trips > MAX_TRIPS:
+            raise ParseError(f"{node.name[:60]}: runs more than {MAX_TRIPS:.0e} times")
+        self.nodes.append(node)

@@ -1,0 +1,145 @@
+"""What an HLO instruction computes: kind, role, FLOPs.
+
+FLOPs are those of matrix products, convolutions and transforms; all else is bound by memory and counted by bytes.
+"""
+
+import re
+from collections.abc import Sequence
+from math import log2, prod
+from typing import Final
+
+from gpuwaste.estimate.program import Kind
+from gpuwaste.estimate.readers.graph import Role
+from gpuwaste.estimate.readers.hlo_shape import Array
+
+_LIST: Final = re.compile(r"\b(\w{1,40})=\{([\d,]{0,200})\}")
+_LABELS: Final = re.compile(r"dim_labels=([\w?]{1,40})_([\w?]{1,40})->([\w?]{1,40})")
+_DILATE: Final = re.compile(r"lhs_dilate=([\dx]{1,60})")
+_GROUPS: Final = re.compile(r"(feature|batch)_group_count=(\d{1,9})")
+_CUBLAS: Final = re.compile(r'"(lhs_contracting_dimensions|lhs_batch_dimensions)":\[([\d",]{0,200})\]')
+_TARGET: Final = re.compile(r'custom_call_target="([^"]{1,200})"')
+
+_ALIAS: Final = frozenset({"bitcast", "reshape", "get-dimension-size", "optimization-barrier", "copy-done"})
+_VIEW: Final = frozenset({"transpose"})
+_MOVE: Final = frozenset(
+    {"broadcast", "iota", "slice", "dynamic-slice", "pad", "reverse", "concatenate", "convert", "reduce-precision",
+     "copy", "bitcast-convert", "stochastic-convert", "set-dimension-size"}
+)  # fmt: skip
+PARTS: Final = frozenset({"slice", "dynamic-slice", "gather"})
+"""Operations that read a part of their first operand."""
+_ELEMENTWISE: Final = frozenset(
+    {"abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "cosine", "count-leading-zeros",
+     "divide", "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log", "log-plus-one",
+     "logistic", "map", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power", "real", "remainder",
+     "round-nearest-afz", "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic",
+     "shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor", "acos", "acosh", "asin", "asinh",
+     "atanh", "cosh", "sinh"}
+)  # fmt: skip
+_KINDS: Final[dict[str, tuple[Role, Kind]]] = {
+    "dot": ("heavy", "mm"), "convolution": ("heavy", "conv"), "reduce": ("reduce", "reduce"),
+    "reduce-window": ("reduce", "window"), "select-and-scatter": ("heavy", "window"), "gather": ("light", "gather"),
+    "scatter": ("update", "scatter"), "sort": ("heavy", "sort"), "topk": ("heavy", "sort"),
+    "dynamic-update-slice": ("update", "copy"), "rng": ("heavy", "random"), "rng-bit-generator": ("heavy", "random"),
+    "rng-get-and-update-state": ("heavy", "random"), "fft": ("heavy", "solve"), "cholesky": ("heavy", "solve"),
+    "triangular-solve": ("heavy", "solve"), "batch-norm-training": ("heavy", "bn"),
+    "batch-norm-inference": ("heavy", "bn"), "batch-norm-grad": ("heavy", "bn"),
+    "all-reduce": ("heavy", "collective"), "all-gather": ("heavy", "collective"),
+    "all-to-all": ("heavy", "collective"), "reduce-scatter": ("heavy", "collective"),
+    "collective-permute": ("heavy", "collective"), "collective-broadcast": ("heavy", "collective"),
+    "all-reduce-start": ("heavy", "collective"), "all-gather-start": ("heavy", "collective"),
+    "collective-permute-start": ("heavy", "collective"), "copy-start": ("heavy", "copy"),
+}  # fmt: skip
+_DONE: Final = frozenset({"all-reduce-done", "all-gather-done", "collective-permute-done"})
+_ROLES: Final[dict[str, tuple[Role, Kind]]] = {
+    **dict.fromkeys(_ELEMENTWISE, ("light", "elem")),
+    **dict.fromkeys(_MOVE, ("light", "copy")),
+    **dict.fromkeys(_VIEW, ("view", "copy")),
+    **dict.fromkeys(_ALIAS | _DONE, ("alias", "copy")),
+    **_KINDS,
+}
+_TARGETS: Final[tuple[tuple[str, Kind], ...]] = (  # beginnings of custom calls' names, as XLA and JAX register them
+    ("__cublas", "mm"), ("__cudnn$conv", "conv"), ("__cudnn$fmha", "sdpa"), ("__cudnn$norm", "ln"),
+    ("__cudnn", "custom"), ("TopK", "sort"), ("cusolver", "solve"), ("cu_cholesky", "solve"), ("cu_threefry", "random"),
+)  # fmt: skip
+_MARKERS: Final = ("xla.sdy", "Sharding", "SPMD", "annotate_device", "MoveToHost", "MoveToDevice", "LayoutConstraint")
+
+
+def role_and_kind(opcode: str, attributes: str) -> tuple[Role, Kind]:
+    """Return how an instruction meets memory and what kind of work it is; "other" where it is unknown."""
+    if opcode == "custom-call":
+        target = custom_target(attributes)
+        if target.startswith(_MARKERS):
+            return "alias", "copy"
+        return "heavy", next((kind for start, kind in _TARGETS if target.startswith(start)), "custom")
+    return _ROLES.get(opcode, ("heavy", "other"))
+
+
+def custom_target(attributes: str) -> str:
+    """Return the name of the function that a custom call calls."""
+    found = _TARGET.search(attributes)
+    return found[1] if found else ""
+
+
+def work(
+    opcode: str, kind: Kind, attributes: str, operands: Sequence[Array], results: Sequence[Array]
+) -> tuple[float, Kind]:
+    """Return FLOPs of an instruction, and its kind made finer where the shapes tell it."""
+    if not results or not operands:
+        return 0.0, kind
+    if opcode == "dot":
+        return _product(dict(_LIST.findall(attributes)), operands[0], results[0])
+    if kind == "mm":
+        names = {"lhs_contracting_dimensions": "lhs_contracting_dims", "lhs_batch_dimensions": "lhs_batch_dims"}
+        dims = {names[name]: text.replace('"', "") for name, text in _CUBLAS.findall(attributes)}
+        return _product(dims, operands[0], results[0])
+    if kind == "conv" and len(operands) > 1:
+        return _convolution(opcode, attributes, operands, results[0])
+    return (_transform(opcode, operands[0], results[0]) if kind == "solve" else 0.0), kind
+
+
+def _transform(opcode: str, given: Array, result: Array) -> float:
+    last = result.dims[-1] if result.dims else 1
+    if opcode == "fft":
+        return 5.0 * result.elements * log2(max(2, last))
+    if opcode == "cholesky":
+        return result.elements * last / 3
+    return float(result.elements * (given.dims[-1] if given.dims else 1))
+
+
+def _product(dims: dict[str, str], left: Array, result: Array) -> tuple[float, Kind]:
+    """Two FLOPs for each result element and contracted element: 2 x M x N x K, times the batch."""
+    inner = _picked(left.dims, dims.get("lhs_contracting_dims", ""))
+    batch = _picked(left.dims, dims.get("lhs_batch_dims", ""))
+    return 2.0 * result.elements * inner, "bmm" if batch > 1 else "mm"
+
+
+def _picked(dims: tuple[int, ...], indexes: str) -> int:
+    return prod(dims[int(i)] for i in indexes.split(",") if i and int(i) < len(dims))
+
+
+def _convolution(opcode: str, attributes: str, operands: Sequence[Array], result: Array) -> tuple[float, Kind]:
+    labels = _LABELS.search(attributes)
+    if labels is None:
+        return 0.0, "conv"
+    target = custom_target(attributes) if opcode == "custom-call" else ""
+    # A gradient by the filter has the filter as its result; one by the input has the gradient in the output's place.
+    if "BackwardFilter" in target:
+        positions, kernel = operands[1].elements, result
+    elif "BackwardInput" in target:
+        positions, kernel = operands[0].elements, operands[1]
+    else:
+        positions, kernel = result.elements, operands[1]
+    names = labels[2]
+    if len(names) != len(kernel.dims):
+        return 0.0, "conv"
+    per_output = float(prod(size for name, size in zip(names, kernel.dims, strict=True) if name != "o"))
+    spatial = prod(size for name, size in zip(names, kernel.dims, strict=True) if name not in "io")
+    dilate = _DILATE.search(attributes)
+    if dilate:  # zeros between the input's elements are not multiplied
+        per_output /= max(1, prod(int(part) for part in dilate[1].split("x") if part))
+    groups = max((int(count) for _, count in _GROUPS.findall(attributes)), default=1)
+    inputs = dict(zip(names, kernel.dims, strict=True)).get("i", 1)
+    kind: Kind = "conv1" if spatial == 1 else "conv"
+    if groups > 1:
+        kind = "dwconv" if inputs == 1 else "gconv"
+    return 2.0 * positions * per_output, kind

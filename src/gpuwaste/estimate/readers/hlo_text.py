@@ -1,0 +1,220 @@
+"""HLO text into computations and instructions: what `as_text(dialect="hlo")` and XLA's dumps write.
+
+Lines are read one by one, so memory follows the number of instructions, not the size of the file; constants are not
+kept. Everything is linear in the file and bounded.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.estimate.readers.hlo_shape import MAX_DEPTH, Type, Types
+
+MAX_INSTRUCTIONS: Final = 400_000
+MAX_LINE: Final = 4 << 20
+MAX_OPERANDS: Final = 20_000
+MAX_ALL_OPERANDS: Final = 1_500_000
+MAX_SCALAR: Final = 24
+"""Characters kept of a constant: a loop's length has fewer."""
+_COMMENT: Final = re.compile(r"/\*[^*]{0,200}\*/")
+_NAME: Final = re.compile(r"\s+(ROOT )?%?([\w.\-]{1,500}) = ")
+_OPCODE: Final = re.compile(r" ?([a-z][a-z0-9\-]{0,60})\(")
+_SIMPLE: Final = re.compile(r"([^()]*)\)")
+_HEADER: Final = re.compile(r"(ENTRY )?%?([\w.\-]{1,500}) (?=[({])")
+_BRACKETS: Final = re.compile(r"[()]")
+_DIMENSIONS: Final = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}")
+_TUPLE: Final = re.compile(r"\([^()]*\)")
+_ALIAS: Final = re.compile(r"\{([\d, ]{0,100})\}: \((\d{1,9}), \{([\d, ]{0,100})\}")
+
+
+class Instruction(Struct):
+    """One line: a value, how it is made and of what."""
+
+    name: str
+    opcode: str
+    type: Type
+    operands: list[str]
+    attributes: str
+    """The rest of the line."""
+
+
+class Computation(Struct):
+    """A function: its instructions in order and the one whose value it returns."""
+
+    name: str
+    instructions: list[Instruction]
+    root: int = -1
+
+
+class Module(Struct):
+    """A program as HLO has it."""
+
+    name: str
+    computations: dict[str, Computation]
+    entry: str
+    scheduled: bool
+    aliases: dict[int, int]
+    """Output leaf → entry parameter whose memory it reuses; only where both are arrays."""
+    unknown_dtypes: set[str]
+
+
+def read_module(lines: Iterable[str]) -> Module:
+    """Read a module. Raises ParseError: one line with the line's number."""
+    stream = enumerate(lines, 1)
+    number, head = next(((n, line) for n, line in stream if line.strip()), (0, ""))
+    if not head.startswith("HloModule "):
+        raise ParseError("not HLO text: the first line does not begin with HloModule")
+    head = _COMMENT.sub("", head)
+    name = head.removeprefix("HloModule ").split(",", 1)[0].strip()[:200]
+    reader = _Reader()
+    for number, line in stream:
+        try:
+            reader.line(line)
+        except ParseError as error:
+            raise ParseError(f"line {number}: {error}") from None
+    if reader.open is not None or reader.entry is None:
+        raise ParseError(f"line {number}: file ends inside of the program: it is truncated, write it again")
+    return Module(
+        name=name,
+        computations=reader.computations,
+        entry=reader.entry,
+        scheduled="is_scheduled=true" in head,
+        aliases=dict(_aliases(head)),
+        unknown_dtypes=reader.types.unknown,
+    )
+
+
+def _aliases(head: str) -> Iterator[tuple[int, int]]:
+    start = head.find("input_output_alias={")
+    end = head.find(" }", start)
+    if start < 0 or end < 0:
+        return
+    for out, parameter, inside in _ALIAS.findall(head[start:end]):
+        if inside.strip():
+            continue  # a part of a tuple parameter: rare, and then counted twice, never too little
+        first = out.split(",")[0].strip()
+        yield (int(first) if first else 0), int(parameter)
+
+
+class _Reader:
+    """Collects computations line by line."""
+
+    def __init__(self) -> None:
+        self.computations: dict[str, Computation] = {}
+        self.entry: str | None = None
+        self.open: Computation | None = None
+        self.types = Types()
+        self._count = 0
+        self._operands = 0
+
+    def line(self, line: str) -> None:
+        """Take one line of the file."""
+        if len(line) > MAX_LINE:
+            line = line[:MAX_LINE]
+        if self.open is None:
+            self._header(line)
+        elif line.startswith("}"):
+            if self.open.root < 0:
+                self.open.root = len(self.open.instructions) - 1
+            if not self.open.instructions:
+                raise ParseError(f"computation {self.open.name[:60]} is empty")
+            self.open = None
+        elif line.strip():
+            self._instruction(line)
+
+    def _header(self, line: str) -> None:
+        if not line.rstrip().endswith("{"):
+            return  # tables of file names and stack frames between computations
+        match = _HEADER.match(_COMMENT.sub("", line))
+        if match is None:
+            return
+        self.open = Computation(match[2], [])
+        if match[2] in self.computations:
+            raise ParseError(f"computation {match[2][:60]} occurs twice")
+        self.computations[match[2]] = self.open
+        if match[1]:
+            self.entry = match[2]
+
+    def _instruction(self, line: str) -> None:
+        if "/*" in line:
+            line = _COMMENT.sub("", line)
+        found = _NAME.match(line)
+        if found is None:
+            raise ParseError(f"{line.strip()[:60]!r}: expected name = type operation(...)")
+        end = _type_end(line, found.end())
+        opcode = _OPCODE.match(line, end)
+        if opcode is None:
+            raise ParseError(f"{found[2][:60]}: no operation after the type")
+        self._count += 1
+        if self._count > MAX_INSTRUCTIONS:
+            raise ParseError(f"more than {MAX_INSTRUCTIONS} instructions")
+        if self.open is None:  # the caller has looked; this is for the type checker
+            raise ParseError("instruction outside of a computation")
+        operands, rest = _operands(line, opcode.end(), opcode[1])
+        self._operands += len(operands)
+        if self._operands > MAX_ALL_OPERANDS:
+            raise ParseError(f"more than {MAX_ALL_OPERANDS} operands")
+        kind = self.types.read(line[found.end() : end])
+        if found[1]:
+            self.open.root = len(self.open.instructions)
+        self.open.instructions.append(Instruction(found[2], opcode[1], kind, operands, rest))
+
+
+def _type_end(line: str, start: int) -> int:
+    """Return where the type that begins at `start` ends."""
+    if not line.startswith("(", start):
+        end = line.find(" ", start)
+        if end < 0:
+            raise ParseError("line ends inside of a type")
+        return end
+    return _closed(line, start + 1)
+
+
+def _closed(line: str, start: int) -> int:
+    """Return the place after the parenthesis that closes the one before `start`."""
+    depth = 1
+    for match in _BRACKETS.finditer(line, start):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return match.end()
+    raise ParseError("parenthesis without its end: the line is cut")
+
+
+def _operands(line: str, start: int, opcode: str) -> tuple[list[str], str]:
+    """Return the names of operands and the attributes after them."""
+    simple = _SIMPLE.match(line, start)
+    end = simple.end() if simple else _closed(line, start)
+    rest = _attributes(line[end:].rstrip(), opcode)
+    inside = line[start : min(end - 1, start + MAX_SCALAR)] if opcode == "constant" else line[start : end - 1]
+    if opcode in {"parameter", "constant"}:
+        return [inside.strip()], rest
+    if not inside.strip():
+        return [], rest
+    if "[" in inside or "(" in inside:  # with types before the names, as older versions write
+        inside = _without_types(inside)
+    names = [words[-1].lstrip("%") for part in inside.split(",") if (words := part.split())]
+    if len(names) > MAX_OPERANDS:
+        raise ParseError(f"more than {MAX_OPERANDS} operands")
+    return names, rest
+
+
+def _without_types(text: str) -> str:
+    """Return operands without dimensions, layouts and tuple types: an array's element type is left before its name."""
+    text = _DIMENSIONS.sub(" ", text)
+    for _ in range(MAX_DEPTH):
+        if "(" not in text:
+            break
+        text = _TUPLE.sub(" ", text)
+    return text
+
+
+def _attributes(text: str, opcode: str) -> str:
+    """Return the attributes that are read, without where in the source an operation is from."""
+    place = text.find(", metadata={")
+    if place < 0:
+        return text
+    config = text.find("backend_config=", place) if opcode in {"while", "custom-call"} else -1
+    return text[:place] + (f", {text[config:]}" if config >= 0 else "")

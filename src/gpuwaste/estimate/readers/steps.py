@@ -1,0 +1,199 @@
+"""A graph as steps: what a compiler would compute together, with what each step reads and stores.
+
+Results that are cheap to compute again (elementwise, moves) are not stored where only such operations and reductions
+use them: each user computes them from the stored arrays behind them, as XLA's and torch's fusion do.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from gpuwaste.estimate.program import Dtype, Kind
+from gpuwaste.estimate.readers.graph import Graph, Node
+
+MAX_SOURCES: Final = 6
+"""Stored arrays that a result used several times may need; with more it is stored itself."""
+MAX_ROW: Final = 16_384
+"""Columns of a normalization that is one kernel."""
+MAX_INPUTS: Final = 64
+"""Stored arrays that one kernel of several operations reads."""
+_RANK: Final[dict[Kind, int]] = {"copy": 0, "act": 1, "elem": 1, "gather": 2}
+
+
+class Step(Struct):
+    """Operations computed together: one kernel, or none where nothing moves."""
+
+    kind: Kind
+    dtype: Dtype
+    name: str
+    reads: dict[int, int]
+    """Stored array → bytes read of it."""
+    writes: list[int]
+    """Arrays stored."""
+    written_b: float
+    flops: float
+    trips: float
+    loop: int
+    into: int | None = None
+    """Stored array whose memory the first result takes, if nobody needs it later."""
+    workspace_b: int = 0
+    early: bool = False
+    reuses: bool = False
+    """The result may take the memory of any input of its size that ends here: elementwise work."""
+
+
+class _Light(Struct):
+    """An array that is not stored: how it is computed from stored ones."""
+
+    sources: dict[int, int]
+    rank: int
+    whole: bool
+    """It is an input as it is, or transposed."""
+
+
+def stored_names(graph: Graph) -> list[int]:
+    """Return for each array the one that it is another name of."""
+    names = list(range(len(graph.sizes)))
+    for node in graph.nodes:
+        if node.role == "alias" and node.inputs:
+            for place, output in enumerate(node.outputs):
+                given = node.inputs[min(place, len(node.inputs) - 1)]
+                if graph.sizes[given] == graph.sizes[output] or len(node.outputs) == 1:
+                    names[output] = names[given]
+    return names
+
+
+class Steps:
+    """Builds the steps of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names = stored_names(graph)
+        self._light: dict[int, _Light] = {}
+        self._stored: dict[int, _Light] = {}
+        self._must: set[int] = set()
+        self._returned = {self.names[leaf] for leaf, _ in graph.outputs}
+        self._uses: dict[int, int] = {}
+        self._reduced: dict[int, set[int]] = {}
+        self.steps: list[Step] = []
+
+    def build(self) -> list[Step]:
+        """Return the steps in the graph's order."""
+        self._look_ahead()
+        for node in self.graph.nodes:
+            if node.role == "source":
+                for output in node.outputs:
+                    self._light[output] = _Light({}, 0, whole=True)
+            elif node.role == "alias":
+                self._alias(node)
+            elif node.role in {"light", "view"} and not self.graph.fused:
+                self._compute(node)
+            else:
+                self._store(node, self._inputs(node))
+        return self.steps
+
+    def _look_ahead(self) -> None:
+        """Find what must be stored whoever computes it: results, what heavy operations read, what crosses a loop."""
+        names = self.names
+        home: dict[int, int] = {}
+        for node in self.graph.nodes:
+            for output in node.outputs:
+                home.setdefault(names[output], node.loop)
+            if node.role == "alias":
+                continue
+            for place, each in enumerate(node.inputs):
+                given = names[each]
+                self._uses[given] = self._uses.get(given, 0) + 1
+                whole = node.role == "heavy" or (node.kind == "gather" and place == 0)
+                if (
+                    whole
+                    or (node.role == "update" and place == node.into)
+                    or (node.loop and home.get(given, 0) != node.loop)
+                ):
+                    self._must.add(given)
+        self._must |= self._returned
+        for pair in self.graph.same:
+            self._must.update(names[each] for each in pair)
+
+    def _alias(self, node: Node) -> None:
+        for output in node.outputs:
+            if self.names[output] == output:  # not another name of anything: something small or unknown
+                self._light[output] = _Light({}, 0, whole=False)
+
+    def _behind(self, array: int) -> _Light:
+        name = self.names[array]
+        found = self._light.get(name) or self._stored.get(name)
+        if found is None:
+            found = self._stored[name] = _Light({name: self.graph.sizes[name]}, 0, whole=True)
+        return found
+
+    def _inputs(self, node: Node) -> dict[int, int]:
+        """Return the stored arrays that a node reads, and how much of each."""
+        reads: dict[int, int] = {}
+        for place, each in enumerate(node.inputs):
+            most = node.reads.get(place) if node.reads else None
+            for source, size in self._behind(each).sources.items():
+                read = size if most is None or size < most else most
+                if read > reads.get(source, -1):
+                    reads[source] = read
+        return reads
+
+    def _compute(self, node: Node) -> None:
+        """Take a light node: kept as a way to compute it, or stored where it must be."""
+        output = node.outputs[0] if node.outputs else None
+        if output is None:
+            return
+        behind = [self._behind(each) for each in node.inputs]
+        sources = self._inputs(node)
+        rank = max([_RANK.get(node.kind, 0), *(each.rank for each in behind if not each.whole)])
+        light = _Light(sources, rank, whole=node.role == "view" and len(behind) == 1 and behind[0].whole)
+        many = len(sources) > (MAX_SOURCES if self._uses.get(output, 0) > 1 else MAX_INPUTS)
+        # A transposed input is read in place by a matrix product; whoever returns it or loops on it stores it.
+        if (output in self._must and not (light.whole and len(sources) <= 1)) or many:
+            self._store(node, sources, rank)
+        else:
+            self._light[output] = light
+            if output in self._must and output in self._returned:
+                self._store(node, sources, rank)
+
+    def _store(self, node: Node, sources: dict[int, int], rank: int | None = None) -> None:
+        kind, workspace_b = node.kind, node.workspace_b
+        if rank is not None and _RANK.get(kind, 9) <= rank:
+            kind = next((each for each, of in _RANK.items() if of == rank and each != "act"), kind)
+        for output in node.outputs:
+            self._light.pop(output, None)
+            if node.role == "reduce" and self._along_rows(node, output):
+                self._reduced[output] = set(sources)
+        if node.parts > 1 and node.outputs:
+            if node.outputs[0] in self._must:
+                workspace_b += (node.parts - 1) * self.graph.sizes[node.outputs[0]]
+            else:
+                self.graph.sizes[node.outputs[0]] *= node.parts
+        # Normalization reads its input again after reducing it: one kernel, whose result has memory of its own.
+        again = any(self._reduced.get(each, set()) & sources.keys() for each in sources) and all(
+            0 < (self.graph.shapes[each] or (1,))[-1] <= MAX_ROW for each in node.outputs
+        )
+        sizes = self.graph.sizes
+        written = node.writes if node.writes is not None else sum(sizes[each] for each in node.outputs)
+        into = self.names[node.inputs[node.into]] if node.into is not None and node.into < len(node.inputs) else None
+        self.steps.append(
+            Step(
+                kind=kind,
+                dtype=node.dtype,
+                name=node.name,
+                reads=sources,
+                writes=list(node.outputs),
+                written_b=float(written),
+                flops=node.flops,
+                trips=node.trips,
+                loop=node.loop,
+                into=into if into in sources else None,
+                workspace_b=workspace_b,
+                early=node.early,
+                reuses=node.role == "light" and not again,
+            )
+        )
+
+    def _along_rows(self, node: Node, output: int) -> bool:
+        given = self.graph.shapes[node.inputs[0]] if node.inputs else ()
+        return bool(given) and self.graph.shapes[output] in {given[:-1], (*given[:-1], 1)}

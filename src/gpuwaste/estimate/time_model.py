@@ -1,0 +1,108 @@
+"""How long a step takes on one type of GPU: the roofline, times what the Gaussian process says that it leaves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.estimate.devices import Device
+from gpuwaste.estimate.gp import ResidualGp
+from gpuwaste.estimate.op_sums import OpSum
+from gpuwaste.estimate.roofline import Floats, Roofline, between, work_of
+from gpuwaste.estimate.time_features import features_of, mix_overlap
+
+SCALED_SD: Final = 0.15
+"""Standard deviation that scaling by data sheets adds to the logarithm of time: 3090 to 4090 gave 0.12."""
+
+FEW: Final = 3
+"""Programs of a family up to which an interval counts it as hardly measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a model rests on, and what its intervals and refusals are computed from."""
+
+    gpu: str
+    programs: int  # measured on this type
+    families: int
+    shortest_s: float  # of the measured steps
+    longest_s: float
+    least_nearness: float  # a program farther from all measured ones is refused
+    new_z: float  # half widths of the 90 % interval in standard deviations: no program of its family was measured
+    few_z: float  # up to FEW were
+    known_z: float  # more were
+    widened: float = 1.0  # by the site's own runs, at least 1
+    runs: int = 0  # own runs among the programs
+    scaled_from: str = ""  # the type whose model was scaled to this one
+    hardware: str = ""  # the GPU's name, driver, framework and clock as measured
+
+    @property
+    def basis(self) -> str:
+        """What the estimate rests on, in words."""
+        if self.scaled_from and not self.programs:
+            return f"scaled from {self.scaled_from} by data sheets; nothing was measured on {self.gpu}"
+        own = f", {self.runs} of them own runs" if self.runs else ""
+        measured = f"{self.programs} programs measured on {self.gpu}{own}"
+        return f"scaled from {self.scaled_from}, corrected by {measured}" if self.scaled_from else measured
+
+
+@dataclass(frozen=True, slots=True)
+class StepSeconds:
+    """A step's time with its 90 % interval, seconds."""
+
+    step_s: float
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True)
+class TimeModel:
+    """One type of GPU. `base` is the roofline that features are computed with: that of the type scaled from."""
+
+    grounds: Grounds
+    roofline: Roofline
+    base: Roofline
+    gp: ResidualGp
+    correction: ResidualGp | None = None  # of a scaled model, by the programs measured on this type
+
+    @property
+    def measured(self) -> frozenset[str]:
+        """Kinds with element types that enough measured programs have; others have no coefficient."""
+        return frozenset(self.base.keys)
+
+    def predict(self, programs: Sequence[Mapping[str, OpSum]], families: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return the natural logarithm of seconds and its standard deviation, by program; unknown keys count 0."""
+        work = work_of(programs, self.base.keys)
+        features = features_of(self.base, work)
+        mean, sd = self.gp.predict(features, families)
+        if self.correction is not None:
+            correction, more = self.correction.predict(features, families)
+            mean, sd = mean + correction, np.hypot(sd, more)
+        if self.grounds.scaled_from and not self.grounds.programs:
+            sd = np.hypot(sd, SCALED_SD)
+        seconds = self.roofline.seconds(work_of(programs, self.roofline.keys))
+        return np.log(np.maximum(seconds, 1e-12)) + mean, sd
+
+    def nearness(self, programs: Sequence[Mapping[str, OpSum]]) -> Floats:
+        """Return the overlap with the op mix of the nearest measured program, by program: 1 the same, 0 none."""
+        features = features_of(self.base, work_of(programs, self.base.keys))
+        found: Floats = mix_overlap(features, self.gp.features).max(axis=1, initial=0.0)
+        return found
+
+    def z(self, family: str) -> float:
+        """Return the half width of the 90 % interval in standard deviations."""
+        of_family = self.gp.families.count(family) if family else 0
+        grounds = self.grounds
+        z = grounds.known_z if of_family > FEW else grounds.few_z if of_family else grounds.new_z
+        return z * grounds.widened
+
+    def interval(self, log_s: float, sd: float, family: str) -> StepSeconds:
+        """Return seconds of what `predict` gave."""
+        reach = self.z(family) * sd
+        return StepSeconds(*(float(np.exp(log_s + by)) for by in (0.0, -reach, reach)))
+
+    def scaled(self, source: Device, target: Device) -> "TimeModel":
+        """Return the model of a type on which nothing was measured, by the table of devices."""
+        grounds = replace(self.grounds, gpu=target.name, programs=0, runs=0, scaled_from=self.grounds.gpu, hardware="")
+        return replace(self, grounds=grounds, roofline=self.roofline.scaled(*between(source, target)))

@@ -1,0 +1,76 @@
+"""Outlets and inlets from files: a directory of TOML, one file each with its name; one of its tables says the way."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, TypeVar
+
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.typed_toml import nearest, parse_toml, read_data, read_table, toml_files
+
+MAX_FILE_B: Final = 64 * 1024
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class WayFile:
+    """A file as parsed: its name, its tables, and its way with the settings of that."""
+
+    name: str
+    where: str
+    tables: Mapping[str, Any]
+    way: str
+    make: Callable[[], Any]
+
+
+def ways_of(package: ModuleType) -> dict[str, Any]:
+    """Return the module of each way by the name of its table: the files of a package, each with SETTINGS and make()."""
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return {name: importlib.import_module(f"{package.__name__}.{name}") for name in names}
+
+
+def load_files(directory: Path, key: str, load: Callable[[Path], _T]) -> tuple[list[_T], list[ConfigError]]:
+    """Return what `load` makes of a directory's `*.toml`, in order of names, and what is wrong with the others.
+
+    A directory that is not there has none; `key` names the setting that leads to it.
+    """
+    try:
+        found = toml_files(directory)
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        return [], [ConfigError(f"{directory}: cannot be read: {error.strerror}: see [hub] {key}")]
+    loaded: list[_T] = []
+    errors: list[ConfigError] = []
+    for path in found:
+        try:
+            loaded.append(load(path))
+        except ConfigError as error:
+            errors.append(error)
+    return loaded, errors
+
+
+def read_way(path: Path, what: str, ways: Mapping[str, Any], tables: Collection[str]) -> WayFile:
+    """Return a file with one table of `ways` and any of `tables`; `what` it is (an outlet). Raises ConfigError."""
+    where, title = str(path), path.name.removesuffix(".toml")
+    if not _NAME.fullmatch(title):
+        word = what.rpartition(" ")[2]
+        raise ConfigError(f"{where}: the file's name is the {word}'s: letters, digits, . _ and - only, 64 at most")
+    parsed = parse_toml(read_data(path, MAX_FILE_B, what), where)
+    known = {*tables, *ways}
+    for name in parsed:
+        if name not in known:
+            raise ConfigError(f"{where}: unknown table [{name:.60}]{nearest(name, known)}")
+    chosen = [name for name in parsed if name in ways]
+    if len(chosen) != 1:
+        raise ConfigError(f"{where}: expected one of {', '.join(f'[{way}]' for way in ways)}")
+    way = chosen[0]
+    module, place = ways[way], f"{where}: [{way}]"
+    settings = read_table(module.SETTINGS, parsed[way], place)
+    others = {name: parsed[name] for name in tables if name in parsed}
+    return WayFile(title, where, others, way, lambda: module.make(settings, place))

@@ -1,0 +1,93 @@
+"""PageFeed: tells pages that are looked at when something happened that their reader may see.
+
+One task reads the stream for all of them, as long as there are any; a page is told that there is news and never what:
+it fetches itself again, in its reader's scope.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.log_event import BUG
+from gpuwaste.events.envelope import Event
+from gpuwaste.hub.event_reads import EventReads, may_see
+from gpuwaste.hub.refusal import TOO_MANY, Refusal
+from gpuwaste.hub.roles import Scope
+
+PER_USER: Final = 4  # a page that is not visible has none
+IN_ALL: Final = 128
+_LOOK_S: Final = 1.0
+_AFTER_ERROR_S: Final = 15.0
+_PAGE: Final = 1000
+
+
+@dataclass(eq=False)
+class Follower:
+    """One page: who reads it, and the ids of the jobs that it is about, None for all that the reader may see."""
+
+    scope: Scope
+    jobs: frozenset[int] | None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def concerns(self, event: Event) -> bool:
+        """Tell whether an event changes the page."""
+        if self.jobs is not None and (event.run is None or event.run.job_id not in self.jobs):
+            return False
+        return may_see(self.scope, event)
+
+
+class PageFeed:
+    """For the event loop's thread only."""
+
+    def __init__(self, events: EventReads) -> None:
+        self._events = events
+        self._followers: set[Follower] = set()
+        self._of_user: Counter[str] = Counter()
+        self._task: asyncio.Task[None] | None = None
+
+    def check_room(self, user: str) -> None:
+        """Raise Refusal where a user, or all, follow as many pages as they may."""
+        if self._of_user[user] >= PER_USER or len(self._followers) >= IN_ALL:
+            raise Refusal(TOO_MANY, "too many pages refresh themselves: this one does after a reload", retry_after=60)
+
+    @contextlib.contextmanager
+    def following(self, follower: Follower) -> Iterator[None]:
+        """Set `news` of a page where something happens, for the length of the block. Raises Refusal."""
+        user = follower.scope.user
+        self.check_room(user)
+        self._followers.add(follower)
+        self._of_user[user] += 1
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        try:
+            yield
+        finally:
+            self._followers.discard(follower)
+            self._of_user -= Counter([user])
+
+    async def _run(self) -> None:
+        """Read the stream while there are followers."""
+        place: int | None = None
+        while self._followers:
+            try:
+                if place is None:
+                    place = await run_in_threadpool(self._events.last)
+                found, place = await run_in_threadpool(self._events.since, place, _PAGE)
+                self._tell(found)
+                await asyncio.sleep(_LOOK_S)
+            except GpuwasteError:  # whoever asks the store for the page itself says so in the log
+                await asyncio.sleep(_AFTER_ERROR_S)
+            except Exception as error:  # noqa: BLE001 pages are read without it
+                BUG.log(error, what="news for pages")
+                await asyncio.sleep(_AFTER_ERROR_S)
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        for follower in self._followers:
+            if any(map(follower.concerns, events)):
+                follower.news.set()

@@ -1,0 +1,36 @@
+"""POST /v1/inlets/NAME: events of other systems of the site; GET /v1/inlets: how inlets stand."""
+
+from fastapi import FastAPI, Request, Response
+
+from gpuwaste.documents.inlet_types import InletAnswer, InletsDocument
+from gpuwaste.hub.exchange import Exchange, json_response
+from gpuwaste.hub.gate import Gate
+from gpuwaste.hub.inlet_parts import MAX_BODY
+from gpuwaste.hub.openapi import answers
+from gpuwaste.hub.refusal import TOO_LARGE, Refusal
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+    inlets = exchange.services.inlets
+    gate = Gate(exchange.limits.gate, lambda: None)
+    most = min(MAX_BODY, exchange.limits.max_body_bytes)
+
+    @app.get("/v1/inlets", responses=answers(InletsDocument))
+    async def standing(request: Request) -> Response:
+        """Return how inlets stand, and the events that they have set aside; for operators."""
+        return await exchange.document(request, inlets.document)
+
+    @app.post("/v1/inlets/{name}", responses=answers(InletAnswer))
+    async def take(request: Request, name: str) -> Response:
+        """Take CloudEvents, one or a batch, of a sender who signs them as Standard Webhooks 1.0 has it."""
+        try:
+            with gate.visit(request.state.cut_off) as visit:
+                body = await exchange.body(request, visit.counted(request.stream()), most)
+                headers = dict(request.headers)
+                answer = await visit.in_thread(lambda: inlets.take(name, headers, body))
+        except Refusal as refusal:
+            if refusal.status == TOO_LARGE:
+                inlets.refuse_size(name)
+            raise
+        return json_response(answer)

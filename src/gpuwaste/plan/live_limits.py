@@ -1,0 +1,126 @@
+"""Whose limits hold for a job of a live cluster: QOS, associations, partitions, throttles of arrays.
+
+Limits are those that the simulator knows (sim/limits.py), and are counted in the same way. GrpWall is left out: what is
+used of it is not known here.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from gpuwaste.core.request import JobRequest
+from gpuwaste.plan.limits import tres_of
+from gpuwaste.plan.when.queue import NOBODY, QueueLimits
+from gpuwaste.sim.accounts import Accounts, accounts_of
+from gpuwaste.sim.cluster import ClusterModel, Partition
+from gpuwaste.sim.limits import GRP_WALL, LimitTable, limit_table, no_limits, qos_order
+from gpuwaste.sim.priority_settings import priority_settings
+from gpuwaste.sim.tres import BILLING, tres_names, tres_row
+from gpuwaste.sim.usage import billing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NORMAL: Final = "normal"
+Owner = tuple[int, int, int, int, int]
+
+
+class LiveLimits:
+    """Numbers owners of jobs as they come; without a model of the site nobody is limited.
+
+    Raises ConfigError for settings and accounts that cannot be.
+    """
+
+    def __init__(self, model: ClusterModel | None) -> None:
+        self._model = model
+        self._users: dict[str, int] = {}
+        self._throttles: dict[int, int] = {}
+        self._most: list[int] = []
+        self._owners: dict[tuple[str, str, str, str], tuple[int, int, int]] = {}
+        self._rows: dict[tuple[object, ...], tuple[float, ...]] = {}
+        self._partitions: Mapping[str, Partition] = {}
+        self._table: LimitTable = no_limits()
+        self._names: tuple[str, ...] = ()
+        if model is None:
+            return
+        settings = priority_settings(model.settings)
+        self._partitions = {one.name: one for one in model.partitions}
+        self._accounts: Accounts = accounts_of(model.associations)
+        self._qos = {one.name: place for place, one in enumerate(model.qos)}
+        self._largest = "MAX_TRES" in settings.flags
+        names = tres_names(model)
+        table = limit_table(model, self._accounts, names, safe=settings.safe, hold=settings.limits)
+        for counts in (table.qos_counts, table.assoc_counts, table.above_counts):
+            counts[:, GRP_WALL] = np.inf
+        if table.any_limit:
+            self._table, self._names = table, names
+
+    @property
+    def width(self) -> int:
+        """How many TRES limits count."""
+        return len(self._names)
+
+    def queue_limits(self) -> QueueLimits:
+        """Return the limits with the throttles of all arrays that were numbered so far."""
+        return QueueLimits(self._table, np.array(self._most, np.int64))
+
+    def closed(self, request: JobRequest, partition: str) -> bool:
+        """Say whether a partition that is known starts no such job: it is down, or allows less time or fewer nodes."""
+        known = self._partitions.get(partition)
+        if known is None:
+            return False
+        limit, most = request.time_limit_s, known.max_nodes
+        too_long = known.max_time_s is not None and limit is not None and limit > known.max_time_s
+        return not known.up or too_long or (most is not None and (request.nodes or 1) > most)
+
+    def throttle(self, array: int, most: int) -> int:
+        """Return the number of an array's throttle."""
+        if array not in self._throttles:
+            self._throttles[array] = len(self._most)
+            self._most.append(most)
+        return self._throttles[array]
+
+    def owner(self, request: JobRequest, partition: str, array: int | None = None) -> Owner:
+        """Return whose limits hold for a request; the first partition that it names counts."""
+        throttle = self._throttles.get(array, -1) if array is not None else -1
+        if not self.width:
+            return (*NOBODY[:4], throttle)
+        name = partition.split(",", 1)[0]
+        key = (request.user, request.account, request.qos, name)
+        if key not in self._owners:
+            self._owners[key] = self._found(*key)
+        user = self._users.setdefault(request.user, len(self._users))
+        return (*self._owners[key], user, throttle)
+
+    def tres(self, request: JobRequest, partition: str) -> tuple[float, ...]:
+        """Return what the limits count of a request while it runs."""
+        if not self.width:
+            return ()
+        part = self._partitions.get(partition.split(",", 1)[0])
+        amounts = tres_of(request)
+        amounts.setdefault("node", 1)
+        amounts.setdefault("cpu", 1)
+        key = (*sorted(amounts.items()), "" if part is None else part.name)
+        if key not in self._rows:
+            row = tres_row(self._names, amounts)[None, :]
+            weights = tres_row(self._names, part.billing_weights) if part and part.billing_weights else None
+            row[0, BILLING] = billing(row, weights, max_tres=self._largest)[0]
+            self._rows[key] = tuple(row[0].tolist())
+        return self._rows[key]
+
+    def _found(self, user: str, account: str, qos: str, partition: str) -> tuple[int, int, int]:
+        assert self._model is not None  # noqa: S101 there are limits
+        known = self._accounts
+        account = account or self._only_account(user)
+        assoc = known.node(account, user, partition) if account else -1
+        if not qos and assoc >= 0:
+            own = known.associations[assoc]
+            qos = own.default_qos or (next(iter(own.qos)) if len(own.qos) == 1 else _NORMAL)
+        part = self._partitions.get(partition)
+        places = self._qos.get(qos, -1), self._qos.get(part.qos, -1) if part else -1
+        return (*qos_order(self._model, *places), assoc)
+
+    def _only_account(self, user: str) -> str:
+        """Return the account of a user who has one."""
+        found = {one.account for one in self._accounts.associations if one.user == user}
+        return found.pop() if len(found) == 1 else ""

@@ -1,0 +1,112 @@
+"""Which job held which GPU of which node in a window: the bars of a Gantt chart, from what jobs held.
+
+The simulator counts the GPUs of a node and does not number them. A bar takes the lowest numbers that are free when its
+job starts, and keeps them; slurmctld may choose others. Nodes without GPUs have their CPUs numbered like that.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.units import DAY_S
+from gpuwaste.sim.cluster import Node, Outage
+from gpuwaste.sim.document import Gantt, GanttBar, GanttNode
+from gpuwaste.sim.placed import Placements
+from gpuwaste.sim.trace import Ints, Trace
+
+MOST_BARS: Final = 800
+Window = tuple[int, int]
+"""From, until, UTC seconds."""
+
+
+def window_of(given: Window | None, trace: Trace, start: Ints) -> Window:
+    """Return the given window, else the day around the instant at which most jobs wait; jobs start at `start` [n >= 1].
+
+    Raises NoDataError for a window in which nothing is simulated.
+    """
+    first, last = int(trace.submit[0]), int((start + trace.run_s).max())
+    if given is not None:
+        if given[1] <= first or given[0] >= last:
+            raise NoDataError(f"--gantt: no job runs in the window; the simulation is from @{first} to @{last}")
+        return given
+    begin = max(first, min(_deepest(trace, start) - DAY_S // 2, last - DAY_S))
+    return begin, max(begin + 1, min(last, begin + DAY_S))
+
+
+def _deepest(trace: Trace, start: Ints) -> int:
+    """Return the first instant at which most jobs wait; a job that starts as it is submitted never does."""
+    instants = np.concatenate([start, trace.submit])
+    changes = np.repeat([-1, 1], len(trace))
+    order = np.argsort(instants, kind="stable")
+    depth = np.cumsum(changes[order])
+    ends = np.append(np.diff(instants[order]) > 0, True)
+    settled = np.flatnonzero(ends)
+    return int(instants[order][settled[int(np.argmax(depth[settled]))]])
+
+
+def gantt(
+    name: str, placed: Placements, trace: Trace, job_id: Ints, outages: Iterable[Outage], window: Window
+) -> Gantt:
+    """Return the chart of a run: as many of the nodes as have MOST_BARS bars; `job_id` [n] are of the trace's jobs."""
+    down: dict[str, list[Window]] = {}
+    for outage in outages:
+        if outage.start < window[1] and outage.end > window[0]:
+            down.setdefault(outage.node, []).append((outage.start, outage.end))
+    bars: list[GanttBar] = []
+    bounds, drawn, short = np.searchsorted(placed.node, np.arange(len(placed.nodes) + 1)).tolist(), 0, placed.rows_left
+    for place, node in enumerate(placed.nodes):
+        more = list(_bars(placed, range(bounds[place], bounds[place + 1]), node, trace, job_id))
+        if place and len(bars) + len(more) > MOST_BARS:
+            break
+        drawn += 1
+        more.sort(key=lambda bar: bar.start - bar.end)  # of a node with too many the longest are kept
+        short += len(more[MOST_BARS:])
+        bars += more[:MOST_BARS]
+    counts = {"nodes": placed.nodes_left + len(placed.nodes) - drawn, "bars": short}
+    return Gantt(
+        name=name,
+        start=window[0],
+        end=window[1],
+        nodes=[
+            GanttNode(name=node.name, gpus=node.gpu_count, cpus=node.cpus, down=down.get(node.name, [])[:MOST_BARS])
+            for node in placed.nodes[:drawn]
+        ],
+        bars=sorted(bars, key=lambda bar: (bar.node, bar.start, bar.first)),
+        left_out={what: count for what, count in counts.items() if count},
+    )
+
+
+def _bars(placed: Placements, rows: Sequence[int], node: Node, trace: Trace, job_id: Ints) -> Iterator[GanttBar]:
+    """Yield a bar for each stretch of neighbouring numbers that a job holds of a node; `rows` are by start."""
+    amounts = placed.gpus if node.gpu_count else placed.cpus
+    free = list(range(node.gpu_count or node.cpus))
+    running: list[tuple[int, list[int]]] = []
+    for row in rows:
+        start, end, job = int(placed.start[row]), int(placed.end[row]), int(placed.job[row])
+        while running and running[0][0] <= start:
+            for number in heapq.heappop(running)[1]:
+                heapq.heappush(free, number)
+        held = [heapq.heappop(free) for _ in range(min(int(amounts[row]), len(free)))]
+        heapq.heappush(running, (end, held))
+        for first, count in _stretches(held):
+            yield GanttBar(
+                node=int(placed.node[row]),
+                first=first,
+                count=count,
+                job_id=int(job_id[job]),
+                start=start,
+                end=end,
+                waited_s=start - int(trace.submit[job]),
+            )
+
+
+def _stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield first and count of each run of neighbours among rising numbers."""
+    first = 0
+    for place in range(1, len(numbers) + 1):
+        if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
+            yield numbers[first], place - first
+            first = place

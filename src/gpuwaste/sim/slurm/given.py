@@ -1,0 +1,96 @@
+"""The loop over a daemon's own instants, compiled: its passes, its submissions, and how long jobs held their nodes.
+
+Passes go by whole seconds, as slurmctld's time(NULL) does. What happens between two passes goes by milliseconds: a job
+that frees its nodes just before a pass is seen by it, one just after it is not.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.sim.compiled import compiled, in_place
+from gpuwaste.sim.ends import pop, push
+from gpuwaste.sim.slurm import backfill, flow
+from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm import groups as g
+from gpuwaste.sim.slurm import main_loop as main
+from gpuwaste.sim.slurm import ranks as by
+from gpuwaste.sim.slurm.board import Board, Ints
+from gpuwaste.sim.slurm.ranks import Ranks
+
+SUBMITTED: Final = 3  # beside MAIN, FULL and CYCLE of board.py
+TESTED: Final = 4  # a cycle of backfill came to a job
+STARTED: Final = 5
+MS: Final = 1000
+
+
+@in_place
+def _read_clock(instants: Ints, turn: int, board: Board, clock: Ints, started: Ints) -> None:
+    """Fill when a pass came to each waiting job, and when it started one, -1 for the others, in seconds.
+
+    A pass came to a job without such an instant at the same second as to the one before it in the queue.
+    """
+    queued = board.counters[b.QUEUED]
+    for k in range(queued):
+        clock[board.queue[k]] = started[board.queue[k]] = -1
+    following = turn + 1
+    while following < len(instants) and instants[following, 1] >= SUBMITTED:
+        second, kind, number = instants[following, 0] // MS, instants[following, 1], instants[following, 2]
+        if kind == TESTED:
+            clock[number] = second
+        elif kind == STARTED:
+            started[number] = second
+        following += 1
+    last = instants[turn, 0] // MS
+    for k in range(queued):
+        number = board.queue[k]
+        last = max(last, clock[number])
+        clock[number] = last
+
+
+@compiled
+def play_given(board: Board, ranks: Ranks, instants: Ints, held_ms: Ints) -> None:  # noqa: C901 one compiled loop, as schedulers/easy.py
+    """Play all jobs; their rows have starts then, in seconds, -1 for those that never start.
+
+    `instants` [i, 3] are milliseconds, a kind (of board.py and above) and a job's row, by time; those of jobs that a
+    pass tested or started say how far its clock had gone, nothing else. `held_ms` [n] is how long each job holds its
+    nodes from the pass on that starts it. Nodes do not fail, and no job is sent away.
+    """
+    jobs, settings, n = board.jobs, board.settings, len(board.jobs)
+    clock, started = np.empty(n, np.int64), np.empty(n, np.int64)
+    notes, held = backfill.new_notes(board, clock), g.new_groups(board)
+    spans, events = np.empty((4 * len(board.nodes) + 1024, 4), np.int64), np.empty(len(board.nodes), np.int64)
+    chosen = np.empty(len(board.nodes), np.int64)
+    end_ms, end_jobs, running = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), 0
+    computed = instants[0, 0] // MS if len(instants) else 0
+    if ranks.period > 0:
+        by.set_fair_share(ranks)
+    for turn in range(len(instants)):
+        at, kind = instants[turn, 0], instants[turn, 1]
+        now = at // MS
+        if kind > SUBMITTED:
+            continue
+        while running > 0 and end_ms[0] <= at:
+            number = end_jobs[0]
+            running = pop(end_ms, end_jobs, running)
+            flow.end(board, number)
+        by.charge_ends(board, ranks)
+        if ranks.period > 0 and now >= computed + ranks.period:
+            computed += (now - computed) // ranks.period * ranks.period
+            by.recompute(board, ranks, computed)
+        if kind == SUBMITTED:
+            number = instants[turn, 2]
+            if jobs[number, b.STATE] == b.FUTURE:
+                by.set_priority(board, ranks, number, now)
+                flow.enqueue(board, number)
+            continue
+        waiting = board.queue[: board.counters[b.QUEUED]].copy()
+        _read_clock(instants, turn, board, clock, started)
+        if kind == b.CYCLE:
+            spans = backfill.cycle(board, held, spans, events, notes, now, chosen)
+        else:
+            main.main_pass(board, now, n if kind == b.FULL else settings[b.DEPTH], chosen)
+        for number in waiting:
+            if jobs[number, b.STATE] == b.RUNNING:
+                jobs[number, b.START] = max(clock[number], started[number])
+                running = push(end_ms, end_jobs, running, at + held_ms[number], number)

@@ -1,0 +1,2 @@
+-- Forgets actions that were decided before UTC second $before.
+DELETE FROM actions WHERE decided_utc < $before

@@ -1,0 +1,125 @@
+"""A ladder of rules on a real cluster: an idle job is recorded, its user told, the job cancelled, others left alone.
+
+Each rule sees the same jobs: one of a mode each, so that the three modes stand side by side.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.daemon_config import free_port
+from gpuwaste.testing.mail_server import MailServer, ReceivedMail
+from gpuwaste.testing.running_site import Site, SiteOptions
+
+ACTOR: Final = "dave"  # has no account: he submits nothing, and Slurm makes him an Operator for the ladder
+EXEMPT: Final = "proj2"
+_IDLE: Final = "--phase 5:60 --phase 600:0"
+_BUSY: Final = "--phase 600:90"
+_WAIT_S: Final = 240.0
+_RULE: Final = """\
+mode = "{mode}"
+where = "ledger.idle_s >= 20.0"
+since = "ledger.idle_s"
+
+[[do]]
+after = "{after}"
+{do}
+
+[exempt]
+accounts = ["{exempt}"]
+"""
+_MAIL: Final = 'action = "notify"\nsubject = "Job {job.id}: its GPUs are idle"\ntext = "Idle for {ledger.idle_s}."'
+_RUNGS: Final = (
+    ("1-observe", "observe", "20s", 'action = "cancel"'),
+    ("2-notify", "notify", "20s", _MAIL),
+    ("3-act", "act", "90s", 'action = "cancel"'),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Climbed:
+    """What came of three jobs: states in Slurm by name, firings, actions and mails of all."""
+
+    jobs: Mapping[str, int]
+    states: Mapping[str, str]
+    fired: tuple[Mapping[str, Any], ...]
+    actions: tuple[Mapping[str, Any], ...]
+    mails: tuple[ReceivedMail, ...]
+
+
+def with_ladder(options: SiteOptions, rules: Path, mail: MailServer, directory: Path) -> SiteOptions:
+    """Return the options of a site with what a ladder needs; `directory` is the actor's own."""
+    hub = {"rules_dir": str(rules), "rules_every_s": 2.0, "actor_user": ACTOR}
+    notify = {
+        "smtp_host": "127.0.0.1",
+        "smtp_port": mail.port,
+        "sender": "hpc@example.org",
+        "address": "{user}@example.org",
+        "dry_run": False,
+    }
+    actor = {
+        "actions": ["cancel"],
+        "state_dir": str(directory),
+        "stop_file": str(directory / "stop"),
+        "poll_s": 0.5,
+        "listen": f"127.0.0.1:{free_port()}",
+    }
+    return replace(options, hub={**options.hub, **hub}, notify={**options.notify, **notify}, actor=actor)
+
+
+def own_directory(directory: Path) -> Path:
+    """Make the directory of the actor's user."""
+    directory.mkdir(mode=0o755)
+    shutil.chown(directory, ACTOR, ACTOR)
+    return directory
+
+
+def climb(site: Site, rules: Path, mail: MailServer, say: Callable[[str], None]) -> Climbed:
+    """Run an idle, a busy and an exempt job; return when the idle one is cancelled. The site has `with_ladder`."""
+    cluster = site.cluster
+    cluster.run(["sacctmgr", "-i", "add", "user", ACTOR, "account=root", "adminlevel=Operator"], check=False)
+    site.start_actor(ACTOR)
+    jobs = {
+        "idle": site.submit("alice", _IDLE, gres="gpu:a100:1", job_name="idle", time=15),
+        "busy": site.submit("bob", _BUSY, gres="gpu:a100:1", job_name="busy", time=15),
+        "exempt": site.submit("carol", _IDLE, gres="gpu:a100:1", job_name="exempt", time=15),
+    }
+    rules.mkdir(mode=0o755, exist_ok=True)
+    for name, mode, after, do in _RUNGS:
+        text = _RULE.format(mode=mode, after=after, do=do, exempt=EXEMPT)
+        (rules / f"{name}.toml").write_text(text, encoding="utf-8")
+    say("rules: an idle job is recorded after 20 s, its user told, the job cancelled after 90 s")
+    wait_until(lambda: bool(_fired(site)), _WAIT_S, "a rule to fire", lambda: _why(site, jobs["idle"]), poll_s=1.0)
+    say(f"observed: {_fired(site)[0]['subject']} would be cancelled")
+    wait_until(lambda: bool(mail.received), _WAIT_S, "the mail", lambda: _why(site, jobs["idle"]), poll_s=1.0)
+    say(f"told: {mail.received[0].to[0]}: {mail.received[0].message['Subject']}")
+    cluster.wait_job(jobs["idle"], "CANCELLED", _WAIT_S)
+    wait_until(lambda: _ended(site), 60, "the action's end", lambda: json.dumps(_actions(site)), poll_s=0.5)
+    say(f"cancelled: job {jobs['idle']}")
+    states = {name: cluster.run(["squeue", "-h", "-t", "all", "-j", str(job), "-o", "%T"]).stdout.strip()
+              for name, job in jobs.items()}  # fmt: skip
+    cluster.run(["scancel", *map(str, jobs.values())], check=False)
+    return Climbed(jobs, states, tuple(_fired(site)), tuple(_actions(site)), tuple(mail.received))
+
+
+def _fired(site: Site) -> list[dict[str, Any]]:
+    done = site.gpuwaste("events", "list", "--kinds", "rule.fired", user="root", check=False)
+    return [json.loads(line)["data"] for line in done.stdout.splitlines()]
+
+
+def _actions(site: Site) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = site.json("actions", "list", user="root")["actions"]
+    return found
+
+
+def _ended(site: Site) -> bool:
+    return any(one["kind"] == "cancel" and one["status"] == "confirmed" for one in _actions(site))
+
+
+def _why(site: Site, job: int) -> str:
+    """Return what a failed wait shows: each part of the condition with its facts."""
+    return site.gpuwaste("rules", "explain", "1-observe", "-j", str(job), user="root", check=False).stdout

@@ -1,0 +1,199 @@
+"""Pages that refresh themselves: who is told of what, for how long, and how many streams there may be."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.hub.rig import Rig, running_hub
+from tests.unit.events.stream import node_silent
+from tests.unit.hub.rig import ShiftedClock, record
+
+from gpuwaste.core.config import WebConfig
+from gpuwaste.core.errors import StoreError
+from gpuwaste.hub.pages.feed import PER_USER
+from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.fake_slurm import FakeSlurm
+
+ALICE, BOB, OPER = 1001, 1002, 1004
+NOW = 1_700_000_000
+RUNNING: dict[str, Any] = {"end": None, "state": "RUNNING", "elapsed_s": 60}
+
+
+class MovingClock(ShiftedClock):
+    """The machine's clocks, the monotonic one as far ahead as a test says."""
+
+    later_s = 0.0
+
+    def mono_us(self) -> int:
+        """Return the time."""
+        return super().mono_us() + int(self.later_s * 1e6)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    """Run a hub with a running job 7 of alice and 8 of bob."""
+    slurm = FakeSlurm(levels={"oper": "Operator"})
+    with running_hub(tmp_path, slurm, clock=MovingClock(NOW), web=WebConfig(idle_h=1.0)) as found:
+        found.hub.site.refresh()
+        found.store.upsert_jobs([record(7, "alice", **RUNNING), record(8, "bob", "proj2", **RUNNING)])
+        yield found
+
+
+class Stream:
+    """A stream of a page as a browser reads it."""
+
+    def __init__(self, rig: Rig, cookie: str, target: str) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", rig.port), 30)
+        head = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{rig.port}\r\nCookie: {cookie}\r\n"
+        self._socket.sendall(f"{head}Sec-Fetch-Site: same-origin\r\n\r\n".encode())
+        self.text = ""
+        self.status = int(self.until("\r\n\r\n").split(" ")[1])
+
+    def until(self, words: str, seconds: float = 30.0) -> str:
+        """Read until these words came, or the stream has ended."""
+        self._socket.settimeout(seconds)
+        while words not in self.text:
+            part = self._socket.recv(4096).decode()
+            if not part:
+                break
+            self.text += part
+        return self.text
+
+    def close(self) -> None:
+        """Go away."""
+        self._socket.close()
+
+
+@contextmanager
+def following(rig: Rig, cookie: str, target: str) -> Iterator[Stream]:
+    stream = Stream(rig, cookie, target)
+    try:
+        if stream.status == 200:
+            stream.until("retry: ")
+        yield stream
+    finally:
+        stream.close()
+
+
+def test_a_reader_is_told_of_their_own_jobs_alone(rig: Rig) -> None:
+    """Bob's job ends: bob and the operator are told, alice gets signs of life alone; and no page is told what."""
+    cookies = {uid: rig.cookie(uid) for uid in (ALICE, BOB, OPER)}
+    with (
+        following(rig, cookies[ALICE], "/now/changes") as alice,
+        following(rig, cookies[ALICE], "/jobs/7/changes") as job,
+        following(rig, cookies[BOB], "/now/changes") as bob,
+        following(rig, cookies[OPER], "/now/changes") as oper,
+        following(rig, cookies[OPER], "/jobs/7/changes") as other,
+    ):
+        rig.store.upsert_jobs([record(8, "bob", "proj2")])
+        rig.hub.events.store.tell([node_silent()])
+        for stream in (bob, oper):
+            assert "event: changed\ndata: \n\n" in stream.until("changed")
+        for stream in (alice, job, other):
+            assert "changed" not in stream.until("\n:\n")
+        rig.store.upsert_jobs([record(7, "alice")])
+        for stream in (alice, job, other):
+            assert "changed" in stream.until("changed")
+        assert "bob" not in oper.text + bob.text
+
+
+def test_a_store_that_refuses_ends_the_stream_without_a_traceback(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The browser connects again; the log names no bug of ours."""
+
+    def refuse() -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(rig.hub.now, "renew", refuse)
+    with following(rig, rig.cookie(OPER), "/now/changes") as oper:
+        rig.hub.events.store.tell([node_silent()])
+        assert "changed" not in oper.until("never", 30)
+    assert [record.levelname for record in caplog.records if record.exc_info] == []
+
+
+def test_a_job_that_is_not_the_reader_s_is_not_found(rig: Rig) -> None:
+    """As one that is not there; nobody who is not signed in gets a stream, nor does another site's script."""
+    with following(rig, rig.cookie(BOB), "/jobs/7/changes") as foreign:
+        assert foreign.status == 404
+    with following(rig, rig.cookie(BOB), "/jobs/99/changes") as none:
+        assert none.status == 404
+    assert foreign.text.partition("\r\n\r\n")[2] == none.text.partition("\r\n\r\n")[2]
+    with following(rig, "gpuwaste=" + "x" * 43, "/now/changes") as nobody:
+        assert nobody.status == 401
+    cookie = {"Cookie": rig.cookie(ALICE), "Sec-Fetch-Site": "cross-site"}
+    assert rig.send("GET", "/now/changes", headers=cookie).status == 403
+    assert rig.get(ALICE, "/now/changes").status == 401, "a page knows no munge"
+
+
+def test_a_request_that_is_not_for_this_hub_gets_no_stream(rig: Rig) -> None:
+    """Another name in Host: refused as for every page, before anybody is asked who they are."""
+    headers = {"Cookie": rig.cookie(ALICE), "Host": "evil.example.org", "Sec-Fetch-Site": "same-origin"}
+    answer = rig.send("GET", "/now/changes", headers=headers)
+    assert (answer.status, answer.body) == (rig.send("GET", "/now", headers=headers).status, b"")
+
+
+def test_it_ends_when_the_reader_signs_out(rig: Rig) -> None:
+    """Within seconds, and says so."""
+    cookie = rig.cookie(ALICE)
+    with following(rig, cookie, "/now/changes") as stream:
+        headers = {"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}
+        assert rig.send("POST", "/sign-out", b"", headers).status in {200, 303}
+        assert stream.until("never").rstrip("0\r\n").endswith("event: over\ndata: ")
+
+
+def test_it_ends_with_the_session_and_does_not_prolong_it(rig: Rig) -> None:
+    """A page that is open and follows counts as unused, as do the pages that it fetches by itself."""
+    assert isinstance(rig.clock, MovingClock)
+    cookie = rig.cookie(ALICE)
+    with following(rig, cookie, "/now/changes") as stream:
+        rig.clock.later_s += 3000
+        stream.until("\n:\n")
+        refresh = {"Cookie": cookie, "Gpuwaste-Refresh": "1", "Sec-Fetch-Site": "same-origin"}
+        assert rig.send("GET", "/now", headers=refresh).status == 200
+        rig.clock.later_s += 700
+        assert "event: over" in stream.until("over")
+    assert rig.send("GET", "/now", headers={"Cookie": cookie}).status == 401
+
+
+def test_streams_that_are_asked_for_at_once_are_bounded_without_a_traceback(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are counted before they are open: those beyond end at once, and the log names no bug of ours."""
+    cookie, request = rig.cookie(ALICE), "GET /now/changes HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nCookie: {}\r\n\r\n"
+    sockets = [socket.create_connection(("127.0.0.1", rig.port), 30) for _ in range(4 * PER_USER)]
+    try:
+        for one in sockets:
+            one.sendall(request.format(rig.port, cookie).encode())
+        texts = [one.recv(4096) for one in sockets]
+        assert sum(text.startswith(b"HTTP/1.1 200 ") for text in texts) >= PER_USER
+    finally:
+        for one in sockets:
+            one.close()
+    assert [record.levelname for record in caplog.records if record.exc_info] == []
+
+
+def test_streams_are_bounded_for_each_reader(rig: Rig) -> None:
+    """One more than they may have is refused; others get theirs; when one ends there is room again."""
+    cookie = rig.cookie(ALICE)
+    streams = [Stream(rig, cookie, "/now/changes") for _ in range(PER_USER)]
+    try:
+        for stream in streams:
+            stream.until("retry: ")
+        with following(rig, cookie, "/now/changes") as refused:
+            assert refused.status == 429
+        with following(rig, rig.cookie(BOB), "/now/changes") as other:
+            assert other.status == 200
+        streams.pop().close()
+
+        def free() -> bool:
+            with following(rig, cookie, "/now/changes") as again:
+                return again.status == 200
+
+        wait_until(free, 30, "room for another stream")
+    finally:
+        for stream in streams:
+            stream.close()

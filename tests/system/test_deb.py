@@ -1,0 +1,195 @@
+"""The Debian packages, with real apt in bare Debian roots with Debian's Slurm: installed, upgraded, back, purged."""
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.system.apt_root import AptRoot
+from tests.system.rpm_scene import CONFIG, changed_headers, pick, set_keys
+from tests.system.test_install_page import KINDS
+from tests.system.test_rpm import ALL, MODES, NODE_SET, OLDER, PLUGIN, owner_and_mode
+from tools.deb.build import binary_rpms, convert, current
+from tools.deb.control import renamed
+from tools.deb.header import read_header
+from tools.rpm.build import Build, build, rebuild, spec_version
+from tools.rpm.build import current as current_rpms
+from tools.rpm.wheels import ROOT
+
+from gpuwaste.testing import cluster_host
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a Debian root is filled and booted for the first test
+STATE: Final = ("/var/lib/gpuwaste", "/var/lib/gpuwaste-actor", "/run/gpuwaste", "/run/gpuwaste-jobs")
+
+
+@pytest.fixture(scope="module")
+def packages() -> list[Path]:
+    """Return the Debian packages of this tree: those of `make deb` where they are of the same files, else made now."""
+    if reason := cluster_host.missing():
+        pytest.skip(reason)
+    wanted = ("rpmbuild", "debootstrap", "unshare", "cpio", "dpkg-scanpackages")
+    if absent := [command for command in wanted if not shutil.which(command)]:
+        pytest.skip(f"not installed: {', '.join(absent)}; run tools/install-debian-packages (Debian 12)")
+    return current()
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return packages of a version before this one, with another example of the configuration."""
+    example = (ROOT / "etc/gpuwaste.toml").read_text(encoding="utf-8")
+    changed = {"etc/gpuwaste.toml": f"# The example of {OLDER}.\n{example}"}
+    folder = tmp_path_factory.mktemp("older")
+    rpms = build(Build(folder, OLDER, without=("onnx", "plugin"), changed=changed))
+    return convert(pick(rpms, *NODE_SET), folder / "deb")
+
+
+@pytest.fixture(scope="module")
+def workspace() -> Iterator[Path]:
+    """Return a directory for roots."""
+    with tempfile.TemporaryDirectory(prefix="gw", dir="/tmp") as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def host(packages: list[Path], workspace: Path) -> AptRoot:
+    """Return a root with all packages in its repository, and none installed."""
+    return AptRoot.make(workspace / "root", packages)
+
+
+def test_each_kind_of_host(host: AptRoot) -> None:
+    """For each kind of host apt finds what the install page's table says, and nothing more."""
+    for wanted, expected in KINDS.items():
+        recommended = {"gpuwaste-models", "gpuwaste-runtime-onnx"} if wanted == "gpuwaste-hub" else set()
+        assert host.would_install(*wanted.split(), *sorted(recommended)) == expected, wanted
+
+
+def test_fresh_install(host: AptRoot) -> None:
+    """Files, owners and modes are those of the RPMs, the command works alone, and dpkg finds every file as shipped."""
+    host.apt("install", *ALL)
+    assert host.installed() == dict.fromkeys(ALL, "ii")
+    assert {name: owner_and_mode(host.root, name) for name in MODES} == MODES
+    entry = host.root.run("getent", "passwd", "gpuwaste").stdout.strip().split(":")
+    assert (entry[2], entry[5:]) == ("463", ["/var/lib/gpuwaste", "/sbin/nologin"])
+    assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert host.root.run("gpuwaste", "config", "check").returncode == 0
+    assert host.root.run("dpkg", "--verify", *ALL).stdout == ""
+
+
+def test_the_same_payload_as_the_rpms(host: AptRoot) -> None:
+    """Each file of each RPM is installed with the same bytes; copyright files stand for the texts of the licence."""
+    compared = 0
+    for package in binary_rpms():
+        query = ["rpm", "-qp", "--nosignature", "--qf", "[%{FILENAMES}\\t%{FILEDIGESTS}\\n]", str(package)]
+        lines = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
+        name = read_header(package).name
+        for path, digest in (line.split("\t") for line in lines):
+            if not digest or path.startswith("/usr/share/licenses/") or path.endswith("/CHANGELOG.md"):
+                continue
+            content = host.root.file(renamed(path, name)).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == digest, path
+            compared += 1
+    assert compared > 10_000
+
+
+def test_units_are_disabled(host: AptRoot) -> None:
+    """Debian would enable what it installs: the preset keeps each unit of ours off until the administrator says so."""
+    text = host.root.file("/usr/lib/systemd/system-preset/80-gpuwaste.preset").read_text(encoding="utf-8")
+    off = {line.split()[1] for line in text.splitlines() if line.startswith("disable ")}
+    units = host.root.file("/usr/lib/systemd/system").glob("gpuwaste-*")
+    wanted = {unit.name for unit in units if unit.is_file() and "\n[Install]\n" in unit.read_text(encoding="utf-8")}
+    assert off == wanted
+
+
+def test_plugin_in_use_stays(host: AptRoot) -> None:
+    """The plugin cannot be removed while slurm.conf names it; the refused removal leaves it installed."""
+    host.root.write("/etc/slurm/slurm.conf", "ClusterName=x\nJobSubmitPlugins=lua,gpuwaste\n")
+    done = host.apt("remove", "gpuwaste-slurm-plugin", check=False)
+    assert done.returncode != 0
+    assert "is in use: /etc/slurm/slurm.conf" in done.stdout + done.stderr
+    assert host.installed()["gpuwaste-slurm-plugin"] == "ii"
+    assert list(host.root.path.rglob(PLUGIN))
+    host.root.write("/etc/slurm/slurm.conf", "ClusterName=x\n")
+
+
+def test_plugin_of_another_release(host: AptRoot, tmp_path: Path) -> None:
+    """The plugin that was built for another Slurm's headers is refused by apt, which has Debian's release."""
+    source = next(package for package in current_rpms() if package.name.endswith(".src.rpm"))
+    include = changed_headers(tmp_path, "22.05.9")
+    order = Build(tmp_path / "rpm", without=("python",), defines={"slurm_include": str(include)})
+    (plugin,) = convert(pick(rebuild(source, order)), tmp_path / "deb")
+    shutil.copy(plugin, host.root.file("/srv"))
+    done = host.apt("install", f"/srv/{plugin.name}", check=False)
+    assert done.returncode != 0
+    assert "slurm-wlm-basic-plugins" in done.stdout + done.stderr
+    assert host.installed()["gpuwaste-slurm-plugin"] == "ii"
+
+
+def test_removed_then_purged(host: AptRoot) -> None:
+    """A removal keeps the configuration and the state; a purge leaves the user and nothing else of gpuwaste."""
+    host.root.write("/var/lib/gpuwaste/hub/kept", "data\n")
+    host.apt("remove", *ALL)
+    assert set(host.installed().values()) == {"rc"}
+    assert host.root.file(CONFIG).exists()
+    assert host.root.file("/var/lib/gpuwaste/hub/kept").exists()
+    assert not host.root.file("/usr/bin/gpuwaste").exists()
+    host.apt("purge", *ALL)
+    assert host.installed() == {}
+    left = {name for name in host.root.tree() if "gpuwaste" in name and not name.startswith(("/srv/", "/var/lib/apt/"))}
+    assert left == set()
+    assert host.root.run("getent", "passwd", "gpuwaste").returncode == 0
+
+
+def test_upgrade_and_back(packages: list[Path], older: list[Path], workspace: Path) -> None:
+    """Up and down with apt configuration and state stay; what runs is restarted where policy-rc.d allows it."""
+    host = AptRoot.make(workspace / "upgraded", older)
+    host.pretend_systemd()
+    host.apt("install", *NODE_SET)
+    calls = host.systemctl_calls()
+    assert "--no-reload preset gpuwaste-hub.service" in calls
+    assert not [call for call in calls if call.startswith(("start", "enable", "restart"))]
+    text = host.root.file(CONFIG).read_text(encoding="utf-8")
+    host.root.write(CONFIG, text := set_keys(text, {"common": {"hub_url": "http://x:1"}}))
+    host.root.write("/var/lib/gpuwaste/hub/kept", "data\n")
+    host.root.run("chown", "-R", "gpuwaste:gpuwaste", "/var/lib/gpuwaste/hub")
+
+    host.offer([package for package in packages if package.name.split("_")[0] in NODE_SET])
+    host.apt("upgrade")
+    assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert host.root.file(CONFIG).read_text(encoding="utf-8") == text
+    assert host.root.file(f"{CONFIG}.dpkg-dist").read_text() == (ROOT / "etc/gpuwaste.toml").read_text()
+    calls = host.systemctl_calls()
+    assert "--no-block try-restart gpuwaste-hub.service" in calls
+    assert not [call for call in calls if "preset" in call or "disable" in call]
+
+    host.root.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
+    host.root.file("/usr/sbin/policy-rc.d").chmod(0o755)
+    host.apt("install", "--allow-downgrades", *(f"{name}={OLDER}-1" for name in NODE_SET))
+    assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {OLDER}\n"
+    assert not [call for call in host.systemctl_calls() if "restart" in call]
+    assert host.root.file(CONFIG).read_text(encoding="utf-8") == text
+    assert owner_and_mode(host.root, "/var/lib/gpuwaste/hub/kept")[0] == "gpuwaste"
+    assert not [name for name in host.root.tree() if f"gpuwaste-{spec_version()}.dist-info" in name]
+
+    host.apt("purge", *NODE_SET)
+    assert "--no-reload disable --now gpuwaste-hub.service" in host.systemctl_calls()
+    left = [path for path in host.root.tree() if path.startswith(STATE)]
+    assert left == []
+
+
+def test_taken_uid(packages: list[Path], workspace: Path) -> None:
+    """Where the fixed uid belongs to somebody else nothing is installed, and the line says how to choose another."""
+    wanted = [package for package in packages if package.name.split("_")[0] in {"gpuwaste", "gpuwaste-runtime"}]
+    host = AptRoot.make(workspace / "taken", wanted)
+    with host.root.file("/etc/passwd").open("a", encoding="utf-8") as passwd:
+        passwd.write("other:x:463:463::/:/sbin/nologin\n")
+    done = host.apt("install", "gpuwaste", check=False)
+    assert done.returncode != 0
+    assert "uid or gid 463 is taken by other" in done.stdout + done.stderr
+    assert not host.root.file("/usr/bin/gpuwaste").exists()
+    host.root.write("/etc/sysusers.d/gpuwaste.conf", "u gpuwaste 464\n")
+    host.apt("install", "gpuwaste")
+    assert host.root.run("id", "-u", "gpuwaste").stdout == "464\n"

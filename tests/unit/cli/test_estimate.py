@@ -1,0 +1,83 @@
+"""`gpuwaste estimate`: the answer, its JSON, wrong usage, the probes' text."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.estimate.programs import PRODUCT
+
+from gpuwaste.cli.main import main
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "p.hlo"
+    path.write_text(PRODUCT)
+    return path
+
+
+def test_where_a_program_fits(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text has memory with its range, what it rests on, and each size of the GPU asked for."""
+    assert main(["estimate", str(program), "--gpu", "h100,t4"]) == 0
+    text = capsys.readouterr().out
+    assert "of which the program 80.0 KiB" in text
+    assert "before optimization" in text
+    assert "h100 1g.10gb  9.6 GiB fits" in text
+    assert "t4   -       14.6 GiB fits" in text
+
+
+def test_options_before_the_file_and_json(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The document has the keys that scripts read; without a calibration there is no time, and it says so."""
+    assert (
+        main(
+            ["estimate", "--gpu", "h100", "--json", str(program), "--steps", "100", "--models-dir", str(program.parent)]
+        )
+        == 0
+    )
+    document = json.loads(capsys.readouterr().out)
+    assert document["memory_low_b"] < document["memory_b"] < document["memory_high_b"]
+    assert document["step_s"] is None
+    assert document["run_s"] is None
+    assert document["steps"] == 100
+    assert "no time model on this host" in document["refused"]
+    assert document["basis"]
+    assert document["program"]["flops"] == 524_288
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["estimate"], "give a program"),
+        (["estimate", "FILE", "other"], "one file at a time"),
+        (["estimate", "FILE", "--gpu", "h900"], "unknown GPU type; known: p100"),
+        (["estimate", "FILE", "--steps", "0"], "expected a number from 1"),
+        (["estimate", "FILE", "--frobnicate"], "unrecognized arguments"),
+        (["estimate", "/nowhere/p.hlo"], "/nowhere/p.hlo: cannot be read"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    program: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: str
+) -> None:
+    """What is wrong is said once, with exit code 2."""
+    try:
+        code = main([str(program) if word == "FILE" else word for word in words])
+    except SystemExit as left:
+        code = int(left.code or 0)
+    said = capsys.readouterr().err
+    assert code == 2
+    assert expected in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_a_probe_is_python_that_needs_its_framework_alone(framework: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text parses, imports the framework and the standard library, and nothing of ours."""
+    assert main(["estimate", "probe", framework]) == 0
+    tree = ast.parse(capsys.readouterr().out)
+    imported = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {str(node.module).split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert framework in imported
+    assert imported <= {framework, "argparse", "importlib", "json", "sys", "weakref", "contextlib", "math", "typing"}

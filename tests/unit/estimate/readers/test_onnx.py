@@ -1,0 +1,124 @@
+"""ONNX: work computed by hand; weights and external data are never read."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.estimate.op_sums import by_kind, op_sums
+from gpuwaste.estimate.reading import read_program
+
+onnx = pytest.importorskip("onnx", reason="the extra [estimate] is not installed")
+
+
+def _model(batch: int | str = 8, weights: Any = None) -> Any:
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    filters = onnx.numpy_helper.from_array(np.zeros((64, 3, 3, 3), np.float32), "w")
+    matrix = weights or onnx.numpy_helper.from_array(np.zeros((57_600, 10), np.float32), "m")
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["x", "w"], ["a"]),
+            helper.make_node("Relu", ["a"], ["b"]),
+            helper.make_node("Flatten", ["b"], ["c"]),
+            helper.make_node("MatMul", ["c", "m"], ["y"]),
+        ],
+        "net",
+        [helper.make_tensor_value_info("x", kind, [batch, 3, 32, 32])],
+        [helper.make_tensor_value_info("y", kind, [batch, 10])],
+        [filters, matrix],
+    )
+    return helper.make_model(graph)
+
+
+def _saved(tmp_path: Path, model: Any) -> Path:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_a_small_network(tmp_path: Path) -> None:
+    """A convolution of 8 images to 64 x 30 x 30, and a matrix product of 57,600 by 10."""
+    program = read_program(_saved(tmp_path, _model()))
+    kinds = by_kind(op_sums(program))
+    assert kinds["conv"].flops == 2 * 8 * 64 * 30 * 30 * 27
+    assert kinds["mm"].flops == 2 * 8 * 57_600 * 10
+    assert program.parameters_b == 4 * (64 * 27 + 57_600 * 10 + 8 * 3 * 32 * 32)
+    assert program.training is False
+
+
+def test_external_data_is_never_opened(tmp_path: Path) -> None:
+    """Weights said to be in /etc/passwd, or outside of the folder: the file is not touched, shapes are enough."""
+    tensor = onnx.TensorProto(name="m", data_type=onnx.TensorProto.FLOAT, dims=[57_600, 10], data_location=1)
+    for key, value in (("location", "../../../../etc/passwd"), ("offset", "0"), ("length", "9" * 18)):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value
+    program = read_program(_saved(tmp_path, _model(weights=tensor)))
+    assert by_kind(op_sums(program))["mm"].flops == 2 * 8 * 57_600 * 10
+
+
+def test_dynamic_axes_are_refused(tmp_path: Path) -> None:
+    """Without a fixed batch there is no amount of memory."""
+    with pytest.raises(GpuwasteError, match=r"x: dynamic shape \[batch\]: export the model without dynamic axes"):
+        read_program(_saved(tmp_path, _model(batch="batch")))
+
+
+@pytest.mark.parametrize("size", [3, 100, 3000, 100_000])
+def test_a_file_that_is_cut(tmp_path: Path, size: int) -> None:
+    """Wherever it ends, one line says so."""
+    path = _saved(tmp_path, _model())
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(GpuwasteError, match="not ONNX, or cut") as found:
+        read_program(path)
+    assert "\n" not in str(found.value)
+
+
+def _one(op_type: str, shapes: dict[str, list[int]], result: list[int], **attributes: Any) -> Any:
+    """Return a model of one operation whose inputs are all given."""
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    node = helper.make_node(op_type, [*shapes], ["y"], **attributes)
+    inputs = [helper.make_tensor_value_info(name, kind, dims) for name, dims in shapes.items()]
+    return helper.make_model(
+        helper.make_graph([node], "one", inputs, [helper.make_tensor_value_info("y", kind, result)])
+    )
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "result", "flops"),
+    [
+        ("bij,bjk->bik", ([64, 128, 32], [64, 32, 256]), [64, 128, 256], 2 * 64 * 128 * 32 * 256),
+        ("...ij , ...jk -> ...ik", ([7, 8, 16, 4], [7, 8, 4, 2]), [7, 8, 16, 2], 2 * 7 * 8 * 16 * 4 * 2),
+        ("bhqd,bhkd->bhqk", ([2, 4, 8, 16], [2, 4, 32, 16]), [2, 4, 8, 32], 2 * 2 * 4 * 8 * 32 * 16),
+        ("ij,jk", ([8, 16], [16, 4]), [8, 4], 2 * 8 * 16 * 4),
+        ("ab,bc,cd->ad", ([8, 16], [16, 4], [4, 32]), [8, 32], 2 * (8 * 16 * 4 + 8 * 4 * 32)),
+        ("ij->ji", ([8, 16],), [16, 8], 0),
+    ],
+)
+def test_einsum_multiplies_once_for_each_index(
+    tmp_path: Path, equation: str, shapes: tuple[list[int], ...], result: list[int], flops: int
+) -> None:
+    """Two FLOPs for each value of all indexes of the equation; one operand has nothing to be multiplied with."""
+    named = {f"x{place}": shape for place, shape in enumerate(shapes)}
+    program = read_program(_saved(tmp_path, _one("Einsum", named, result, equation=equation)))
+    kinds = by_kind(op_sums(program))
+    assert sum(kinds[kind].flops for kind in ("mm", "bmm") if kind in kinds) == flops
+
+
+def test_products_of_integers_find_their_second_operand(tmp_path: Path) -> None:
+    """Scales and zero points stand between a quantized operation's two operands."""
+    scales: dict[str, list[int]] = {"xs": [], "xz": []}
+    weights = {"w": [64, 3, 3, 3], "ws": [], "wz": [], "ys": [], "yz": []}
+    model = _one("QLinearConv", {"x": [8, 3, 32, 32], **scales, **weights}, [8, 64, 30, 30])
+    assert by_kind(op_sums(read_program(_saved(tmp_path, model))))["conv"].flops == 2 * 8 * 64 * 30 * 30 * 27
+    operands = {"w": [4, 128, 32], "ws": [], "wz": [], "ys": [], "yz": []}
+    model = _one("QLinearMatMul", {"x": [4, 64, 128], **scales, **operands}, [4, 64, 32])
+    assert by_kind(op_sums(read_program(_saved(tmp_path, model))))["bmm"].flops == 2 * 4 * 64 * 128 * 32
+
+
+def test_unknown_operations_count_with_a_note(tmp_path: Path) -> None:
+    """A node of a domain of its own has no shape: the line names it."""
+    model = _model()
+    model.graph.node[1].op_type = "Sorcery"
+    with pytest.raises(GpuwasteError, match="shape unknown"):
+        read_program(_saved(tmp_path, model))

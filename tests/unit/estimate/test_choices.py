@@ -1,0 +1,83 @@
+"""Requests compared: what each goal marks, and what is not claimed of several GPUs."""
+
+import pytest
+
+from gpuwaste.estimate.choices import SCALING, Choice, Work, choice, chosen
+from gpuwaste.estimate.devices import GIB, device
+from gpuwaste.estimate.memory import MemoryEstimate
+from gpuwaste.estimate.step_answer import StepTime
+
+
+def need(gib: float) -> MemoryEstimate:
+    size = int(gib * GIB)
+    return MemoryEstimate(size, int(size * 0.9), int(size * 1.1), size, "a test's")
+
+
+def row(gpu: str, gib: float, step_s: float | None, *, gpus: int = 1, batch: int = 8, price: float = 1.0) -> Choice:
+    high = None if step_s is None else step_s * 1.05
+    low = None if step_s is None else step_s * 0.95
+    time = StepTime(gpu=gpu, step_s=step_s, low_s=low, high_s=high, refused="" if step_s else "not measured")
+    return choice(need(gib), device(gpu), time, gpus=gpus, batch=batch, work=Work(samples=80_000), price=price)
+
+
+def test_a_row_has_steps_run_gpu_hours_and_cost() -> None:
+    """80,000 samples in batches of 8 are 10,000 steps; at 0.36 s they are one hour, and cost its price."""
+    found = row("h100", 10, 0.36, price=2.5)
+    assert found.steps == 10_000
+    assert found.run_s == pytest.approx(3600)
+    assert found.gpu_hours == pytest.approx(1)
+    assert found.cost == pytest.approx(2.5)
+
+
+def test_fastest_and_cheapest_differ_by_price() -> None:
+    """The faster type costs more than it saves: cheapest takes the other."""
+    rows = [row("h100", 10, 0.1, price=9), row("t4", 10, 0.5, price=1)]
+    prices = {"h100": 9.0, "t4": 1.0}
+    assert chosen(rows, "fastest", prices) == (0, [])
+    assert chosen(rows, "cheapest", prices) == (1, [])
+    assert chosen(rows, "cheapest", {})[0] == 0  # GPU-hours
+
+
+def test_a_type_without_a_price_is_not_compared_by_cost() -> None:
+    """Where some types have prices, one without is left out and named."""
+    place, notes = chosen([row("h100", 10, 0.1), row("t4", 10, 0.5)], "cheapest", {"t4": 1.0})
+    assert place == 1
+    assert notes == ["no price for h100: not compared"]
+
+
+def test_larger_batches_are_compared_at_equal_samples() -> None:
+    """A step of 16 that takes less than two steps of 8 is faster; of intervals that overlap it says so."""
+    rows = [row("h100", 10, 0.10, batch=8), row("h100", 10, 0.19, batch=16)]
+    place, notes = chosen(rows, "fastest", {})
+    assert place == 1
+    assert "too close to tell from 1 other" in notes[0]
+
+
+def test_what_may_not_fit_is_never_chosen() -> None:
+    """The fastest row is too close to tell: the one that fits is taken."""
+    assert chosen([row("h100", 75, 0.1), row("b200", 75, 0.2)], "fastest", {})[0] == 1
+
+
+def test_several_gpus_have_no_time() -> None:
+    """No speed-up is claimed; memory says whether one is enough, whether it must be sharded, or never fits."""
+    fits = {gib: row("t4", gib, 0.1, gpus=4).fits for gib in (10, 14, 40, 80)}
+    assert fits == {10: "fits on one", 14: "may have to be sharded", 40: "must be sharded", 80: "does not fit"}
+    found = row("t4", 10, 0.1, gpus=4)
+    assert (found.step_s, found.run_s, found.cost, found.refused) == (None, None, None, SCALING)
+
+
+def test_smallest_needs_no_times() -> None:
+    """The least GPU memory that holds it, of equals the largest batch; sharded only where nothing else fits."""
+    rows = [row("h100", 10, None), row("t4", 10, None), row("t4", 11, None, batch=16)]
+    assert chosen(rows, "smallest", {}) == (2, [])
+    place, notes = chosen([row("t4", 40, None), row("t4", 40, None, gpus=4)], "smallest", {})
+    assert place == 1
+    assert "sharded evenly" in notes[0]
+    assert chosen([row("t4", 80, None)], "smallest", {})[0] is None
+
+
+def test_without_times_nothing_is_cheapest() -> None:
+    """No row is marked, and the reason is there."""
+    place, notes = chosen([row("h100", 10, None)], "cheapest", {})
+    assert place is None
+    assert "cheapest is not known without times (not measured)" in notes[0]

@@ -1,0 +1,60 @@
+"""Memory: a compiler's figure or liveness, with a range; whether it fits."""
+
+from pathlib import Path
+
+import msgspec
+from tests.unit.estimate.programs import PRODUCT, read_text
+
+from gpuwaste.estimate.devices import GIB, device
+from gpuwaste.estimate.liveness import peak_b
+from gpuwaste.estimate.memory import ASSUMED, MemoryEstimate, estimate_memory, fits, verdict
+from gpuwaste.estimate.program import Buffer, CompiledMemory
+
+
+def test_the_peak_is_where_most_lives() -> None:
+    """Three buffers of which two overlap: the larger pair counts, rounded up to 256 bytes each."""
+    buffers = [
+        Buffer(size_b=1000, first=0, last=1),
+        Buffer(size_b=2000, first=1, last=2),
+        Buffer(size_b=500, first=3, last=3),
+    ]
+    assert peak_b(buffers) == 1024 + 2048
+    assert peak_b([]) == 0
+
+
+def test_a_compilers_figure_is_taken(tmp_path: Path) -> None:
+    """Arguments, outputs that do not reuse them, temporaries; the range is narrow, and the basis names the target."""
+    compiled = CompiledMemory(target="H100", argument_b=4 * GIB, output_b=2 * GIB, alias_b=GIB, temp_b=3 * GIB)
+    program = msgspec.structs.replace(read_text(tmp_path, PRODUCT), compiled=compiled)
+    found = estimate_memory(program)
+    assert found.program_b == 8 * GIB
+    assert found.memory_b == 8 * GIB + ASSUMED.context_b
+    assert "XLA's own figure for H100" in found.basis
+    assert found.high_b - found.low_b < GIB * 1.5
+
+
+def test_without_it_the_range_is_what_was_seen(tmp_path: Path) -> None:
+    """Liveness before optimization: the range holds what 40 programs showed, and the context is said to be assumed."""
+    found = estimate_memory(read_text(tmp_path, PRODUCT))
+    assert found.low_b < found.memory_b < found.high_b
+    assert "before optimization" in found.basis
+    assert "not measured here" in found.basis
+
+
+def test_it_fits_only_where_the_whole_range_does() -> None:
+    """Above the range it fits, below it does not, inside nobody can tell."""
+    found = MemoryEstimate(memory_b=10, low_b=8, high_b=12, program_b=9, basis="")
+    assert [verdict(found, size) for size in (7, 8, 11, 12)] == [
+        "does not fit",
+        "too close to tell",
+        "too close to tell",
+        "fits",
+    ]
+
+
+def test_each_size_of_instance_has_its_verdict() -> None:
+    """15 GiB fit on an H100 and on half of it, not on an eighth."""
+    found = MemoryEstimate(memory_b=15 * GIB, low_b=14 * GIB, high_b=16 * GIB, program_b=14 * GIB, basis="")
+    verdicts = {(each.gpu, each.mig): each.verdict for each in fits(found, [device("h100")])}
+    assert verdicts[("h100", "")] == verdicts[("h100", "3g.40gb")] == "fits"
+    assert verdicts[("h100", "1g.10gb")] == "does not fit"

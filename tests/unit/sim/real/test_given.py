@@ -1,0 +1,72 @@
+"""The Slurm model at the instants of a run."""
+
+import pytest
+
+from gpuwaste.core.errors import UsageError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.history.table import table_of
+from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition
+from gpuwaste.sim.real.given import starts_at
+from gpuwaste.sim.real.instants import BACKFILL, FREED, MAIN, STARTED, SUBMITTED, TESTED, Instant
+
+MODEL = ClusterModel("small", (Node("n1", 1, 1),), (Partition("p", ("n1",), default=True),))
+
+
+def jobs(count: int, *, large: int = 0) -> list[JobRecord]:
+    """Return jobs of a minute and a limit of two, which take the only node one after another; `large` never fits."""
+    return [
+        JobRecord(
+            cluster="c",
+            job_id=number,
+            user="u",
+            submit=number,
+            start=number,
+            end=number + 60,
+            elapsed_s=60,
+            state="COMPLETED",
+            time_limit_s=120,
+            partition="p",
+            req_tres=f"cpu={9 if number == large else 1},node=1",
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def played(*instants: Instant, model: ClusterModel = MODEL) -> list[int | None]:
+    """Return the starts of two jobs."""
+    return starts_at(instants, table_of(jobs(2)), model)
+
+
+BEGIN = (Instant(1000, SUBMITTED, 0), Instant(1100, MAIN), Instant(1150, STARTED, 0), Instant(2000, SUBMITTED, 1))
+
+
+@pytest.mark.parametrize(("freed", "start"), [(61_499, 61), (61_500, 61), (61_501, 64)])
+def test_a_pass_sees_a_job_that_freed_its_node_a_millisecond_before(freed: int, start: int) -> None:
+    """A node that is free a millisecond before a pass, or at it, is used by it; one that is free later waits."""
+    passes = (Instant(61_500, MAIN), Instant(64_000, MAIN))
+    assert played(*BEGIN, *sorted([Instant(freed, FREED, 0), *passes], key=lambda each: each.ms)) == [1, start]
+
+
+def test_the_model_starts_what_fits_and_not_what_the_run_started() -> None:
+    """A start of the run while the node is held by another job is no start of the model."""
+    assert played(*BEGIN, Instant(3000, MAIN), Instant(3001, STARTED, 1)) == [1, None]
+
+
+def test_a_cycle_comes_to_a_job_when_the_run_did() -> None:
+    """A job that a cycle tested 2 s after it began starts at that second."""
+    cycle = (Instant(70_000, BACKFILL), Instant(72_010, TESTED, 1), Instant(72_020, STARTED, 1))
+    assert played(*BEGIN, Instant(61_000, FREED, 0), *cycle) == [1, 72]
+
+
+def test_a_job_that_does_not_fit_keeps_its_place() -> None:
+    """A job that slurmctld refused, because no node is large enough, is one without a start among the others."""
+    given = [Instant(1000, SUBMITTED, 1), Instant(1100, MAIN), Instant(1150, STARTED, 1)]
+    assert starts_at(given, table_of(jobs(2, large=1)), MODEL) == [None, 1]
+
+
+def test_what_the_model_does_not_play_is_refused() -> None:
+    """Clusters with outages, and instants of more jobs than the trace has, are an error that says so."""
+    with pytest.raises(UsageError, match="can be requeued"):
+        played(model=ClusterModel("out", MODEL.nodes, MODEL.partitions, outages=(Outage("n1", 1, 2),)))
+    with pytest.raises(UsageError, match="row 2"):
+        played(Instant(1000, SUBMITTED, 2))
