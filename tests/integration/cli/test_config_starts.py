@@ -1,6 +1,7 @@
 """`gpuwaste config check` finds what a daemon would end with: no refusal of the code is without its case here."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from tools.reference import source
 
 from gpuwaste.cli.check import EVERYWHERE, Role
 from gpuwaste.cli.config_check import problems
-from gpuwaste.core.config import load_config
+from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import ConfigError
 
 pytestmark = pytest.mark.sockets
@@ -273,7 +274,17 @@ def lines(tmp_path: Path, text: str, roles: frozenset[Role]) -> list[str]:
         text = text.replace(f"{{{name}}}", str(tmp_path / name))
     path = tmp_path / "gpuwaste.toml"
     path.write_text(text + "\n", encoding="utf-8")
-    return problems(path, load_config(path), roles)
+    return problems(path, with_users(load_config(path)), roles)
+
+
+def with_users(config: Config) -> Config:
+    """Return the configuration of a host that has the users of the services: here nobody has to be gpuwaste."""
+    agent, hub = config.agent, config.hub
+    return replace(
+        config,
+        agent=replace(agent, hub_user="nobody") if agent.hub_user == Config().agent.hub_user else agent,
+        hub=replace(hub, agent_user="nobody") if hub.agent_user == Config().hub.agent_user else hub,
+    )
 
 
 @pytest.mark.parametrize(("module", "said", "text", "line"), CASES)

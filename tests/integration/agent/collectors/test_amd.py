@@ -227,13 +227,13 @@ import ctypes
 from gpuwaste.agent.collectors._amd_library import device_count, percent
 from gpuwaste.agent.collectors._library import text
 from gpuwaste.agent.errors import CollectorError
-print(percent(101), percent(65535), percent(100), repr(text(b"MI300X\\x1b[2J" + bytes([255, 254]) + b"\\0rest")))
+print(percent(101), percent(65535), percent(100), ascii(text(b"MI300X\\x1b[2J" + bytes([255, 254]) + b"\\0rest")))
 for count in (None, 2**31):
     try: device_count(count, "AMD SMI")
     except CollectorError as error: print(error)
 """
     assert in_process(script, env={}).splitlines() == [
-        "None None 100.0 'MI300X[2J\ufffd\ufffd'",
+        r"None None 100.0 'MI300X[2J\ufffd\ufffd'",
         "AMD SMI: cannot list GPUs (no answer)",
         "AMD SMI: cannot list GPUs (2147483648 devices)",
     ]
