@@ -1,4 +1,4 @@
-"""`gpuwaste simulate sweep --slurm` on a real Slurm: a job array, its results, and a sweep that is taken up again."""
+"""`gpuwaste simulate sweep --as-job` on a real Slurm: a job array, its results, and a sweep that is taken up again."""
 
 import json
 import signal
@@ -21,7 +21,7 @@ def command(folder: Path, text: str) -> list[str]:
     """Write a study and return the command that runs it as an array of two tasks."""
     study = folder / "study.toml"
     study.write_text(text)
-    words = ["simulate", "sweep", str(study), "-o", str(folder / "results"), "--slurm", "--partition", "gpu"]
+    words = ["simulate", "sweep", str(study), "-o", str(folder / "results"), "--as-job", "--partition", "gpu"]
     return [sys.executable, "-m", "gpuwaste.cli", *words, "--tasks", "2", "--time", "5", "--json"]
 
 

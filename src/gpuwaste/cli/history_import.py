@@ -52,6 +52,17 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
     return document, "".join(_line(result) for result in results) + f"store {path}\n"
 
 
+def bring_as_job(options: argparse.Namespace, config: Config) -> int:
+    """Have the import run as a job of Slurm, its log beside the store. Raises UsageError, SlurmError."""
+    from gpuwaste.cli.as_job import submit_and_tell
+
+    if options.into is None:
+        raise UsageError("import --as-job: name a store on shared disk by --into: the hub's own is open on its host")
+    store = options.into.resolve()
+    _become_owner(store, options)  # the job runs as whoever submits it
+    return submit_and_tell(options, config, "import", store.parent)
+
+
 def stand(options: argparse.Namespace, config: Config) -> Answer:
     """Tell what the store holds. Raises NoDataError where there is none."""
     from gpuwaste.documents.history_status import status_document

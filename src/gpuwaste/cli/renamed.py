@@ -12,6 +12,7 @@ RENAMED: Final[Mapping[str, str]] = {
     "--job": "--jobs",
     "--jobs": "--threads",
     "--since": "--starttime",
+    "--slurm": "--as-job",
     "--start": "--starttime",
 }
 SWITCHES: Final[Mapping[str, str]] = {"--cluster": "--allusers"}

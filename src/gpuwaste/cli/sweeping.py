@@ -33,7 +33,7 @@ def sweep_and_tell(options: argparse.Namespace, config: Config) -> int:
     if folder.path == options.study.resolve():
         raise UsageError(f"{options.study}: has no .toml: name the directory of the results with -o")
     folder.make()
-    if options.slurm and config.common.slurm_conf:
+    if options.as_job and config.common.slurm_conf:
         os.environ.setdefault("SLURM_CONF", config.common.slurm_conf)  # of sbatch and sacct, which submitit runs
     failed = _run(study, folder, options)
     sys.stdout.write(_answer(study, folder, failed, as_json=options.json))
@@ -55,7 +55,7 @@ def _run(study: "Study", folder: "SweepFolder", options: argparse.Namespace) -> 
         progress.ended(failed=bool(error))
 
     try:
-        if options.slurm:
+        if options.as_job:
             from gpuwaste.sim.sweep.slurm_arrays import ArrayRequest, run_on_slurm
 
             request = ArrayRequest(

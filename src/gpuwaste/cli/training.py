@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gpuwaste.models.training import Trained
     from gpuwaste.predict.registry import Registry
 
+_LOGS = ".jobs"  # below the registry: bundles begin with a letter or digit
+
 
 def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Train and print the card's short form, or its JSON. Raises GpuwasteError."""
@@ -57,6 +59,15 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     )
     sys.stdout.write(json.dumps(trained.card.to_json(), indent=1) + "\n" if options.json else _text(trained))
     return 0
+
+
+def train_as_job(options: argparse.Namespace, config: Config) -> int:
+    """Have the training run as a job of Slurm, its log below the registry. Raises UsageError, SlurmError."""
+    from gpuwaste.cli.as_job import submit_and_tell
+
+    models_dir: Path = (options.models_dir or Path(config.common.models_dir)).resolve()
+    become_owner(models_dir)  # the job runs as whoever submits it: never as root
+    return submit_and_tell(options, config, "train", models_dir / _LOGS)
 
 
 def _on_trial(registry: "Registry", days: float) -> str:

@@ -193,7 +193,7 @@ def test_what_slurm_says_of_an_array_is_one_line(
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     found = study(tmp_path)
-    words = ["simulate", "sweep", str(tmp_path / "study.toml"), "-o", str(tmp_path / "study"), "--slurm"]
+    words = ["simulate", "sweep", str(tmp_path / "study.toml"), "-o", str(tmp_path / "study"), "--as-job"]
     assert main([*words, "--partition", "none"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert "Slurm did not take the job array" in error

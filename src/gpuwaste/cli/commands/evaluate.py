@@ -1,12 +1,17 @@
 """Evaluate predictions on the last part of a job history, compared with simple baselines; stores nothing."""
 
 import argparse
+from pathlib import Path
 
+from gpuwaste.cli.job_options import add_as_job
 from gpuwaste.cli.options import add, add_config, add_learning, config_of
 from gpuwaste.cli.sources import add_sources
 
 HELP = "evaluate predictions on a job history, compared with simple baselines"
-EXAMPLES = (("gpuwaste evaluate --swf log.swf.gz", "How good predictions would have been on a public log."),)
+EXAMPLES = (
+    ("gpuwaste evaluate --swf log.swf.gz", "How good predictions would have been on a public log."),
+    ("gpuwaste evaluate --sacct sacct.txt --trials 20 --as-job --partition cpu", "As a job of this Slurm cluster."),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,12 +25,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="jfp: a second column for failures, with facts known only after the run (default: submission)",
     )
     add_learning(parser, trials=0)
+    add_as_job(parser, "the history and this directory must be shared with the nodes")
     add(parser, "json", "{target: {method: {metric: value}}}")
     add_config(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate and print."""
+    if options.as_job:
+        from gpuwaste.cli.as_job import submit_and_tell
+
+        return submit_and_tell(options, config_of(options), "evaluate", Path.cwd())
     from gpuwaste.cli.evaluation import evaluate_and_tell
 
     return evaluate_and_tell(options, config_of(options))

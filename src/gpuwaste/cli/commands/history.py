@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from gpuwaste.cli.job_options import add_as_job
 from gpuwaste.cli.options import add, add_config, add_window, config_of
 from gpuwaste.cli.words import path_word
 
@@ -36,6 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--window-days", type=_days, default=1, metavar="N", help="days of accounting per query (default: 1)"
     )
     add(reader, "threads", default=2)
+    add_as_job(reader, "with --into, on a file system that the nodes share")
     status = actions.add_parser("status", help="sources, positions, runs by month and state, rejected rows")
     for action in (reader, status):
         action.add_argument("--into", type=path_word, metavar="FILE", help="store file (default: the hub's)")
@@ -47,8 +49,10 @@ def run(options: argparse.Namespace) -> int:
     """Do the action on the store and print what came of it."""
     import json
 
-    from gpuwaste.cli.history_import import bring, stand
+    from gpuwaste.cli.history_import import bring, bring_as_job, stand
 
+    if options.action == "import" and options.as_job:
+        return bring_as_job(options, config_of(options))
     document, text = (stand if options.action == "status" else bring)(options, config_of(options))
     sys.stdout.write(json.dumps(document.to_json(), indent=1) + "\n" if options.json else text)
     return 0

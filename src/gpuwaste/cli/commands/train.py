@@ -2,9 +2,10 @@
 
 import argparse
 
+from gpuwaste.cli.job_options import add_as_job
 from gpuwaste.cli.options import add, add_config, add_learning, config_of
 from gpuwaste.cli.sources import add_sources
-from gpuwaste.cli.words import count_word, size_word
+from gpuwaste.cli.words import count_word
 
 HELP = "train a model on the job history"
 EXAMPLES = (
@@ -37,14 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put the model on trial, without using it; trains nothing while a new one is on trial",
     )
-    parser.add_argument(
-        "--as-job", action="store_true", help="submit the training to this Slurm cluster; models-dir must be shared"
-    )
-    parser.add_argument("--partition", default="", metavar="NAME", help="with --as-job: partition")
-    add(parser, "accounts", "with --as-job, the account to charge")
-    parser.add_argument(
-        "--time", type=size_word, default=240, metavar="MINUTES", help="with --as-job: time limit (default: 240)"
-    )
+    add_as_job(parser, "models-dir must be shared with the nodes")
     add(parser, "json", "the model's card")
     add_config(parser)
 
@@ -52,9 +46,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Train, and print what came of it."""
     if options.as_job:
-        from gpuwaste.cli.train_job import submit_and_tell
+        from gpuwaste.cli.training import train_as_job
 
-        return submit_and_tell(options, config_of(options), options.command_line)
+        return train_as_job(options, config_of(options))
     if options.waits:
         from gpuwaste.cli.wait_training import train_waits_and_tell
 

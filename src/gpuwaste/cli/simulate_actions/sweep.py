@@ -2,6 +2,7 @@
 
 import argparse
 
+from gpuwaste.cli.job_options import add_job_options
 from gpuwaste.cli.options import add, add_config, config_of
 from gpuwaste.cli.words import path_word, size_word
 
@@ -9,7 +10,7 @@ HELP = "run a study of parameters and seeds"
 EXAMPLES = (
     ("gpuwaste simulate sweep study.toml -o results --threads 8", "Eight processes of this host."),
     (
-        "gpuwaste simulate sweep study.toml -o results --slurm --partition short",
+        "gpuwaste simulate sweep study.toml -o results --as-job --partition short",
         "A job array; the directory is shared.",
     ),
 )
@@ -25,16 +26,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="directory of the results (default: the study's name without .toml); cases there are not run again",
     )
-    add(parser, "threads", "processes; with --slurm CPUs of each task", default=1)
-    parser.add_argument("--slurm", action="store_true", help="run as a job array of this Slurm cluster, by submitit")
-    parser.add_argument("--partition", default="", metavar="NAME", help="with --slurm: partition")
-    add(parser, "accounts", "with --slurm, the account to charge")
+    add(parser, "threads", "processes; with --as-job CPUs of each task", default=1)
+    parser.add_argument("--as-job", action="store_true", help="run as a job array of this Slurm cluster, by submitit")
     parser.add_argument(
-        "--tasks", type=size_word, default=64, metavar="N", help="with --slurm: tasks at most (default: 64)"
+        "--tasks", type=size_word, default=64, metavar="N", help="with --as-job: tasks at most (default: 64)"
     )
-    parser.add_argument(
-        "--time", type=size_word, default=60, metavar="MINUTES", help="with --slurm: time limit of a task (default: 60)"
-    )
+    add_job_options(parser, "a task", 60)
     add(parser, "json")
     add_config(parser)
 

@@ -67,7 +67,7 @@ def _library() -> Any:
         import submitit  # noqa: PLC0415 only sweeps on Slurm need it
     except ModuleNotFoundError as error:
         raise GpuwasteError(
-            "simulate sweep --slurm: no module submitit: install gpuwaste with its extra [sweep]"
+            "simulate sweep --as-job: no module submitit: install gpuwaste with its extra [sweep]"
         ) from error
     return submitit
 
@@ -87,7 +87,7 @@ def _submit(
         jobs: list[Any] = executor.map_array(run_part, parts, [folder] * n, [request.cpus] * n, [timeout_s] * n)
     except (RuntimeError, OSError, submitit.core.utils.FailedJobError) as error:
         reason = " ".join(str(error).split())[-500:]
-        raise SlurmError(f"simulate sweep --slurm: Slurm did not take the job array: {reason}") from error
+        raise SlurmError(f"simulate sweep --as-job: Slurm did not take the job array: {reason}") from error
     return jobs
 
 
