@@ -1,7 +1,9 @@
 """`gpuwaste simulate generate` and `sweep`, end to end: files, processes that die, Ctrl-C, job arrays."""
 
+import importlib
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 from tests.integration.cli import sweep_cases
 
+import gpuwaste.sim
 from gpuwaste.cli.main import main
 from gpuwaste.sim.sweep.local import run_locally
 from gpuwaste.sim.sweep.results import SweepFolder
@@ -25,7 +28,12 @@ MANY = 400  # seeds of it: far more than a busy machine runs before it is interr
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave few jobs to the interpreter: compiling takes longer."""
+    """Leave few jobs of other processes to the interpreter: compiling takes longer.
+
+    Loops of this process are loaded before: one that is compiled cannot call one that is not.
+    """
+    for module in pkgutil.walk_packages(gpuwaste.sim.__path__, "gpuwaste.sim."):
+        importlib.import_module(module.name)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
 
 
