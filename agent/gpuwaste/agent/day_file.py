@@ -36,8 +36,6 @@ class DayFile:
         self._database = Database.open(path, "node", _OPTIONS)
         self._known: dict[str, dict[tuple[Any, ...], int]] = {}
         try:
-            # A program without a file (python -c) is a person to DuckDB: it would draw a bar on standard output.
-            self._database.execute("SET enable_progress_bar = false")
             for table in _DICTIONARIES:
                 rows = self._database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 names from above
                 self._known[table] = {tuple(row[1:]): row[0] for row in rows}

@@ -128,18 +128,6 @@ def test_a_day_that_another_process_holds_waits_and_is_read_all_the_same(tmp_pat
     assert not path.exists()
 
 
-def test_duckdb_draws_no_bar_among_the_samples(tmp_path: Path) -> None:
-    """DuckDB takes `python -c` for a person, and would print the progress of what takes two seconds."""
-    program = (
-        f"import sys; sys.path[:] = {sys.path!r}; from pathlib import Path;"
-        "from gpuwaste.agent.day_file import DayFile;"
-        f"day = DayFile(Path({str(tmp_path / DAY)!r}));"
-        "print(day._database.execute(\"SELECT current_setting('enable_progress_bar')\").fetchone())"
-    )
-    done = subprocess.run([sys.executable, "-IBS", "-c", program], check=True, capture_output=True, text=True)
-    assert done.stdout == "(False,)\n"
-
-
 def test_an_orphan_is_waited_for(tmp_path: Path) -> None:
     """Two children at once, as after a kill of the agent: one waits, and both end well with each tick once."""
     _write(tmp_path, TICKS)
