@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> SimNode:
 
 
 @pytest.fixture
-def library(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[LevelZero]:
+def library(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> LevelZero:
     """Open the library under test, with GPUs behind it."""
     if not REAL:
         build = build_level_zero()
@@ -46,7 +45,7 @@ def library(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[LevelZer
     if found is None:
         pytest.skip("no real Intel GPU on this machine: no libze_loader")
     found.open()
-    yield found
+    return found
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ class IntelCollector:
     def scan(self) -> GpuScan:
         """Read every GPU once. Raises CollectorError("driver") without a library or a driver."""
         library = self._library or self._open()
-        capable = {bit: holds(self._proc_root, bit) for bit in (PERFMON, SYS_PTRACE)}
+        capable = {bit: holds(self._proc_root / "self" / "status", bit) for bit in (PERFMON, SYS_PTRACE)}
         readings = {entry.identity.uuid: _read(library, entry, capable) for entry in self._entries}
         return GpuScan(self.name, tuple(entry.identity for entry in self._entries), readings, generation=1)
 

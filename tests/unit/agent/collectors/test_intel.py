@@ -90,7 +90,6 @@ def test_a_capability_is_held_only_where_the_kernel_says_so(
     tmp_path: Path, status: str, found: tuple[bool, bool]
 ) -> None:
     """A status that cannot be read holds none."""
-    (tmp_path / "self").mkdir()
-    (tmp_path / "self" / "status").write_text(status, encoding="latin-1")
-    assert (holds(tmp_path, PERFMON), holds(tmp_path, SYS_PTRACE)) == found
+    (tmp_path / "status").write_text(status, encoding="latin-1")
+    assert (holds(tmp_path / "status", PERFMON), holds(tmp_path / "status", SYS_PTRACE)) == found
     assert not holds(tmp_path / "none", PERFMON)
