@@ -200,7 +200,7 @@ EXPORT amdsmi_status_t amdsmi_get_energy_count(amdsmi_processor_handle handle, u
 {
     DEVICE_CALL(handle, energy && resolution && timestamp,
                 if (d.part && d.part->gi) r = VENDOR_NOT_SUPPORTED;
-                else (*resolution = 15.259f, *energy = (uint64_t)((double)vendor_energy_uj(&d) / 15.259),
+                else (*resolution = 15.259f, *energy = (uint64_t)((double)vendor_energy_uj(&d, sim_mono_ns()) / 15.259),
                       *timestamp = (uint64_t)sim_mono_ns()));
 }
 

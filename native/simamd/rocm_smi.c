@@ -120,7 +120,7 @@ rsmi_status_t rsmi_dev_energy_count_get(uint32_t dv_ind, uint64_t *power, float 
 {
     DEVICE_CALL(dv_ind, power && counter_resolution && timestamp,
                 if (d.part && d.part->gi) r = VENDOR_NOT_SUPPORTED;
-                else (*counter_resolution = 15.259f, *power = (uint64_t)((double)vendor_energy_uj(&d) / 15.259),
+                else (*counter_resolution = 15.259f, *power = (uint64_t)((double)vendor_energy_uj(&d, sim_mono_ns()) / 15.259),
                       *timestamp = (uint64_t)sim_mono_ns()));
 }
 

@@ -156,6 +156,6 @@ ze_result_t zesPowerGetProperties(zes_pwr_handle_t hPower, zes_power_properties_
 
 ze_result_t zesPowerGetEnergyCounter(zes_pwr_handle_t hPower, zes_power_energy_counter_t *pEnergy)
 {
-    PART_CALL(hPower, cards, pEnergy, 1, pEnergy->energy = vendor_energy_uj(&d),
-              pEnergy->timestamp = (uint64_t)(sim_mono_ns() / 1000));
+    PART_CALL(hPower, cards, pEnergy, 1, int64_t now = sim_mono_ns(); pEnergy->energy = vendor_energy_uj(&d, now);
+              pEnergy->timestamp = (uint64_t)(now / 1000));
 }

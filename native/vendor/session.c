@@ -196,9 +196,9 @@ unsigned vendor_power_w(const vendor_device *device)
     return (mw > gpu->power_limit_mw ? gpu->power_limit_mw : mw) / 1000;
 }
 
-uint64_t vendor_energy_uj(const vendor_device *device)
+uint64_t vendor_energy_uj(const vendor_device *device, int64_t now_ns)
 {
-    return sim_energy_mj(shared, device->gpu->minor, device->gpu->idle_mw, sim_mono_ns()) * 1000;
+    return sim_energy_mj(shared, device->gpu->minor, device->gpu->idle_mw, now_ns) * 1000;
 }
 
 static void note(vendor_process *out, unsigned room, unsigned *n, const sim_span *s, uint32_t index)

@@ -49,7 +49,7 @@ double vendor_mean_pct(const vendor_device *device, int64_t t0_ns, int64_t t1_ns
 uint64_t vendor_used_b(const vendor_device *device);
 uint64_t vendor_total_b(const vendor_device *device);
 unsigned vendor_power_w(const vendor_device *device);
-uint64_t vendor_energy_uj(const vendor_device *device);
+uint64_t vendor_energy_uj(const vendor_device *device, int64_t now_ns);
 unsigned vendor_processes(vendor_process *out, unsigned room); /* how many there are */
 int vendor_devices_of(uint32_t pid, uint32_t *out, uint32_t room); /* how many there are, -1 for a pid that is not known */
 

@@ -86,12 +86,12 @@ class LevelZero:
     def open(self) -> None:
         """Initialise the library. Raises CollectorError where it is too old or has no driver."""
         if not hasattr(self._handle, OPENER):
-            raise CollectorError(f"{TITLE}: libze_loader has no {OPENER}: install a release that has it (level-zero)")
+            raise CollectorError("Level Zero: libze_loader has no zesInit: install a release that has it (level-zero)")
         try:
             self._library.call(OPENER, ctypes.c_uint32(0))
         except (CollectorError, FieldError) as error:
             raise CollectorError(
-                f"{TITLE}: {OPENER} failed: install the GPU driver for Level Zero (libze_intel_gpu), let the agent open"
+                "Level Zero: zesInit failed: install Intel's GPU driver for it (libze_intel_gpu), let the agent open"
                 " /dev/dri, then restart the agent"
             ) from error
 
@@ -101,6 +101,10 @@ class LevelZero:
         device_count(len(handles), TITLE)
         found = (self._device(index, handle) for index, handle in enumerate(handles))
         return [device for device in found if device is not None]
+
+    def check(self, device: ZeDevice) -> None:
+        """Ask for what any GPU answers. Raises FieldError, of a GPU that is lost too."""
+        self._library.call("zesDeviceGetProperties", device.handle, ctypes.byref(abi.DeviceProperties.new()))
 
     def active(self, group: EngineGroup) -> tuple[int, int]:
         """Return microseconds of work and the counter's own clock. Raises FieldError where they cannot be read."""
@@ -200,7 +204,7 @@ class LevelZero:
         """Return the handles that a function lists. Raises CollectorError where it cannot."""
         count, handles = ctypes.c_uint32(_MAX_HANDLES), (ctypes.c_void_p * _MAX_HANDLES)()
         if not self._library.fills(name, *arguments, ctypes.byref(count), handles):
-            raise CollectorError(f"{TITLE}: cannot list GPUs: {name} failed")
+            raise CollectorError(f"Level Zero: cannot list GPUs: {name} failed")
         return [ctypes.c_void_p(handle) for handle in handles[: min(count.value, _MAX_HANDLES)] if handle]
 
 

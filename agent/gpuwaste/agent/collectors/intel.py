@@ -161,6 +161,8 @@ def _utilization(library: LevelZero, entry: _Entry) -> tuple[float | None, Unkno
     first = not all(meter.rate.started for tile in entry.tiles for meter in tile)
     try:
         shares = [_share(library, tile) for tile in entry.tiles]
+        if not shares:
+            library.check(entry.device)
     except FieldError as error:
         return None, error.reason
     known = [share for share in shares if share is not None]

@@ -162,14 +162,22 @@ print(by_index(collector.scan(), "reason")[1])
     assert lines[3] == "driver"
 
 
-def test_engines_that_copy_may_be_missing_those_that_compute_may_not(make_bench: Callable[..., Bench]) -> None:
+def test_a_gpu_without_counters_is_unknown_and_can_still_be_lost(make_bench: Callable[..., Bench]) -> None:
     """Without any group of engines, or with a list that cannot be read, the use is unknown, not idle."""
     gpus = make_intel_gpus([0, 1])
     bench = make_bench(gpus)
     bench.node.inject(gpus[0], NvmlFault.error("zesDeviceEnumEngineGroups", UNSUPPORTED))
     bench.node.inject(gpus[1], NvmlFault.error("zesEngineGetProperties", UNSUPPORTED))
-    lines = bench.script("collector.scan(); time.sleep(0.01); print(by_index(collector.scan(), 'reason'))")
-    assert lines == ["['not_supported', 'not_supported']"]
+    lines = bench.script(
+        f"""
+collector.scan()
+time.sleep(0.01)
+print(by_index(collector.scan(), "reason"))
+node.inject({gpus[0].uuid!r}, NvmlFault.lost())
+print(by_index(collector.scan(), "reason"))
+"""
+    )
+    assert lines == ["['not_supported', 'not_supported']", "['gpu_lost', 'not_supported']"]
 
 
 def test_processes_that_cannot_be_read_are_not_none(make_bench: Callable[..., Bench]) -> None:
