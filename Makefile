@@ -114,8 +114,8 @@ bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 bench-codec: $(STAMP) ## a batch of hours read with msgspec and with pydantic: microseconds a row, imports
 	@$(PY) -m bench.codec
 
-bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes; AMD=8 adds AMD GPUs
-	@$(PY) -m bench.agent $(if $(AMD),--amd $(AMD)) $(if $(HOURS),--hours $(HOURS))
+bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes; AMD=8, INTEL=8 add GPUs
+	@$(PY) -m bench.agent $(if $(AMD),--amd $(AMD)) $(if $(INTEL),--intel $(INTEL)) $(if $(HOURS),--hours $(HOURS))
 
 bench-curves: $(STAMP) native ## a job's samples from a node, 8 GPUs x 24 h: seconds, bytes, the agent's memory
 	@$(PY) -m bench.curves

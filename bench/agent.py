@@ -29,7 +29,8 @@ from typing import Any, Final, TextIO
 
 from bench.agent_child import DAY_S, GPUS, INTERVAL_S, NODE
 from gpuwaste.testing.fake_hub import FakeHub
-from gpuwaste.testing.simnvml import Arch, SimGpu, SimNode, build_native, library_env, make_amd_gpus, make_gpus
+from gpuwaste.testing.sim_build import build_level_zero, build_native, library_env
+from gpuwaste.testing.simnvml import Arch, SimGpu, SimNode, make_amd_gpus, make_gpus, make_intel_gpus
 from gpuwaste.wire.tokens import TokenChecker
 
 HOUR_TICKS: Final = 3600 // INTERVAL_S
@@ -250,11 +251,16 @@ def time_scrapes(agent: AgentProcess, node: SimNode, gpus: list[Any]) -> dict[st
     return {"busy_ms": busy_ms, "cpu_s": cpu_s}
 
 
-def measure(hours: int, seed: int, amd: int = 0) -> dict[str, Any]:
-    """Run everything in a private folder and return the figures; `amd` idle AMD GPUs are beside the NVIDIA ones."""
+def measure(hours: int, seed: int, amd: int = 0, intel: int = 0) -> dict[str, Any]:
+    """Run everything in a private folder and return the figures; idle AMD and Intel GPUs are beside the NVIDIA ones."""
     with tempfile.TemporaryDirectory(prefix="gwbench") as name:
         directory = Path(name)
         gpus: list[SimGpu] = make_gpus(range(GPUS), Arch.HOPPER) + make_amd_gpus(range(GPUS, GPUS + amd))
+        first = GPUS + amd
+        gpus += make_intel_gpus(range(first, first + intel), first_render=128 + amd)
+        if intel and build_level_zero() is None:
+            raise SystemExit("no zes_api.h on this machine: install libze-dev")
+        vendors = [name for name, count in (("amd", amd), ("intel", intel)) if count]
         node = SimNode.create(directory / "node", gpus)
         for file, text in (("token", "secret-of-the-node\n"), ("tokens", f"{NODE} secret-of-the-node\n")):
             (directory / file).write_text(text)
@@ -263,7 +269,7 @@ def measure(hours: int, seed: int, amd: int = 0) -> dict[str, Any]:
         try:
             with FakeHub({"token": TokenChecker(directory / "tokens")}) as hub:
                 began = time.monotonic()
-                agent = AgentProcess(directory, node, hub.url, *(["--amd"] if amd else []))
+                agent = AgentProcess(directory, node, hub.url, *(f"--vendor={name}" for name in vendors))
                 start_s = agent.ask("usage")["cpu_s"]
                 memory = Memory(agent.pid)
                 memory.start()
@@ -319,8 +325,9 @@ def main() -> None:
     parser.add_argument("--hours", type=int, default=24)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--amd", type=int, default=0, help="AMD GPUs beside the 8 NVIDIA ones (0)")
+    parser.add_argument("--intel", type=int, default=0, help="Intel GPUs of two tiles beside them (0)")
     options = parser.parse_args()
-    figures = measure(options.hours, options.seed, options.amd)
+    figures = measure(options.hours, options.seed, options.amd, options.intel)
     result = summarize(figures, options.hours)
     fast = figures["hourly_cpu_s"][1:] or figures["hourly_cpu_s"]
     times = figures["scrape"]["busy_ms"]

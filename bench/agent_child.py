@@ -8,6 +8,7 @@ import resource
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from gpuwaste.agent.bounded import BoundedCollector
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.amd import AmdCollector
 from gpuwaste.agent.collectors.host import HostUseCollector
+from gpuwaste.agent.collectors.intel import IntelCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.daemon import Agent, Edges
 from gpuwaste.agent.event_log import EventLog
@@ -25,6 +27,7 @@ from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.simnvml import SimNode
 from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeChecker
 from gpuwaste.wire.tokens import TokenIssuer
@@ -95,7 +98,7 @@ class LastSeconds:
         return stop.wait(seconds)
 
 
-def run_child(directory: Path, hub_url: str, munge_socket: str, *, amd: bool = False) -> None:
+def run_child(directory: Path, hub_url: str, munge_socket: str, vendors: Sequence[str] = ()) -> None:
     """Be the agent: obey "go TICKS", "time", "usage" and "port" on stdin, one JSON answer each."""
     start_us = (time.time_ns() // 1000 // (DAY_S * 1_000_000) + 1) * DAY_S * 1_000_000
     clock = DayClock(start_us, 0)
@@ -111,8 +114,12 @@ def run_child(directory: Path, hub_url: str, munge_socket: str, *, amd: bool = F
     slurm = FakeSlurm(devices={NODE: [DevicePosition(n, (f"/dev/nvidia{n}",), minor=n) for n in range(GPUS)]})
     host = HostUseCollector(directory / "none", Path("/proc"), spool, NODE)
     collectors = Collectors([NvmlCollector(LastSeconds(), directory / "none")], [host])
-    if amd:
-        collectors.gpu.append(BoundedCollector(AmdCollector(Path("/sys"))))
+    sys_root = SimNode(directory / "node").sys_root
+    others: dict[str, Callable[[], AmdCollector | IntelCollector]] = {
+        "amd": lambda: AmdCollector(sys_root),
+        "intel": lambda: IntelCollector(sys_root, Path("/proc")),
+    }
+    collectors.gpu += [BoundedCollector(others[vendor]()) for vendor in vendors]
     agent = Agent(
         config,
         OwnNode("gw", NODE, spool, None, ()),
@@ -162,6 +169,6 @@ if __name__ == "__main__":
     parser.add_argument("directory", type=Path)
     parser.add_argument("hub")
     parser.add_argument("--munge", default="", help="answer this process' user for samples")
-    parser.add_argument("--amd", action="store_true", help="read AMD GPUs too")
+    parser.add_argument("--vendor", action="append", default=[], help="read GPUs of amd or intel too (repeatable)")
     options = parser.parse_args()
-    run_child(options.directory, options.hub, options.munge, amd=options.amd)
+    run_child(options.directory, options.hub, options.munge, options.vendor)

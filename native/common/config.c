@@ -95,6 +95,7 @@ static const char *add_line(sim_config *config, char *line)
     else if (!strcmp(word, "nvml")) copy(config->nvml, sizeof config->nvml, value);
     else if (!strcmp(word, "amdsmi")) config->amdsmi = number(value);
     else if (!strcmp(word, "amdsmi_major")) config->amdsmi_major = number(value);
+    else if (!strcmp(word, "ze_groups")) config->ze_groups = number(value);
     else if (!strcmp(word, "latency_us")) config->latency_us = number(value);
     else return "an unknown setting";
     return NULL;
@@ -115,6 +116,8 @@ int sim_config_read(const char *dir, sim_config *config, char *error, size_t err
         return -1;
     }
     memset(config, 0, sizeof *config);
+    config->amdsmi = 26;
+    config->amdsmi_major = 7;
     const char *problem = NULL;
     int number_of_line = 0;
     while (!problem && fgets(line, sizeof line, file)) {

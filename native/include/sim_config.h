@@ -16,12 +16,12 @@ typedef struct {
     unsigned gi, ci; /* GPU instance and compute instance ids */
     unsigned memory_mib, sm_count, slices;
     unsigned render; /* minor of /dev/dri/renderDN of a partition (AMD), 0 for none */
-} sim_mig;
+} sim_mig; /* or a partition of an AMD GPU, or a tile of an Intel GPU */
 
 typedef struct {
     char uuid[SIM_TEXT];
     char name[SIM_TEXT];
-    char vendor[16]; /* nvidia, amd */
+    char vendor[16]; /* nvidia, amd, intel */
     char pci[32]; /* domain:bus:device.function, 8 hexadecimal digits of domain */
     unsigned minor, memory_mib, reserved_mib, power_limit_mw, idle_mw, sm_count;
     unsigned arch; /* NVML_DEVICE_ARCH_* */
@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     char driver[32], nvml[32];
     unsigned amdsmi, amdsmi_major; /* generation of libamd_smi: 24, 25 or 26; the number after it */
+    unsigned ze_groups; /* engine groups of libze_loader: 0 all and by class, 1 by class, 2 single, 3 a mean of all and single */
     unsigned latency_us; /* time that every call takes, slept */
     unsigned gpu_count;
     sim_gpu gpu[SIM_MAX_GPUS]; /* in PCI order: the position is the NVML index */

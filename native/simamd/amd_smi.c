@@ -10,17 +10,17 @@
 #define ABSENT 0xFFFFFFFFu
 #define METRICS_SIZE(xcp) (AMDSMI_XCP_STATS + 8 * (xcp))
 
-static char sockets[AMD_MAX_DEVICES], processors[AMD_MAX_DEVICES]; /* handles are addresses of their elements */
+static char sockets[VENDOR_MAX_DEVICES], processors[VENDOR_MAX_DEVICES]; /* handles are addresses of their elements */
 
-static amdsmi_status_t status(amd_result result, unsigned long long code)
+static amdsmi_status_t status(vendor_result result, unsigned long long code)
 {
     switch (result) {
-    case AMD_OK: return AMDSMI_STATUS_SUCCESS;
-    case AMD_INVALID: return AMDSMI_STATUS_INVAL;
-    case AMD_NOT_SUPPORTED: return AMDSMI_STATUS_NOT_SUPPORTED;
-    case AMD_NOT_FOUND: return AMDSMI_STATUS_NOT_FOUND;
-    case AMD_NO_DRIVER: return AMDSMI_STATUS_DRIVER_NOT_LOADED;
-    case AMD_FAULT: return (amdsmi_status_t)code;
+    case VENDOR_OK: return AMDSMI_STATUS_SUCCESS;
+    case VENDOR_INVALID: return AMDSMI_STATUS_INVAL;
+    case VENDOR_NOT_SUPPORTED: return AMDSMI_STATUS_NOT_SUPPORTED;
+    case VENDOR_NOT_FOUND: return AMDSMI_STATUS_NOT_FOUND;
+    case VENDOR_NO_DRIVER: return AMDSMI_STATUS_DRIVER_NOT_LOADED;
+    case VENDOR_FAULT: return (amdsmi_status_t)code;
     default: return AMDSMI_STATUS_NOT_INIT;
     }
 }
@@ -28,39 +28,39 @@ static amdsmi_status_t status(amd_result result, unsigned long long code)
 static uint32_t index_of(amdsmi_processor_handle handle)
 {
     char *at = handle;
-    return at >= processors && at < processors + AMD_MAX_DEVICES ? (uint32_t)(at - processors) : AMD_MAX_DEVICES;
+    return at >= processors && at < processors + VENDOR_MAX_DEVICES ? (uint32_t)(at - processors) : VENDOR_MAX_DEVICES;
 }
 
 /* Run the last argument with `d`, the device of this handle; every function of one device has this frame. */
 #define DEVICE_CALL(handle, ok, ...)                                                                                   \
-    amd_device d;                                                                                                      \
+    vendor_device d;                                                                                                      \
     unsigned long long code = 0;                                                                                       \
     if (!(ok)) return AMDSMI_STATUS_INVAL;                                                                             \
-    amd_result r = amd_enter(__func__, index_of(handle), &d, &code);                                                   \
-    if (r != AMD_OK) return status(r, code);                                                                           \
+    vendor_result r = vendor_enter(__func__, index_of(handle), &d, &code);                                                   \
+    if (r != VENDOR_OK) return status(r, code);                                                                           \
     __VA_ARGS__;                                                                                                           \
-    amd_leave();                                                                                                       \
+    vendor_leave();                                                                                                       \
     return status(r, code)
 
 EXPORT amdsmi_status_t amdsmi_init(uint64_t flags)
 {
     (void)flags;
-    return status(amd_open(__func__), 0);
+    return status(vendor_open(__func__), 0);
 }
 
 EXPORT amdsmi_status_t amdsmi_shut_down(void)
 {
-    return status(amd_close(), 0);
+    return status(vendor_close(), 0);
 }
 
 EXPORT amdsmi_status_t amdsmi_get_lib_version(void *version)
 {
     if (!version) return AMDSMI_STATUS_INVAL;
-    if (amd_config.amdsmi < 26)
+    if (vendor_config.amdsmi < 26)
         *(amdsmi_version_24 *)version =
-            (amdsmi_version_24){amd_config.amdsmi, amd_config.amdsmi_major, 0, 0, "simulated"};
+            (amdsmi_version_24){vendor_config.amdsmi, vendor_config.amdsmi_major, 0, 0, "simulated"};
     else
-        *(amdsmi_version_26 *)version = (amdsmi_version_26){amd_config.amdsmi, 0, 2, "simulated"};
+        *(amdsmi_version_26 *)version = (amdsmi_version_26){vendor_config.amdsmi, 0, 2, "simulated"};
     return AMDSMI_STATUS_SUCCESS;
 }
 
@@ -69,17 +69,17 @@ EXPORT amdsmi_status_t amdsmi_get_socket_handles(uint32_t *count, amdsmi_socket_
 {
     unsigned long long code = 0;
     if (!count) return AMDSMI_STATUS_INVAL;
-    amd_result r = amd_enter(__func__, 0, NULL, &code);
-    if (r != AMD_OK) return status(r, code);
+    vendor_result r = vendor_enter(__func__, 0, NULL, &code);
+    if (r != VENDOR_OK) return status(r, code);
     uint32_t n = 0;
-    for (unsigned i = 0; i < amd_config.gpu_count; i++) {
-        const sim_gpu *gpu = &amd_config.gpu[i];
+    for (unsigned i = 0; i < vendor_config.gpu_count; i++) {
+        const sim_gpu *gpu = &vendor_config.gpu[i];
         if (!sim_is(gpu, "amd") || sim_fault_device(gpu->uuid, "gone")) continue;
         if (handles && n < *count) handles[n] = &sockets[i];
         n++;
     }
     *count = n;
-    amd_leave();
+    vendor_leave();
     return AMDSMI_STATUS_SUCCESS;
 }
 
@@ -88,13 +88,13 @@ EXPORT amdsmi_status_t amdsmi_get_processor_handles(amdsmi_socket_handle socket,
 {
     unsigned long long code = 0;
     char *at = socket;
-    if (!count || at < sockets || at >= sockets + AMD_MAX_DEVICES) return AMDSMI_STATUS_INVAL;
-    amd_result r = amd_enter(__func__, 0, NULL, &code);
-    if (r != AMD_OK) return status(r, code);
-    const sim_gpu *wanted = &amd_config.gpu[at - sockets];
+    if (!count || at < sockets || at >= sockets + VENDOR_MAX_DEVICES) return AMDSMI_STATUS_INVAL;
+    vendor_result r = vendor_enter(__func__, 0, NULL, &code);
+    if (r != VENDOR_OK) return status(r, code);
+    const sim_gpu *wanted = &vendor_config.gpu[at - sockets];
     uint32_t n = 0, index = 0;
-    for (unsigned i = 0; i < amd_config.gpu_count; i++) {
-        const sim_gpu *gpu = &amd_config.gpu[i];
+    for (unsigned i = 0; i < vendor_config.gpu_count; i++) {
+        const sim_gpu *gpu = &vendor_config.gpu[i];
         if (!sim_is(gpu, "amd") || sim_fault_device(gpu->uuid, "gone")) continue;
         for (unsigned k = 0; k < (gpu->mig_enabled ? gpu->mig_count : 1); k++, index++) {
             if (gpu != wanted) continue;
@@ -103,7 +103,7 @@ EXPORT amdsmi_status_t amdsmi_get_processor_handles(amdsmi_socket_handle socket,
         }
     }
     *count = n;
-    amd_leave();
+    vendor_leave();
     return AMDSMI_STATUS_SUCCESS;
 }
 
@@ -114,7 +114,7 @@ EXPORT amdsmi_status_t amdsmi_get_gpu_device_bdf(amdsmi_processor_handle handle,
 
 EXPORT amdsmi_status_t amdsmi_get_gpu_asic_info(amdsmi_processor_handle handle, void *info)
 {
-    DEVICE_CALL(handle, info, if (amd_config.amdsmi < 25) {
+    DEVICE_CALL(handle, info, if (vendor_config.amdsmi < 25) {
         amdsmi_asic_info_24 *to = info;
         memset(to, 0, sizeof *to);
         snprintf(to->market_name, sizeof to->market_name, "%s", d.gpu->name);
@@ -135,7 +135,7 @@ EXPORT amdsmi_status_t amdsmi_get_gpu_kfd_info(amdsmi_processor_handle handle, a
 
 EXPORT amdsmi_status_t amdsmi_get_gpu_enumeration_info(amdsmi_processor_handle handle, amdsmi_enumeration_info_t *info)
 {
-    DEVICE_CALL(handle, info, if (amd_config.amdsmi < 25) r = AMD_NOT_SUPPORTED; else {
+    DEVICE_CALL(handle, info, if (vendor_config.amdsmi < 25) r = VENDOR_NOT_SUPPORTED; else {
         uint32_t render = d.part ? d.part->render : d.gpu->render;
         *info = (amdsmi_enumeration_info_t){.drm_render = render, .drm_card = render - 128, .hsa_id = index_of(handle) + 2,
                                             .hip_id = index_of(handle)};
@@ -155,27 +155,27 @@ EXPORT amdsmi_status_t amdsmi_get_gpu_memory_partition(amdsmi_processor_handle h
 
 EXPORT amdsmi_status_t amdsmi_get_gpu_activity(amdsmi_processor_handle handle, amdsmi_engine_usage_t *usage)
 {
-    DEVICE_CALL(handle, usage, if (d.part) r = AMD_NOT_SUPPORTED; else {
-        *usage = (amdsmi_engine_usage_t){.gfx_activity = amd_busy_pct(&d)};
+    DEVICE_CALL(handle, usage, if (d.part) r = VENDOR_NOT_SUPPORTED; else {
+        *usage = (amdsmi_engine_usage_t){.gfx_activity = vendor_busy_pct(&d)};
         usage->umc_activity = usage->gfx_activity / 2;
     });
 }
 
 EXPORT amdsmi_status_t amdsmi_get_gpu_memory_total(amdsmi_processor_handle handle, int type, uint64_t *total)
 {
-    DEVICE_CALL(handle, total && type == MEM_TYPE_VRAM, *total = amd_total_b(&d));
+    DEVICE_CALL(handle, total && type == MEM_TYPE_VRAM, *total = vendor_total_b(&d));
 }
 
 EXPORT amdsmi_status_t amdsmi_get_gpu_memory_usage(amdsmi_processor_handle handle, int type, uint64_t *used)
 {
-    DEVICE_CALL(handle, used && type == MEM_TYPE_VRAM, *used = amd_used_b(&d));
+    DEVICE_CALL(handle, used && type == MEM_TYPE_VRAM, *used = vendor_used_b(&d));
 }
 
 static void put_power(void *info, unsigned watts)
 {
-    if (amd_config.amdsmi < 25)
+    if (vendor_config.amdsmi < 25)
         *(amdsmi_power_info_24 *)info = (amdsmi_power_info_24){.current_socket_power = watts, .average_socket_power = 0xFFFF};
-    else if (amd_config.amdsmi < 26)
+    else if (vendor_config.amdsmi < 26)
         *(amdsmi_power_info_25 *)info = (amdsmi_power_info_25){.socket_power = watts, .current_socket_power = watts,
             .average_socket_power = 0xFFFF};
     else
@@ -185,7 +185,7 @@ static void put_power(void *info, unsigned watts)
 
 EXPORT amdsmi_status_t amdsmi_get_power_info(amdsmi_processor_handle handle, void *info)
 {
-    DEVICE_CALL(handle, info, if (d.part && d.part->gi) r = AMD_NOT_SUPPORTED; else put_power(info, amd_power_w(&d)));
+    DEVICE_CALL(handle, info, if (d.part && d.part->gi) r = VENDOR_NOT_SUPPORTED; else put_power(info, vendor_power_w(&d)));
 }
 
 EXPORT amdsmi_status_t amdsmi_get_power_cap_info(amdsmi_processor_handle handle, uint32_t sensor,
@@ -199,14 +199,14 @@ EXPORT amdsmi_status_t amdsmi_get_energy_count(amdsmi_processor_handle handle, u
                                                uint64_t *timestamp)
 {
     DEVICE_CALL(handle, energy && resolution && timestamp,
-                if (d.part && d.part->gi) r = AMD_NOT_SUPPORTED;
-                else (*resolution = 15.259f, *energy = (uint64_t)((double)amd_energy_uj(&d) / 15.259),
+                if (d.part && d.part->gi) r = VENDOR_NOT_SUPPORTED;
+                else (*resolution = 15.259f, *energy = (uint64_t)((double)vendor_energy_uj(&d, sim_mono_ns()) / 15.259),
                       *timestamp = (uint64_t)sim_mono_ns()));
 }
 
 static size_t xcp_size(void)
 {
-    return amd_config.amdsmi < 25 ? AMDSMI_XCP_SIZE_24 : amd_config.amdsmi < 26 ? AMDSMI_XCP_SIZE_25 : AMDSMI_XCP_SIZE_26;
+    return vendor_config.amdsmi < 25 ? AMDSMI_XCP_SIZE_24 : vendor_config.amdsmi < 26 ? AMDSMI_XCP_SIZE_25 : AMDSMI_XCP_SIZE_26;
 }
 
 static void put_partitions(char *to, const sim_gpu *gpu)
@@ -214,7 +214,7 @@ static void put_partitions(char *to, const sim_gpu *gpu)
     uint16_t count = (uint16_t)(gpu->mig_enabled ? gpu->mig_count : 1);
     memcpy(to + AMDSMI_NUM_PARTITION, &count, sizeof count);
     for (unsigned k = 0; k < gpu->mig_count && k < 8; k++) {
-        uint32_t busy = amd_busy_pct(&(amd_device){gpu, &gpu->mig[k]});
+        uint32_t busy = vendor_busy_pct(&(vendor_device){gpu, &gpu->mig[k]});
         memcpy(to + AMDSMI_XCP_STATS + gpu->mig[k].gi * xcp_size(), &busy, sizeof busy);
     }
 }
@@ -233,16 +233,16 @@ static amdsmi_status_t fitting(uint32_t room, uint32_t found, int counted, uint3
 
 EXPORT amdsmi_status_t amdsmi_get_gpu_compute_process_info(amdsmi_process_info_t *procs, uint32_t *num_items)
 {
-    static amd_process found[SIM_SEGMENTS];
+    static vendor_process found[SIM_SEGMENTS];
     unsigned long long code = 0;
     if (!num_items) return AMDSMI_STATUS_INVAL;
-    amd_result r = amd_enter(__func__, 0, NULL, &code);
-    if (r != AMD_OK) return status(r, code);
-    uint32_t n = amd_processes(found, SIM_SEGMENTS), room = *num_items;
+    vendor_result r = vendor_enter(__func__, 0, NULL, &code);
+    if (r != VENDOR_OK) return status(r, code);
+    uint32_t n = vendor_processes(found, SIM_SEGMENTS), room = *num_items;
     for (uint32_t i = 0; procs && i < n && i < room; i++)
         procs[i] = (amdsmi_process_info_t){.process_id = found[i].pid, .vram_usage = found[i].vram_b, .cu_occupancy = ABSENT};
     amdsmi_status_t answer = fitting(room, n, !procs, num_items);
-    amd_leave();
+    vendor_leave();
     return answer;
 }
 
@@ -250,11 +250,11 @@ EXPORT amdsmi_status_t amdsmi_get_gpu_compute_process_gpus(uint32_t pid, uint32_
 {
     unsigned long long code = 0;
     if (!num_devices) return AMDSMI_STATUS_INVAL;
-    amd_result r = amd_enter(__func__, 0, NULL, &code);
-    if (r != AMD_OK) return status(r, code);
+    vendor_result r = vendor_enter(__func__, 0, NULL, &code);
+    if (r != VENDOR_OK) return status(r, code);
     uint32_t room = *num_devices;
-    int count = amd_devices_of(pid, dv_indices, room);
+    int count = vendor_devices_of(pid, dv_indices, room);
     amdsmi_status_t answer = count < 0 ? AMDSMI_STATUS_NOT_FOUND : fitting(room, (uint32_t)count, !dv_indices, num_devices);
-    amd_leave();
+    vendor_leave();
     return answer;
 }

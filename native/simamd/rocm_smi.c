@@ -11,38 +11,38 @@ rsmi_status_t rsmi_dev_power_get(uint32_t dv_ind, uint64_t *power, int *type);
 #include <stdio.h>
 #include <string.h>
 
-static rsmi_status_t status(amd_result result, unsigned long long code)
+static rsmi_status_t status(vendor_result result, unsigned long long code)
 {
     switch (result) {
-    case AMD_OK: return RSMI_STATUS_SUCCESS;
-    case AMD_INVALID: return RSMI_STATUS_INVALID_ARGS;
-    case AMD_NOT_SUPPORTED: return RSMI_STATUS_NOT_SUPPORTED;
-    case AMD_NOT_FOUND: return RSMI_STATUS_NOT_FOUND;
-    case AMD_FAULT: return (rsmi_status_t)code;
+    case VENDOR_OK: return RSMI_STATUS_SUCCESS;
+    case VENDOR_INVALID: return RSMI_STATUS_INVALID_ARGS;
+    case VENDOR_NOT_SUPPORTED: return RSMI_STATUS_NOT_SUPPORTED;
+    case VENDOR_NOT_FOUND: return RSMI_STATUS_NOT_FOUND;
+    case VENDOR_FAULT: return (rsmi_status_t)code;
     default: return RSMI_STATUS_INIT_ERROR;
     }
 }
 
 /* Run the last argument with `d`, the device of this index; every function of one device has this frame. */
 #define DEVICE_CALL(index, ok, ...)                                                                                    \
-    amd_device d;                                                                                                      \
+    vendor_device d;                                                                                                      \
     unsigned long long code = 0;                                                                                       \
     if (!(ok)) return RSMI_STATUS_INVALID_ARGS;                                                                        \
-    amd_result r = amd_enter(__func__, index, &d, &code);                                                              \
-    if (r != AMD_OK) return status(r, code);                                                                           \
+    vendor_result r = vendor_enter(__func__, index, &d, &code);                                                              \
+    if (r != VENDOR_OK) return status(r, code);                                                                           \
     __VA_ARGS__;                                                                                                           \
-    amd_leave();                                                                                                       \
+    vendor_leave();                                                                                                       \
     return status(r, code)
 
 rsmi_status_t rsmi_init(uint64_t flags)
 {
     (void)flags;
-    return status(amd_open(__func__), 0);
+    return status(vendor_open(__func__), 0);
 }
 
 rsmi_status_t rsmi_shut_down(void)
 {
-    return status(amd_close(), 0);
+    return status(vendor_close(), 0);
 }
 
 rsmi_status_t rsmi_version_get(rsmi_version_t *version)
@@ -56,16 +56,16 @@ rsmi_status_t rsmi_num_monitor_devices(uint32_t *num_devices)
 {
     unsigned long long code = 0;
     if (!num_devices) return RSMI_STATUS_INVALID_ARGS;
-    amd_result r = amd_enter(__func__, 0, NULL, &code);
-    if (r != AMD_OK) return status(r, code);
-    *num_devices = amd_count();
-    amd_leave();
+    vendor_result r = vendor_enter(__func__, 0, NULL, &code);
+    if (r != VENDOR_OK) return status(r, code);
+    *num_devices = vendor_count();
+    vendor_leave();
     return RSMI_STATUS_SUCCESS;
 }
 
 rsmi_status_t rsmi_dev_unique_id_get(uint32_t dv_ind, uint64_t *id)
 {
-    DEVICE_CALL(dv_ind, id, if (d.gpu->unique_id) *id = d.gpu->unique_id; else r = AMD_NOT_SUPPORTED);
+    DEVICE_CALL(dv_ind, id, if (d.gpu->unique_id) *id = d.gpu->unique_id; else r = VENDOR_NOT_SUPPORTED);
 }
 
 rsmi_status_t rsmi_dev_pci_id_get(uint32_t dv_ind, uint64_t *bdfid)
@@ -85,30 +85,30 @@ rsmi_status_t rsmi_dev_drm_render_minor_get(uint32_t dv_ind, uint32_t *minor)
 
 rsmi_status_t rsmi_dev_busy_percent_get(uint32_t dv_ind, uint32_t *busy_percent)
 {
-    DEVICE_CALL(dv_ind, busy_percent, if (d.part) r = AMD_NOT_SUPPORTED; else *busy_percent = amd_busy_pct(&d));
+    DEVICE_CALL(dv_ind, busy_percent, if (d.part) r = VENDOR_NOT_SUPPORTED; else *busy_percent = vendor_busy_pct(&d));
 }
 
 rsmi_status_t rsmi_dev_memory_total_get(uint32_t dv_ind, rsmi_memory_type_t mem_type, uint64_t *total)
 {
-    DEVICE_CALL(dv_ind, total && mem_type == RSMI_MEM_TYPE_VRAM, *total = amd_total_b(&d));
+    DEVICE_CALL(dv_ind, total && mem_type == RSMI_MEM_TYPE_VRAM, *total = vendor_total_b(&d));
 }
 
 rsmi_status_t rsmi_dev_memory_usage_get(uint32_t dv_ind, rsmi_memory_type_t mem_type, uint64_t *used)
 {
-    DEVICE_CALL(dv_ind, used && mem_type == RSMI_MEM_TYPE_VRAM, *used = amd_used_b(&d));
+    DEVICE_CALL(dv_ind, used && mem_type == RSMI_MEM_TYPE_VRAM, *used = vendor_used_b(&d));
 }
 
 rsmi_status_t rsmi_dev_power_ave_get(uint32_t dv_ind, uint32_t sensor_ind, uint64_t *power)
 {
     DEVICE_CALL(dv_ind, power && !sensor_ind,
-                if (d.part && d.part->gi) r = AMD_NOT_SUPPORTED; else *power = amd_power_w(&d) * 1000000ull);
+                if (d.part && d.part->gi) r = VENDOR_NOT_SUPPORTED; else *power = vendor_power_w(&d) * 1000000ull);
 }
 
 rsmi_status_t rsmi_dev_power_get(uint32_t dv_ind, uint64_t *power, int *type)
 {
     DEVICE_CALL(dv_ind, power && type,
-                if (d.part && d.part->gi) r = AMD_NOT_SUPPORTED;
-                else (*type = 1, *power = amd_power_w(&d) * 1000000ull));
+                if (d.part && d.part->gi) r = VENDOR_NOT_SUPPORTED;
+                else (*type = 1, *power = vendor_power_w(&d) * 1000000ull));
 }
 
 rsmi_status_t rsmi_dev_power_cap_get(uint32_t dv_ind, uint32_t sensor_ind, uint64_t *cap)
@@ -119,8 +119,8 @@ rsmi_status_t rsmi_dev_power_cap_get(uint32_t dv_ind, uint32_t sensor_ind, uint6
 rsmi_status_t rsmi_dev_energy_count_get(uint32_t dv_ind, uint64_t *power, float *counter_resolution, uint64_t *timestamp)
 {
     DEVICE_CALL(dv_ind, power && counter_resolution && timestamp,
-                if (d.part && d.part->gi) r = AMD_NOT_SUPPORTED;
-                else (*counter_resolution = 15.259f, *power = (uint64_t)((double)amd_energy_uj(&d) / 15.259),
+                if (d.part && d.part->gi) r = VENDOR_NOT_SUPPORTED;
+                else (*counter_resolution = 15.259f, *power = (uint64_t)((double)vendor_energy_uj(&d, sim_mono_ns()) / 15.259),
                       *timestamp = (uint64_t)sim_mono_ns()));
 }
 
@@ -138,16 +138,16 @@ static rsmi_status_t fitting(uint32_t room, uint32_t found, int counted, uint32_
 
 rsmi_status_t rsmi_compute_process_info_get(rsmi_process_info_t *procs, uint32_t *num_items)
 {
-    static amd_process found[SIM_SEGMENTS];
+    static vendor_process found[SIM_SEGMENTS];
     unsigned long long code = 0;
     if (!num_items) return RSMI_STATUS_INVALID_ARGS;
-    amd_result r = amd_enter(__func__, 0, NULL, &code);
-    if (r != AMD_OK) return status(r, code);
-    uint32_t n = amd_processes(found, SIM_SEGMENTS), room = *num_items;
+    vendor_result r = vendor_enter(__func__, 0, NULL, &code);
+    if (r != VENDOR_OK) return status(r, code);
+    uint32_t n = vendor_processes(found, SIM_SEGMENTS), room = *num_items;
     for (uint32_t i = 0; procs && i < n && i < room; i++)
         procs[i] = (rsmi_process_info_t){.process_id = found[i].pid, .vram_usage = found[i].vram_b};
     rsmi_status_t answer = fitting(room, n, !procs, num_items);
-    amd_leave();
+    vendor_leave();
     return answer;
 }
 
@@ -155,11 +155,11 @@ rsmi_status_t rsmi_compute_process_gpus_get(uint32_t pid, uint32_t *dv_indices, 
 {
     unsigned long long code = 0;
     if (!num_devices) return RSMI_STATUS_INVALID_ARGS;
-    amd_result r = amd_enter(__func__, 0, NULL, &code);
-    if (r != AMD_OK) return status(r, code);
+    vendor_result r = vendor_enter(__func__, 0, NULL, &code);
+    if (r != VENDOR_OK) return status(r, code);
     uint32_t room = *num_devices;
-    int count = amd_devices_of(pid, dv_indices, room);
+    int count = vendor_devices_of(pid, dv_indices, room);
     rsmi_status_t answer = count < 0 ? RSMI_STATUS_NOT_FOUND : fitting(room, (uint32_t)count, !dv_indices, num_devices);
-    amd_leave();
+    vendor_leave();
     return answer;
 }

@@ -18,7 +18,7 @@ import pytest
 from gpuwaste.agent.collectors import _amdsmi, _rocm_smi
 from gpuwaste.agent.collectors._amd_library import AmdDevice, AmdLibrary, ProcessInfo
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.testing.sim_build import build_rocm_smi, library_env, preload_amd
+from gpuwaste.testing.sim_build import build_rocm_smi, library_env, preload_vendor
 from gpuwaste.testing.simnvml import SimNode, build_native, make_amd_gpus
 
 REAL = os.environ.get("GPUWASTE_AMD_CONTRACT") == "real"
@@ -34,7 +34,7 @@ def library(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
             pytest.skip("no rocm_smi.h on this machine")
         node = SimNode.create(tmp_path / "node", make_amd_gpus([3, 1, 0]))
         monkeypatch.setenv("GPUWASTE_SIM_DIR", str(node.directory))
-        preload_amd(build, request.param)
+        preload_vendor(build, request.param)
     found: AmdLibrary | None = FINDERS[request.param]()
     if found is None:
         pytest.skip(f"no real AMD GPU on this machine: no {request.param}")
@@ -207,7 +207,7 @@ def test_a_library_that_is_not_known_is_refused(
     node = SimNode.create(tmp_path, [])
     node.set_gpus(make_amd_gpus([0]), amdsmi=generation, amdsmi_major=major)
     monkeypatch.setenv("GPUWASTE_SIM_DIR", str(node.directory))
-    preload_amd(build_native(), "amdsmi")
+    preload_vendor(build_native(), "amdsmi")
     library = _amdsmi.find()
     assert library is not None
     library.open()

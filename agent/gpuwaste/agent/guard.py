@@ -13,7 +13,7 @@ from gpuwaste.core.sample import UnknownReason
 
 _FAILED: Final = log_event.warning(
     "collector-failed: collector {about}: {error}",
-    "A collector (`nvml`, `amd`, `pcp`, `host`) cannot read. Its GPU time is unknown until it works again: "
+    "A collector (`nvml`, `amd`, `intel`, `pcp`, `host`) cannot read. Its GPU time is unknown until it works again: "
     "[troubleshooting](../how-to/troubleshooting.md).",
 )
 

@@ -60,8 +60,8 @@ class AgentConfig:
     interval_s: float = _key(10.0, "Interval between two samples of each GPU.")
     collectors: tuple[str, ...] = _key(
         ("nvml", "host"),
-        "Collectors to run, in order of preference for GPUs; add amd on nodes with AMD GPUs, pcp if pmproxy serves"
-        " pmdanvidia, dcgm if dcgm-exporter runs on the node.",
+        "Collectors to run, in order of preference for GPUs; add amd on nodes with AMD GPUs, intel on those with Intel"
+        " GPUs, pcp if pmproxy serves pmdanvidia, dcgm if dcgm-exporter runs on the node.",
     )
     state_dir: str = _key("/var/lib/gpuwaste/agent", "Directory of raw samples and outbox; a tmpfs on a diskless node.")
     diskless: bool = _key(default=False, text="State is lost at a reboot: send rows every minute.")

@@ -52,7 +52,7 @@ class Sample:
     mono_us: int
     gpu_uuid: str
     instance: str  # "" for a whole GPU, else the MIG instance as "gi/ci"
-    source: str  # collector that read it: nvml, amd, pcp
+    source: str  # collector that read it: nvml, amd, intel, pcp
     util_pct: float | None = None  # duty cycle over the covered time, 0..100
     mem_used_b: int | None = None
     mem_total_b: int | None = None

@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from gpuwaste.slurm.gres import parse_positions
 from gpuwaste.testing.cluster import ClusterError, LoopbackCluster, ManagedProcess
+from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.simnvml import SimNode, build_native, library_env, make_amd_gpus, make_gpus
+from gpuwaste.testing.simnvml import SimNode, build_native, library_env, make_gpus
 
 MODES: Final = ("full", "bare")
 """Probes: with the prolog's files and without them."""
@@ -54,13 +55,15 @@ class Field:
         self._dir.mkdir(mode=0o777, exist_ok=True)
         self._dir.chmod(0o777)
         self.uuids: dict[str, dict[int, str]] = {}  # node -> minor -> uuid
+        self._sims: dict[str, SimNode] = {}
         for node in self.nodes:
             minors = list(cluster.nodes[node].minors)
             self.rng.shuffle(minors)  # NVML's order is another one than that of gres.conf and that of the minors
             gpus = make_gpus(minors)
             self.rng.shuffle(gpus)
-            gpus += make_amd_gpus(cluster.nodes[node].amd)
+            gpus = node_gpus(gpus, cluster.nodes[node])
             sim = SimNode.create(self._dir / f"nvml-{node}", gpus)
+            self._sims[node] = sim
             self.uuids[node] = {gpu.minor: gpu.uuid for gpu in gpus}
             logs = self._dir / "load"
             logs.mkdir(exist_ok=True)
@@ -79,13 +82,14 @@ class Field:
         place = self.cluster.nodes[node]
         jobs_dir = place.jobs_dir if mode == "full" else self._dir / f"none-{node}"
         words = [node, str(self.log(node, mode)), str(_INTERVAL_S), str(place.spool_dir), str(jobs_dir)]
-        words += ["amd"] if place.amd else []
+        words += [name for name, gpus in (("amd", place.amd), ("intel", place.intel)) if gpus]
         ready = self.log(node, mode).stat().st_size if self.log(node, mode).exists() else 0
         process = self.cluster.spawn(
             [sys.executable, "-m", "gpuwaste.testing.attribution_probe", *words],
             node=node,
             env={**self._library, **self.cluster.env(node)},
             name=f"probe-{node}-{mode}-{time.monotonic_ns()}",
+            before=pci_devices_of(place, self._sims[node]),
         )
         process.wait_for(lambda: self.log(node, mode).exists() and self.log(node, mode).stat().st_size > ready)
         return process

@@ -194,13 +194,17 @@ class LoopbackCluster(Daemons):
         node: str | None = None,
         env: Mapping[str, str] | None = None,
         name: str | None = None,
+        before: Sequence[str] = (),
     ) -> ManagedProcess:
-        """Start a program of ours as `user` with `caps` (such as "sys_ptrace"), its output in log/NAME.out."""
+        """Start a program of ours as `user` with `caps` (such as "sys_ptrace"), its output in log/NAME.out.
+
+        `before` is a command with which root starts it, such as env NAME=VALUE.
+        """
         label = name or f"{Path(argv[0]).name}{f'-{node}' if node else ''}"
         home = {"USER": user, "LOGNAME": user, "HOME": str(self.directory / "home" / user)}
         whole = {**self.env(node), **home, **(env or {})}
         log = self.directory / "log" / f"{label}.out"
-        process = spawn(label, [*as_user(user, caps), *argv], [log], whole, Path("/"))
+        process = spawn(label, [*before, *as_user(user, caps), *argv], [log], whole, Path("/"))
         self.spawned.append(process)
         return process
 

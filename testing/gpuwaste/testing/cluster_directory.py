@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 
 from gpuwaste.testing.cluster_host import AGENT_USER, BACKUP_HOST, USERS, short_name
-from gpuwaste.testing.cluster_options import Layout
+from gpuwaste.testing.cluster_options import Layout, Node
 
 CLUSTER_NAME = "gw"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -96,16 +96,21 @@ def _make_devices(layout: Layout) -> None:
         if not path.exists():
             os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(_NVIDIA_MAJOR, minor))
             path.chmod(0o666)
-    for at in range(layout.variant.amd):
+    for at in range(layout.variant.amd + layout.variant.intel):
         path = layout.directory / "dev" / "dri" / f"renderD{_FIRST_RENDER + at}"
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(_DRM_MAJOR, _FIRST_RENDER + at))
             path.chmod(0o666)
     for node in layout.nodes.values():
-        order = ",".join(map(str, (*node.minors, *node.amd)))
+        order = ",".join(map(str, node.positions))
         (node.directory / "minors").write_text(order + "\n", encoding="utf-8")
         (node.directory / "env").touch()
+
+
+def _others(node: Node) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the gres types of GPUs with render nodes that a node has, in the order of the render nodes."""
+    return [(kind, gpus) for kind, gpus in (("mi300x", node.amd), ("max1550", node.intel)) if gpus]
 
 
 def _gres_lines(layout: Layout) -> str:
@@ -114,9 +119,11 @@ def _gres_lines(layout: Layout) -> str:
         if node.minors:
             files = f"{layout.directory}/dev/nvidia[{','.join(map(str, node.minors))}]"
             lines.append(f"NodeName={node.name} Name=gpu Type=a100 File={files}")
-            if node.amd:
-                files = f"{layout.directory}/dev/dri/renderD[{_FIRST_RENDER}-{_FIRST_RENDER + len(node.amd) - 1}]"
-                lines.append(f"NodeName={node.name} Name=gpu Type=mi300x File={files}")
+            first = _FIRST_RENDER
+            for kind, gpus in _others(node):
+                files = f"{layout.directory}/dev/dri/renderD[{first}-{first + len(gpus) - 1}]"
+                lines.append(f"NodeName={node.name} Name=gpu Type={kind} File={files}")
+                first += len(gpus)
             if layout.variant.shards:
                 lines.append(f"NodeName={node.name} Name=shard Count={layout.variant.shards * len(node.minors)}")
     return "\n".join(lines) + "\n"
@@ -126,8 +133,7 @@ def _node_lines(layout: Layout) -> str:
     lines = []
     for node in layout.nodes.values():
         gres = f"gpu:a100:{len(node.minors)}" if node.minors else ""
-        if node.amd:
-            gres += f",gpu:mi300x:{len(node.amd)}"
+        gres += "".join(f",gpu:{kind}:{len(gpus)}" for kind, gpus in _others(node))
         if gres and layout.variant.shards:
             gres += f",shard:{layout.variant.shards * len(node.minors)}"
         lines.append(
@@ -169,6 +175,7 @@ def _values(layout: Layout) -> dict[str, str]:
         "gres_types": "gpu,shard" if variant.shards else "gpu",
         "accounting_tres": "gres/gpu,gres/gpu:a100"
         + (",gres/gpu:mi300x" if variant.amd else "")
+        + (",gres/gpu:max1550" if variant.intel else "")
         + (",gres/shard" if variant.shards else ""),
         "job_acct_gather_s": str(variant.job_acct_gather_s),
         "cred_expire_s": str(variant.cred_expire_s),

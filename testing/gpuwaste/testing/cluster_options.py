@@ -27,6 +27,8 @@ class Variant:
     """Shards per GPU (Gres=shard); 0 for none."""
     amd: int = 0
     """AMD GPUs (gres type mi300x) of each GPU node, beside its NVIDIA ones."""
+    intel: int = 0
+    """Intel GPUs (gres type max1550) of each GPU node, beside the others."""
     preempt: bool = False
     """A partition "urgent" over the GPU nodes whose jobs requeue those of "gpu"."""
     gres_order: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -96,6 +98,13 @@ class Node:
     directory: Path
     amd: tuple[int, ...] = ()
     """Simulated GPUs (numbers after those of `minors`) that are AMD's; their positions follow those of `minors`."""
+    intel: tuple[int, ...] = ()
+    """Those that are Intel's; numbers and positions follow those of `amd`, and so do render nodes."""
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Numbers of its GPUs in gres.conf order."""
+        return (*self.minors, *self.amd, *self.intel)
 
     @property
     def munge_socket(self) -> Path:
@@ -168,8 +177,10 @@ class Layout:
         order = self.variant.gres_order.get(full, self.variant.gres_order.get(name, tuple(minors)))
         # No other cluster has slurmctld's port meanwhile, so no other has these addresses of 127/8 either.
         address = f"127.{self.ports[0] >> 8}.{self.ports[0] & 255}.{index + 1}"
-        amd = tuple(range(GPUS_PER_NODE, GPUS_PER_NODE + self.variant.amd)) if name.startswith("gpu") else ()
-        return full, Node(full, address, self.ports[3 + index], order, self.directory / "node" / full, amd)
+        first_intel = GPUS_PER_NODE + self.variant.amd
+        amd = tuple(range(GPUS_PER_NODE, first_intel)) if name.startswith("gpu") else ()
+        intel = tuple(range(first_intel, first_intel + self.variant.intel)) if name.startswith("gpu") else ()
+        return full, Node(full, address, self.ports[3 + index], order, self.directory / "node" / full, amd, intel)
 
     def save(self, processes: Mapping[str, tuple[int, int]]) -> None:
         """Write the state file, from which another process can look after the cluster."""

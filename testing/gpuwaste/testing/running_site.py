@@ -19,10 +19,11 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
+from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of
 from gpuwaste.testing.cluster_process import as_user, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import Runtime, shared_runtime
-from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_amd_gpus, make_gpus, read_oracle
+from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
 from gpuwaste.wire.peer import peer_of
 
 _USER: Final = "gpuwaste"
@@ -102,7 +103,7 @@ class Site:
     def _prepare_node(self, name: str) -> None:
         node = self.cluster.nodes[name]
         if node.minors:
-            gpus = make_gpus(sorted(node.minors)) + make_amd_gpus(node.amd)
+            gpus = node_gpus(make_gpus(sorted(node.minors)), node)
             self.nodes[name] = SimNode.create(self.directory / f"sim-{name}", gpus)
             self.cluster.set_node_env(name, **self.nodes[name].env, GPUWASTE_SIM_LOG=str(self.oracle_directory))
         self._owned(node.state_dir)
@@ -254,6 +255,7 @@ class Site:
             node=node,
             env={**self.runtime.env, **library},
             name=f"agent-{node}",
+            before=pci_devices_of(self.cluster.nodes[node], self.nodes.get(node)),
         )
         self.agents[node] = agent
         url = f"http://127.0.0.1:{self.exporters[node]}/metrics"

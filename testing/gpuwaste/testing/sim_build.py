@@ -45,6 +45,13 @@ def build_rocm_smi(out: Path | None = None) -> Path | None:
     return build_native(out, "rocm")
 
 
+def build_level_zero(out: Path | None = None) -> Path | None:
+    """Build the simulated libze_loader too and return the directory; None without the vendor's header."""
+    if not Path("/usr/include/level_zero/zes_api.h").exists():
+        return None
+    return build_native(out, "ze")
+
+
 def library_env(build: Path) -> dict[str, str]:
     """Return the variable that lets a program started with it load the simulated library as libnvidia-ml.so.1."""
     earlier = os.environ.get("LD_LIBRARY_PATH")
@@ -59,7 +66,7 @@ def preload(build: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(build / "libnvidia-ml.so.1"), mode=ctypes.RTLD_GLOBAL)
 
 
-def preload_amd(build: Path, which: str) -> ctypes.CDLL:
-    """Load a simulated AMD library, "amdsmi" or "rocm_smi", into this process; see preload."""
-    names = {"amdsmi": "libamd_smi.so.26", "rocm_smi": "librocm_smi64.so.1"}
+def preload_vendor(build: Path, which: str) -> ctypes.CDLL:
+    """Load a simulated library, "amdsmi", "rocm_smi" or "level_zero", into this process; see preload."""
+    names = {"amdsmi": "libamd_smi.so.26", "rocm_smi": "librocm_smi64.so.1", "level_zero": "libze_loader.so.1"}
     return ctypes.CDLL(str(build / names[which]), mode=ctypes.RTLD_GLOBAL)

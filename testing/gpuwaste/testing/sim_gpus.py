@@ -101,6 +101,35 @@ def _amd_gpu(slot: int, index: int, parts: int, *, cut: bool) -> SimGpu:
     )
 
 
+def make_intel_gpus(slots: Sequence[int], *, tiles: int = 2, first_render: int = 128) -> list[SimGpu]:
+    """Make one Max 1550 for each slot, /dev/dri/renderD128 and on in the order given."""
+    return [_intel_gpu(slot, index, tiles, first_render + index) for index, slot in enumerate(slots)]
+
+
+def _intel_gpu(slot: int, index: int, tiles: int, render: int) -> SimGpu:
+    """Its UUID is made of PCI ids and address, as Intel's drivers make it."""
+    bus = index * 0x10 + 0x3A
+    uuid = f"GPU-00000000-0000-{bus:04x}-0000-002f0bd58086"
+    memory_mib = 131072
+    return SimGpu(
+        uuid=uuid,
+        minor=slot,
+        pci_bus_id=f"00000000:{bus:02X}:00.0",
+        name="Intel(R) Data Center GPU Max 1550",
+        memory_mib=memory_mib,
+        power_limit_w=600,
+        idle_w=120,
+        sm_count=128,
+        mig_enabled=tiles > 1,
+        mig=tuple(
+            MigInstance(gi=at, profile="tile", memory_mib=memory_mib // tiles, uuid=f"{uuid}-t{at}")
+            for at in range(tiles if tiles > 1 else 0)
+        ),
+        vendor="intel",
+        render=render,
+    )
+
+
 def _record(kind: str, values: dict[str, object]) -> str:
     return "\t".join([kind, *(f"{key}={value}" for key, value in values.items())])
 

@@ -9,8 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuwaste.testing.sim_build import build_native, library_env, preload
-from gpuwaste.testing.sim_gpus import Arch, MigInstance, SimGpu, gpu_lines, make_amd_gpus, make_gpus, mig_minors_lines
+from gpuwaste.testing.sim_gpus import (
+    Arch,
+    MigInstance,
+    SimGpu,
+    gpu_lines,
+    make_amd_gpus,
+    make_gpus,
+    make_intel_gpus,
+    mig_minors_lines,
+)
 from gpuwaste.testing.sim_oracle import OracleEvent, OracleSpan, oracle_seconds, oracle_spans, read_oracle
+from gpuwaste.testing.sim_sysfs import make_pci_devices
 
 __all__ = [
     "Arch",
@@ -24,6 +34,7 @@ __all__ = [
     "library_env",
     "make_amd_gpus",
     "make_gpus",
+    "make_intel_gpus",
     "oracle_seconds",
     "oracle_spans",
     "preload",
@@ -111,12 +122,20 @@ class SimNode:
         latency_us: int = 0,
         amdsmi: int = 0,
         amdsmi_major: int = 7,
+        ze_groups: int = 0,
     ) -> None:
-        """Describe the node's GPUs anew, also while NVML is open; `amdsmi` is libamd_smi's generation, 0 the newest."""
+        """Describe the node's GPUs anew, also while NVML is open.
+
+        `amdsmi` is libamd_smi's generation, 0 the newest; `ze_groups` is what engine groups Level Zero has
+        (native/simze/sensors.c).
+        """
         lines = [f"driver\t{driver}", f"nvml\t12.{driver}", f"latency_us\t{latency_us}"]
         if amdsmi:
             lines += [f"amdsmi\t{amdsmi}", f"amdsmi_major\t{amdsmi_major}"]
+        if ze_groups:
+            lines.append(f"ze_groups\t{ze_groups}")
         lines += [line for gpu in gpus for line in gpu_lines(gpu)]
+        make_pci_devices(self.pci_devices, gpus)
         _replace(self.directory / "devices.conf", lines)
         _replace(self.mig_minors, mig_minors_lines(gpus))
 
@@ -125,6 +144,16 @@ class SimNode:
         lines = (self.directory / "devices.conf").read_text().splitlines()
         gpus = [dict(word.split("=", 1) for word in line.split("\t")[1:]) for line in lines if line.startswith("gpu\t")]
         return {int(gpu["minor"]): gpu["uuid"] for gpu in gpus}
+
+    @property
+    def sys_root(self) -> Path:
+        """The node's own /sys, with the PCI addresses of its GPUs alone."""
+        return self.directory / "sys"
+
+    @property
+    def pci_devices(self) -> Path:
+        """The node's own /sys/bus/pci/devices."""
+        return self.sys_root / "bus" / "pci" / "devices"
 
     @property
     def mig_minors(self) -> Path:

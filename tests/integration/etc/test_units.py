@@ -14,6 +14,7 @@ from tests.unit.hub.rig import HOUR, record
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.server import FILES
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.unit_filter import allowed
 
 ROOT = Path(__file__).parents[3]
 UNITS = sorted((ROOT / "etc" / "systemd").glob("*.service"))
@@ -157,6 +158,20 @@ def test_the_hub_compiles_with_its_drop_in_alone(tmp_path: Path, *, with_drop_in
         assert done.stdout == "loaded\n", done.stderr
     else:
         assert "50-simulator.conf" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("with_drop_in", [False, True])
+def test_intels_counters_can_be_opened_with_the_drop_in_of_the_how_to_alone(
+    tmp_path: Path, *, with_drop_in: bool
+) -> None:
+    """perf_event_open, by which Level Zero counts, is refused by the agent's unit and allowed by the site's lines."""
+    page = (ROOT / "docs" / "how-to" / "intel.md").read_text()
+    lines = page.partition("gpuwaste-agent.service.d/intel.conf")[2].partition("```")[0]
+    unit = tmp_path / "gpuwaste-agent.service"
+    text = (ROOT / "etc" / "systemd" / unit.name).read_text()
+    unit.write_text(text + "".join(f"{line.strip()}\n" for line in lines.splitlines()) * with_drop_in)
+    assert ("perf_event_open" in allowed(unit)) is with_drop_in
 
 
 def test_training_runs_under_its_units_filters() -> None:

@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from gpuwaste.agent.collectors._errors import FieldError
-from gpuwaste.agent.collectors._library import Library
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.collectors._library import MAX_DEVICES, MAX_PID, Library
 from gpuwaste.core.sample import UnknownReason
 
-MAX_DEVICES: Final = 256  # far above what a node holds, partitions included
 VRAM: Final = ctypes.c_uint32(0)
 """The type of GPU memory, among those that the libraries know."""
 SENSOR: Final = ctypes.c_uint32(0)
 """The first power sensor."""
 _MAX_PROCESSES: Final = 1024
-_MAX_PID: Final = 2**22  # of Linux
 _FULL_PCT: Final = 100
 
 
@@ -98,7 +95,7 @@ def read_processes(library: Library, listing: str, devices_of: str, count: int) 
     if not library.fills(listing, infos, ctypes.byref(room)):
         return None
     for info in infos[: min(room.value, _MAX_PROCESSES)]:
-        if not 0 < info.process_id <= _MAX_PID:
+        if not 0 < info.process_id <= MAX_PID:
             continue
         size, indices = ctypes.c_uint32(MAX_DEVICES), (ctypes.c_uint32 * MAX_DEVICES)()
         try:
@@ -110,11 +107,6 @@ def read_processes(library: Library, listing: str, devices_of: str, count: int) 
         for index in indices[: min(size.value, MAX_DEVICES)]:
             held.get(index, set()).add(info.process_id)
     return {index: frozenset(pids) for index, pids in held.items()}
-
-
-def address(domain: int, bus: int, device: int) -> str:
-    """Return a PCI address without its function, as sysfs spells it."""
-    return f"{domain:04x}:{bus:02x}:{device:02x}"
 
 
 def percent(value: int | None) -> float | None:
@@ -129,10 +121,3 @@ def read_energy_mj(library: Library, name: str, handle: Any) -> int | None:
         return None
     found = count.value * resolution.value / 1000
     return int(found) if 0 <= found < 2**63 else None
-
-
-def device_count(count: int | None, title: str) -> int:
-    """Return a count of devices. Raises CollectorError where it is none, or absurd."""
-    if count is None or count > MAX_DEVICES:
-        raise CollectorError(f"{title}: cannot list GPUs ({'no answer' if count is None else f'{count} devices'})")
-    return count

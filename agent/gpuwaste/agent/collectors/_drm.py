@@ -26,3 +26,14 @@ def minors_at(sys_root: Path, pci: str) -> tuple[int | None, int | None]:
         elif name.startswith("card") and name[4:].isdigit():
             card = int(name[4:])
     return (render if render is None or render >= _FIRST_RENDER else None), card
+
+
+def has_render_node(sys_root: Path, pci_vendor: str) -> bool:
+    """Return whether a kernel driver has made a render node for a PCI device of this vendor ("0x8086")."""
+    for path in (sys_root / "bus" / "pci" / "devices").glob("*/drm/renderD*"):
+        try:
+            if (path.parent.parent / "vendor").read_text(encoding="ascii", errors="replace").strip() == pci_vendor:
+                return True
+        except OSError:
+            continue
+    return False

@@ -3,11 +3,14 @@
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.core.sample import UnknownReason
+
+MAX_DEVICES: Final = 256  # far above what a node holds, partitions included
+MAX_PID: Final = 2**22  # of Linux
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +76,15 @@ def text(raw: bytes, limit: int = 96) -> str:
     """Return what a library wrote as text: printable, and no longer than `limit`."""
     found = raw.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
     return "".join(character for character in found if character.isprintable())[:limit]
+
+
+def address(domain: int, bus: int, device: int) -> str:
+    """Return a PCI address without its function, as sysfs spells it."""
+    return f"{domain:04x}:{bus:02x}:{device:02x}"
+
+
+def device_count(count: int | None, title: str) -> int:
+    """Return a count of devices. Raises CollectorError where it is none, or absurd."""
+    if count is None or count > MAX_DEVICES:
+        raise CollectorError(f"{title}: cannot list GPUs ({'no answer' if count is None else f'{count} devices'})")
+    return count

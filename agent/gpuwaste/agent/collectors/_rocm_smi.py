@@ -8,14 +8,12 @@ from gpuwaste.agent.collectors._amd_library import (
     SENSOR,
     VRAM,
     AmdDevice,
-    address,
-    device_count,
     percent,
     read_energy_mj,
     read_processes,
 )
 from gpuwaste.agent.collectors._errors import FieldError
-from gpuwaste.agent.collectors._library import ErrorCodes, Library, load, text
+from gpuwaste.agent.collectors._library import ErrorCodes, Library, address, device_count, load, text
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.core.sample import UnknownReason
 

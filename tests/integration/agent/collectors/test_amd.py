@@ -4,50 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.integration.agent.collectors.vendor_bench import Bench
 
 from gpuwaste.testing.sim_build import build_rocm_smi
 from gpuwaste.testing.simnvml import NvmlFault, SimGpu, SimNode, build_native, make_amd_gpus, make_gpus
 
 LIBRARIES = ("amdsmi-24", "amdsmi-25", "amdsmi-26", "rocm_smi")
 PROLOGUE = """
-import sys, time
-from pathlib import Path
-from gpuwaste.agent.bounded import BoundedCollector
 from gpuwaste.agent.collectors import _amdsmi, _rocm_smi
 from gpuwaste.agent.collectors.amd import AmdCollector
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.testing.simnvml import *
-node = SimNode(Path(sys.argv[1]))
 finders = (_rocm_smi.find,) if sys.argv[2] == "rocm_smi" else (_amdsmi.find, _rocm_smi.find)
-amd = AmdCollector(node.directory / "sys", finders)
-def by_index(scan, field):
-    found = [getattr(scan.readings[gpu.uuid], field) for gpu in scan.gpus]
-    return [str(value) if field == "reason" else value for value in found]
-def until(condition):
-    for _ in range(200):
-        scan = amd.scan()
-        if condition(scan): return scan
-        time.sleep(0.05)
-    raise SystemExit(f"never came: {scan}")
-def error():
-    try: amd.scan()
-    except CollectorError as problem: return f"{problem.reason}: {problem}"
+collector = AmdCollector(node.sys_root, finders)
 """
-
-
-class Bench:
-    """One simulated node with AMD GPUs, read through one library."""
-
-    def __init__(self, node: SimNode, library: str, run: Callable[..., str], build: Path) -> None:
-        self.node = node
-        self.load = str(build / "gpuwaste-load")
-        self.library = library
-        self._run = run
-
-    def script(self, text: str) -> list[str]:
-        """Run a script and return the lines that it prints."""
-        arguments = (str(self.node.directory), self.library, self.load)
-        return self._run(PROLOGUE + text, *arguments, env=self.node.env).splitlines()
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -62,13 +30,7 @@ def make_bench(request: pytest.FixtureRequest, in_process: Callable[..., str], t
         node = SimNode.create(tmp_path, [])
         generation = int(library.rpartition("-")[2]) if library.startswith("amdsmi") else 0
         node.set_gpus(gpus, amdsmi=generation)
-        for gpu in (
-            gpu for gpu in gpus if gpu.vendor == "amd"
-        ):  # sysfs of generation 24, whose library does not name device files
-            drm = tmp_path / "sys/bus/pci/devices" / gpu.pci_bus_id[4:].lower() / "drm"
-            (drm / f"renderD{gpu.render}").mkdir(parents=True)
-            (drm / f"card{gpu.render - 128}").mkdir()
-        return Bench(node, library, in_process, build)
+        return Bench(node, library, in_process, build, prologue=PROLOGUE)
 
     return make
 
@@ -78,8 +40,8 @@ def test_a_gpu_has_rocms_uuid_and_its_device_files(make_bench: Callable[..., Ben
     amd = make_amd_gpus([5, 4])
     bench = make_bench([*amd, *make_gpus([0])])
     lines = bench.script(
-        "for g in amd.scan().gpus: print(g.uuid, g.vendor, g.minor, g.pci_bus_id, g.mem_total_b, g.power_limit_mw,"
-        " g.name, [tuple(n) for n in g.device_nodes][0])"
+        "for g in collector.scan().gpus: print(g.uuid, g.vendor, g.minor, g.pci_bus_id, g.mem_total_b,"
+        " g.power_limit_mw, g.name, [tuple(n) for n in g.device_nodes][0])"
     )
     assert lines == [
         f"{gpu.uuid} amd {gpu.render} 0000:{gpu.pci_bus_id[9:].lower()} {196608 << 20} 750000 "
@@ -94,8 +56,7 @@ def test_a_reading_says_what_a_load_does(make_bench: Callable[..., Bench]) -> No
     bench = make_bench(gpus)
     lines = bench.script(
         """
-import subprocess
-load = subprocess.Popen([sys.argv[3], "--gpus", "1", "--phase", "60:70:2048:400"])
+load = use("1", "60:70:2048:400")
 scan = until(lambda s: by_index(s, "util_pct")[1] == 70)
 print(by_index(scan, "util_pct"), by_index(scan, "mem_used_b"), by_index(scan, "power_mw"), by_index(scan, "reason"))
 print([pids == {load.pid} for pids in by_index(scan, "pids")])
@@ -120,8 +81,7 @@ def test_partitions_have_their_own_use_and_the_gpu_its_power(make_bench: Callabl
     bench = make_bench([gpu])
     lines = bench.script(
         """
-import subprocess
-load = subprocess.Popen([sys.argv[3], "--gpus", "2/1/0", "--phase", "60:80:1024:300"])
+load = use("2/1/0", "60:80:1024:300")
 whole, *parts = until(lambda s: by_index(s, "mem_used_b")[2]).gpus
 scan = until(lambda s: sys.argv[2] == "rocm_smi" or by_index(s, "util_pct")[2] == 80)
 print(whole.instance or "-", whole.minor, whole.device_nodes, scan.readings[whole.uuid].reason)
@@ -151,11 +111,11 @@ def test_a_gpu_cut_anew_is_listed_anew(make_bench: Callable[..., Bench]) -> None
     bench = make_bench(make_amd_gpus([0]))
     lines = bench.script(
         """
-first = amd.scan()
+first = collector.scan()
 gpus = make_amd_gpus([0], partitions=2)
 kept = [line for line in (node.directory / "devices.conf").read_text().splitlines() if line.startswith("amdsmi\\t")]
 node.set_gpus(gpus, amdsmi=int(kept[0].split("\\t")[1]) if kept else 0)
-second = amd.scan()
+second = collector.scan()
 print(len(first.gpus), [gpu.instance for gpu in second.gpus if gpu.uuid.startswith(gpus[0].uuid)])
 print(second.generation - first.generation)
 """
@@ -173,10 +133,10 @@ def test_what_goes_wrong_stays_with_its_field_or_its_gpu(make_bench: Callable[..
     bench.node.inject(two, NvmlFault.error(energy, 2))
     lines = bench.script(
         f"""
-scan = amd.scan()
+scan = collector.scan()
 print(by_index(scan, "util_pct"), by_index(scan, "reason"), [value is None for value in by_index(scan, "energy_mj")])
 node.inject({three.uuid!r}, NvmlFault.lost())
-print(by_index(amd.scan(), "reason"))
+print(by_index(collector.scan(), "reason"))
 """
     )
     assert lines[0] == "[None, 0.0, 0.0] ['not_supported', '', ''] [False, True, False]"
@@ -190,12 +150,11 @@ def test_processes_that_cannot_be_read_are_not_none(make_bench: Callable[..., Be
     refused, ended = (4, 10) if bench.library == "rocm_smi" else (10, 31)
     lines = bench.script(
         f"""
-import subprocess
-load = subprocess.Popen([sys.argv[3], "--gpus", "0", "--phase", "60:70:2048:400"])
+load = use("0", "60:70:2048:400")
 until(lambda s: by_index(s, "pids")[0])
 for code in ({refused}, {ended}):
     node.inject(None, NvmlFault.error({of_pid!r}, code))
-    print(by_index(amd.scan(), "pids"))
+    print(by_index(collector.scan(), "pids"))
     node.clear()
 load.kill()
 """
@@ -208,12 +167,12 @@ def test_a_driver_that_is_gone_fails_the_scan_until_it_is_back(make_bench: Calla
     bench = make_bench(make_amd_gpus([0]))
     lines = bench.script(
         """
-print(len(amd.scan().gpus))
+print(len(collector.scan().gpus))
 node.unload_driver()
 print(error())
 print(error())
 node.clear()
-print(len(amd.scan().gpus))
+print(len(collector.scan().gpus))
 """
     )
     assert (lines[0], lines[-1]) == ("1", "1")
@@ -224,8 +183,8 @@ def test_garbage_is_no_value(in_process: Callable[..., str]) -> None:
     """A percentage over 100 is absent, a name is printable, and an absurd count of GPUs is one clear line."""
     script = """
 import ctypes
-from gpuwaste.agent.collectors._amd_library import device_count, percent
-from gpuwaste.agent.collectors._library import text
+from gpuwaste.agent.collectors._amd_library import percent
+from gpuwaste.agent.collectors._library import device_count, text
 from gpuwaste.agent.errors import CollectorError
 print(percent(101), percent(65535), percent(100), ascii(text(b"MI300X\\x1b[2J" + bytes([255, 254]) + b"\\0rest")))
 for count in (None, 2**31):
@@ -242,7 +201,7 @@ for count in (None, 2**31):
 def test_no_library_is_one_clear_line(make_bench: Callable[..., Bench]) -> None:
     """A node without AMD's libraries says which package is missing."""
     bench = make_bench(make_amd_gpus([0]))
-    lines = bench.script("amd = AmdCollector(node.directory, (lambda: None,)); print(error())")
+    lines = bench.script("collector = AmdCollector(node.directory, (lambda: None,)); print(error())")
     assert lines == ["driver: AMD: no library: install amd-smi-lib (libamd_smi.so) or rocm-smi-lib (librocm_smi64.so)"]
 
 
@@ -252,17 +211,17 @@ def test_a_library_that_hangs_costs_its_time_limit_once(make_bench: Callable[...
     busy = "rsmi_dev_busy_percent_get" if bench.library == "rocm_smi" else "amdsmi_get_gpu_activity"
     lines = bench.script(
         f"""
-amd = BoundedCollector(amd, limit_s=0.5)
-amd.scan()
+collector = BoundedCollector(collector, limit_s=0.5)
+collector.scan()
 node.inject(None, NvmlFault.hang({busy!r}))
 print(error())
 print(error())
-amd.close()
+collector.close()
 node.clear()
 for _ in range(400):
     if error() is None: break
     time.sleep(0.02)
-print(len(amd.scan().gpus))
+print(len(collector.scan().gpus))
 """
     )
     assert lines == [

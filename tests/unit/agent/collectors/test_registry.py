@@ -22,9 +22,9 @@ SETTINGS = CollectorSettings(
 
 def test_every_file_without_an_underscore_is_a_collector() -> None:
     """The registry knows what lies in the folder, and each can be created under its name."""
-    assert known_collectors() == ["amd", "dcgm", "host", "nvml", "pcp"]
+    assert known_collectors() == ["amd", "dcgm", "host", "intel", "nvml", "pcp"]
     made = create_collectors(known_collectors(), SETTINGS)
-    assert [c.name for c in made.gpu] == ["amd", "nvml", "pcp"]
+    assert [c.name for c in made.gpu] == ["amd", "intel", "nvml", "pcp"]
     assert [c.name for c in made.host] == ["host"]
     assert [c.name for c in made.profile] == ["dcgm"]
 
@@ -37,7 +37,7 @@ def test_the_order_is_the_configured_one() -> None:
 @pytest.mark.parametrize("name", ["rocm", "_cgroup", ""])
 def test_an_unknown_name_is_refused(name: str) -> None:
     """A name that is no collector is named with those that are."""
-    with pytest.raises(ConfigError, match="dcgm, host, nvml, pcp"):
+    with pytest.raises(ConfigError, match="dcgm, host, intel, nvml, pcp"):
         create_collectors([name], SETTINGS)
 
 

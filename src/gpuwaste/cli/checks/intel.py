@@ -1,0 +1,51 @@
+"""Level Zero, where the collector `intel` is configured. It is loaded but not called: the agent does that."""
+
+import ctypes
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.cli.check import Check, Role, Status, Surroundings
+from gpuwaste.cli.checks._gpu_libraries import check_groups, loadable
+
+PLACE: Final = 52
+NAME: Final = "intel"
+ROLES: Final = frozenset({Role.AGENT})
+
+
+def check(around: Surroundings) -> Iterator[Check]:
+    """Load the library as the agent does, and look for the rights without which the GPUs' use is unknown."""
+    if "intel" not in around.config.agent.collectors:
+        return
+    # Here and not above: other hosts than compute nodes have no agent.
+    from gpuwaste.agent.collectors import _level_zero
+
+    found = loadable(_level_zero.NAMES)
+    if found is None:
+        line = "libze_loader.so.1 cannot be loaded"
+        yield Check(NAME, Status.WARN, line, "on a node with Intel GPUs: install level-zero; elsewhere: nothing to do")
+        return
+    if not hasattr(ctypes.CDLL(found), _level_zero.OPENER):
+        line = f"{found} has no {_level_zero.OPENER}: it is too old"
+        yield Check(NAME, Status.WARN, line, "install a newer release of level-zero (how-to Intel)")
+        return
+    yield Check(NAME, Status.OK, f"{found} can be loaded")
+    yield from check_groups(NAME, tuple(Path("/dev").glob("dri/renderD*")), "render nodes", "Intel")
+    yield from _rights(Path(around.config.agent.state_dir) / "agent.pid")
+
+
+def _rights(pid_file: Path) -> Iterator[Check]:
+    """Look whether the running agent has CAP_PERFMON; nothing where none runs, or it cannot be asked."""
+    from gpuwaste.agent.collectors._capabilities import PERFMON, holds
+
+    try:
+        status = Path(f"/proc/{int(pid_file.read_text(encoding='ascii'))}/status")
+    except (OSError, ValueError):
+        return
+    if not status.exists():
+        return
+    if holds(status, PERFMON):
+        yield Check(NAME, Status.OK, "the agent has CAP_PERFMON")
+    else:
+        line = "the agent has no CAP_PERFMON: the use of Intel GPUs is unknown to it"
+        yield Check(NAME, Status.WARN, line, "install the drop-in of the unit (how-to Intel)")
