@@ -75,8 +75,8 @@ class Database:
             raise StoreError(f"{path}: cannot be opened: {_reason(error)}") from error
         database = cls(connection, schema, str(path))
         try:
-            # A program without a file (python -c, as the agent's children) is a person to DuckDB: of what takes two seconds,
-            # and of its migrations too, it would draw a bar on standard output, among what its parent reads there.
+            # A program without a file (python -c, as the agent's children) is a person to DuckDB: of what takes two
+            # seconds, migrations too, it would draw a bar on standard output, among what the parent reads there.
             database.execute("SET enable_progress_bar = false")
             database._migrate()
         except BaseException:

@@ -128,6 +128,19 @@ def test_a_day_that_another_process_holds_waits_and_is_read_all_the_same(tmp_pat
     assert not path.exists()
 
 
+def test_duckdb_draws_no_bar_on_standard_output(tmp_path: Path) -> None:
+    """In a child that is given its program as text too, from the first migration on, and in cursors."""
+    program = (
+        f"import sys; sys.path[:] = {sys.path!r}; from gpuwaste.store.database import Database;"
+        "migrate, sql = Database._migrate, \"SELECT current_setting('enable_progress_bar')\";"
+        "Database._migrate = lambda self: (print(self.execute(sql).fetchone()), migrate(self));"
+        f"store = Database.open({str(tmp_path / 'x.duckdb')!r}, 'node');"
+        "print(store.cursor().execute(sql).fetchone())"
+    )
+    done = subprocess.run([sys.executable, "-IBS", "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "(False,)\n(False,)\n"
+
+
 def test_an_orphan_is_waited_for(tmp_path: Path) -> None:
     """Two children at once, as after a kill of the agent: one waits, and both end well with each tick once."""
     _write(tmp_path, TICKS)

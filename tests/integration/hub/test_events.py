@@ -298,8 +298,40 @@ def test_xid_errors_are_told_once_for_each_number_and_hour(rig: Rig) -> None:
     assert told(rig, BOB, "gpu.*") == []
 
 
+def test_simulations_saved_between_two_looks_are_each_told_once(rig: Rig) -> None:
+    """Three at once, also after a restart of the source four days later; one that is saved again is the same event."""
+    folder = Path(rig.hub.config.hub.state_dir) / "simulations"
+    folder.mkdir(parents=True)
+    words = {
+        "change": "limits=0.9", "scheduler": "easy", "jobs": 100, "mean_wait_s": -60.0, "low_s": -90.0, "high_s": -10.0,
+        "later": 0.2, "among": 3,
+    }  # fmt: skip
+    names = [digit * 12 for digit in "abc"]
+
+    def save(name: str) -> None:
+        (folder / f"{name}.json").write_text(json.dumps({"at": 1, "document": {"proposal": words}}))
+
+    def told_names() -> list[str]:
+        found = asked(rig, OPER, "/v1/events?kinds=policy.*")["events"]
+        return sorted(event["data"]["simulation"] for event in found)
+
+    for name in names:
+        save(name)
+    (folder / "notes.json").write_text("{}")
+    rig.hub.events.look()
+    assert told_names() == names
+    rig.hub.events._sources = sources(SourceStores(rig.store, rig.hub.events.store, folder))
+    later(rig, 4 * 86400)
+    save(names[0])
+    rig.hub.events.look()
+    assert told_names() == names
+    save("d" * 12)
+    rig.hub.events.look()
+    assert told_names() == [*names, "d" * 12]
+
+
 def test_a_saved_simulation_that_proposes_a_change_is_told_once(rig: Rig) -> None:
-    """The newest file counts; one without a proposal, or that is no simulation, tells nothing."""
+    """A file without a proposal, or that is no simulation, tells nothing."""
     folder = Path(rig.hub.config.hub.state_dir) / "simulations"
     folder.mkdir(parents=True)
     words: dict[str, Any] = {

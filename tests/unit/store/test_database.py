@@ -1,6 +1,5 @@
 """The store opens, migrates and refuses what it cannot read, without touching it."""
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,16 +93,3 @@ def test_values_of_a_statement_search_for_no_module() -> None:
         sys.meta_path.remove(Last)
         database.close()
     assert "pandas" not in sought
-
-
-def test_duckdb_draws_no_bar_on_standard_output(tmp_path: Path) -> None:
-    """In a child that is given its program as text too, from the first migration on, and in cursors."""
-    program = (
-        f"import sys; sys.path[:] = {sys.path!r}; from gpuwaste.store.database import Database;"
-        "migrate, sql = Database._migrate, \"SELECT current_setting('enable_progress_bar')\";"
-        "Database._migrate = lambda self: (print(self.execute(sql).fetchone()), migrate(self));"
-        f"store = Database.open({str(tmp_path / 'x.duckdb')!r}, 'node');"
-        "print(store.cursor().execute(sql).fetchone())"
-    )
-    done = subprocess.run([sys.executable, "-IBS", "-c", program], check=True, capture_output=True, text=True)
-    assert done.stdout == "(False,)\n(False,)\n"

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.files import write_whole
 
@@ -41,6 +42,10 @@ _LINES: Final = (
 _ROW: Final = re.compile(r"(-?\d{1,15}),([a-z]{1,20}),(\d{0,12})")
 _MOST_B: Final = 1 << 30
 _MS: Final = 1000
+_CUT: Final = log_event.warning(
+    "simulate-log-cut: {log}: more than {most} bytes: instants after that are not in the run's .instants.csv",
+    "The run was long or its queue deep. run-NNN.csv is complete; the list of passes and tests of jobs is not.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,21 @@ def read_instants(data: bytes, rows: Mapping[int, int], shift_s: int = 0) -> lis
             if instant is not None:
                 found.append(instant)
     return found
+
+
+def read_log(log: Path, rows: Mapping[int, int], shift_s: int = 0, *, most_b: int = _MOST_B) -> list[Instant]:
+    """Return what the first `most_b` bytes of a log say, as `read_instants` does; a line says so where it is longer.
+
+    Nothing where there is no log.
+    """
+    try:
+        with log.open("rb") as file:
+            data = file.read(most_b)
+            if file.read(1):
+                _CUT.log(log=log, most=most_b)
+    except FileNotFoundError:
+        return []
+    return read_instants(data, rows, shift_s)
 
 
 def _instant(stamped: re.Match[bytes], rows: Mapping[int, int], shift_s: int) -> Instant | None:

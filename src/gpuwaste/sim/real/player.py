@@ -1,6 +1,5 @@
 """One run: jobs are submitted at the instants of the trace, nodes fail as the model says, and the end is waited for."""
 
-import contextlib
 import heapq
 import math
 import re
@@ -11,7 +10,7 @@ from typing import Final
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.sim.cluster import NEVER, ClusterModel
 from gpuwaste.sim.real.daemons import VirtualCluster
-from gpuwaste.sim.real.instants import Instant, read_instants
+from gpuwaste.sim.real.instants import Instant, read_log
 from gpuwaste.sim.real.jobs import Submission
 from gpuwaste.sim.real.outcomes import NEVER_STARTED, PENDING, REFUSED, Ended, Outcome, read_ended
 from gpuwaste.slurm.command import check, last_line
@@ -27,7 +26,6 @@ _KEPT_EVERY_S: Final = 10.0
 _STALLED_S: Final = 1800  # of the played clock without a running job: backfill has passed many times
 _STALLED_REAL_S: Final = 15.0
 _TRIES: Final = 3
-_MOST_LOG_B: Final = 1 << 30
 _AGAIN: Final = ("Unable to contact", "Socket timed out", "temporarily unable", "Connection refused")
 _WAITING: Final = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _HOPELESS: Final = frozenset({"PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit"})
@@ -81,9 +79,7 @@ class Player:
 
     def instants(self) -> list[Instant]:
         """Return when slurmctld did what so far, on the trace's clock."""
-        with contextlib.suppress(FileNotFoundError), self._cluster.log.open("rb") as file:
-            return read_instants(file.read(_MOST_LOG_B), self._ids, self._first - self._origin)
-        return []
+        return read_log(self._cluster.log, self._ids, self._first - self._origin)
 
     def outcomes(self) -> list[Outcome]:
         """Return what is known of each job, in the order of the trace."""

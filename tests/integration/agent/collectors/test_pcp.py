@@ -1,6 +1,7 @@
 """pmproxy's answers: what is read, what is unknown, and what is no answer at all."""
 
 import json
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -82,3 +83,21 @@ def test_values_of_the_wrong_type_are_unknown() -> None:
     """A string or a flag where a number belongs is None."""
     card = parse_fetch(an_answer(carduuid=["GPU-a"], gpuactive=["many"]), "here")[0]
     assert card["util_pct"] == "many"
+
+
+def test_an_answer_that_drips_holds_one_thread_and_no_sample() -> None:
+    """A pmproxy that never ends its answer is given up at the deadline, and not asked again while it goes on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        collector = PcpCollector(f"http://127.0.0.1:{server.getsockname()[1]}", 0.05)
+        with pytest.raises(CollectorError, match="no complete answer within"):
+            collector.scan()
+        peer, _ = server.accept()
+        with peer, pytest.raises(CollectorError, match="still under way"):
+            collector.scan()
+        collector.close()
+
+
+def test_a_huge_answer_is_refused(pmproxy: Callable[[int, bytes], PcpCollector]) -> None:
+    """A body over the bound is one line that says so, and is not parsed."""
+    with pytest.raises(CollectorError, match="more than 4194304 bytes"):
+        pmproxy(200, b" " * (4 * 1024 * 1024 + 1)).scan()

@@ -16,6 +16,7 @@ from gpuwaste.sim.real.instants import (
     Instant,
     read_instants,
     read_instants_csv,
+    read_log,
     write_instants,
 )
 
@@ -91,3 +92,17 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """A file that is not there is one error with its name."""
     with pytest.raises(StoreError, match=r"p\.csv: cannot be read"):
         read_instants_csv(tmp_path / "p.csv")
+
+
+def test_a_log_over_the_bound_is_cut_aloud(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is beyond is not read, and one line names the file; a log of exactly the bound is complete."""
+    log = tmp_path / "slurmctld.log"
+    log.write_bytes(LOG)
+    rows = {7: 0, 8: 1}
+    assert read_log(log, rows, most_b=len(LOG)) == read_instants(LOG, rows)
+    assert not caplog.records
+    first = LOG.index(b"\n") + 1
+    assert read_log(log, rows, most_b=first) == read_instants(LOG[:first], rows)
+    (record,) = caplog.records
+    assert f"{log}: more than {first} bytes" in record.getMessage()
+    assert read_log(tmp_path / "none", rows) == []

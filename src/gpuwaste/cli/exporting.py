@@ -1,0 +1,126 @@
+"""What `gpuwaste export` does: asks the hub for runs, and writes them in the format of another tool, job by job."""
+
+import argparse
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+from gpuwaste.cli.hub_access import LONG_PATIENCE_S, hub_client
+from gpuwaste.cli.options import config_of, typed
+from gpuwaste.cli.words import require_job
+from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.report import exports
+
+if TYPE_CHECKING:
+    from gpuwaste.documents.report_types import JobDocument, RunRow
+    from gpuwaste.wire.hub_client import HubClient
+
+_DAY: Final = "now-1day"
+
+
+def formats() -> dict[str, ModuleType]:
+    """Return each format by its name; a file of `report.exports` is found by being there."""
+    names = sorted(module.name for module in pkgutil.iter_modules(exports.__path__) if module.name[0] != "_")
+    return {name: importlib.import_module(f"{exports.__name__}.{name}") for name in names}
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What was left out, by its reason."""
+
+    open: int = 0
+    unwritten: int = 0
+    beyond: int = 0
+    written: int = 0
+    missing: list[str] = field(default_factory=list)
+
+    def words(self) -> Iterator[str]:
+        """Yield a line for each reason."""
+        if self.open:
+            yield f"{self.open} runs left out: not ended, or GPUs not reported to their end: export again later"
+        if self.unwritten:
+            yield f"{self.unwritten} runs left out: figures that the format needs are unknown, or the job runs again"
+        if self.beyond:
+            yield f"{self.beyond} jobs left out: too many for one report: choose a shorter time with -S and -E"
+        if self.missing:
+            shown = ", ".join(self.missing[:5]) + (", ..." if len(self.missing) > 5 else "")  # noqa: PLR2004
+            yield f"{len(self.missing)} jobs left out: no such job that you may see: {shown}"
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write the runs that the options name, one line each; what is left out is counted on stderr.
+
+    Raises UsageError, and NoDataError where nothing is written.
+    """
+    known = formats()
+    if options.format not in known:
+        raise UsageError(f"export {options.format[:40]}: expected one of {', '.join(known)}")
+    for job in options.ids:
+        require_job(job)
+    counted = _Counted()
+    hub = hub_client(config_of(options), LONG_PATIENCE_S)
+    for document, runs in _documents(hub, options, counted):
+        ready = [run for run in runs if _ended(run)]
+        counted.open += len(runs) - len(ready)
+        found = list(known[options.format].lines(ready, document))
+        counted.written += len(found)
+        counted.unwritten += len(ready) - len(found)
+        if found and counted.written == len(found):
+            sys.stdout.write(getattr(known[options.format], "HEADER", ""))
+        sys.stdout.writelines(f"{line}\n" for line in found)
+    for line in counted.words():
+        sys.stderr.write(f"gpuwaste: {line}\n")
+    if not counted.written:
+        raise NoDataError("nothing to export: try another -S, -E, -u or job")
+    return 0
+
+
+def _documents(
+    hub: "HubClient", options: argparse.Namespace, counted: _Counted
+) -> "Iterator[tuple[JobDocument, Sequence[RunRow]]]":
+    """Yield each job with its runs: of the jobs that are named all runs, else those that ended in the window."""
+    from gpuwaste.cli.time_options import window_of
+    from gpuwaste.documents.report_types import JobDocument
+
+    if options.ids:
+        jobs, window = [(options.clusters or "", job) for job in options.ids], None
+    else:
+        window = window_of(options.starttime or _DAY, options.endtime)
+        jobs = _jobs(hub, options, window, counted)
+    for cluster, job in jobs:
+        parameters: Mapping[str, str] = {"cluster": cluster} if cluster else {}
+        try:
+            document = typed(hub.get(f"/v1/jobs/{job}", parameters), JobDocument, printed=False)
+        except NoDataError:
+            counted.missing.append(job)
+            continue
+        yield document, [run for run in document.runs if window is None or _within(run, window)]
+
+
+def _jobs(
+    hub: "HubClient", options: argparse.Namespace, window: tuple[int, int], counted: _Counted
+) -> list[tuple[str, str]]:
+    """Return cluster and id of each job of a report; an array or a het job is one, whatever its lines are."""
+    from gpuwaste.cli.commands.report import scope_of
+    from gpuwaste.documents.report_types import ReportDocument
+
+    query = scope_of(options) | {"start": window[0], "end": window[1]}
+    report = typed(hub.get("/v1/report", query), ReportDocument, printed=False)
+    counted.beyond = report.jobs_left_out
+    found = {(job.cluster, job.jobid.partition("_")[0].partition("+")[0]) for job in report.jobs}
+    return sorted(found)
+
+
+def _within(run: "RunRow", window: tuple[int, int]) -> bool:
+    """Tell whether a run ended in a window; one that is open counts as well, to be counted as left out."""
+    started = run.start is not None and run.start < window[1]
+    return started and (run.end is None or window[0] <= run.end < window[1])
+
+
+def _ended(run: "RunRow") -> bool:
+    """Tell whether a run has ended, and nothing may still be reported of its GPUs."""
+    return run.end is not None and not run.running and run.totals.pending_s == 0
