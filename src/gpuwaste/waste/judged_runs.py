@@ -20,7 +20,7 @@ from gpuwaste.waste.kept_runs import KeptRuns, OutdatedError
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_by_user
 from gpuwaste.waste.run_sums import Group, RunSums
-from gpuwaste.waste.tally import Tally
+from gpuwaste.waste.tally import ENERGY, Tally
 
 _ALL: Final = 2**53
 TAKEN_RUNS: Final = 20_000  # about 15 MB
@@ -58,7 +58,7 @@ class JudgedRuns:
         found = {_group(row): RunSums(**_without_group(row)) for row in counts}
         for row in self._db.rows("waste.judged_sums", window):
             sums = found.setdefault(_group(row), RunSums())
-            sums.own = Tally(**row["own"])
+            sums.own = Tally.of_own(row)
             if row["shared"] is not None:
                 sums.shared = Tally(**row["shared"])
         _add_reasons(found, self._db.rows("waste.judged_reasons", window))
@@ -70,8 +70,8 @@ class JudgedRuns:
         which = scope | _whole(self._whole)
         found = {}
         for row in self._db.rows("waste.day_totals", which):
-            own, shared = Tally(**row.pop("own")), Tally(**row.pop("shared"))
-            found[_group(row)] = RunSums(own=own, shared=shared, **_without_group(row))
+            sums = {"own": Tally.of_own(row), "shared": Tally(**row["shared"])}
+            found[_group(row)] = RunSums(**_without_group(row) | sums)
         _add_reasons(found, self._db.rows("waste.day_total_reasons", which))
         return found
 
@@ -285,4 +285,4 @@ def _group(row: dict[str, Any]) -> Group:
 
 
 def _without_group(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in {"user", "account", "partition"}}
+    return {name: value for name, value in row.items() if name not in {"user", "account", "partition", *ENERGY}}
