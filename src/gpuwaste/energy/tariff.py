@@ -6,9 +6,8 @@ the price is the mean of the hours, weighted by the energy that was drawn in eac
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
-J_PER_KWH: Final = 3_600_000.0
+from gpuwaste.core.units import J_PER_KWH
 
 
 @dataclass(frozen=True, slots=True)

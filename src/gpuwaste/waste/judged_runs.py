@@ -140,6 +140,10 @@ class JudgedRuns:
         """Return what the runs that ended in each block of seconds held and wasted, GPU-milliseconds; whole runs."""
         return self._db.rows("waste.judged_blocks", {**self._runs, "block": block_s})
 
+    def energy(self, step_s: int) -> list[dict[str, Any]]:
+        """Return what is known of the energy of own GPUs, by account and by the steps in which runs ended, joules."""
+        return self._db.rows("waste.judged_energy", {**self._window, "step": step_s})
+
     def by_user(self) -> Iterator[list[JudgedRun]]:
         """Yield the runs of each user."""
         theirs: list[JudgedRun] = []

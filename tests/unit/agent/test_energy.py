@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.unit.agent.test_hour_book import HOUR_0, HourBook, JobMap, holding, sample, tick
+from tests.unit.agent.test_hour_book import HOUR_0, holding, sample, tick
 
+from gpuwaste.agent.hour_book import HourBook
+from gpuwaste.agent.model import JobMap
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import AllocationHour, hour_from_wire
 
@@ -75,8 +77,8 @@ def test_a_share_has_its_part_and_hours_are_cut() -> None:
     """A quarter of a GPU has a quarter of the energy; an interval over a full hour is divided by time."""
     t0 = HOUR_0 + 3_600_000 - 14_000
     first, second = rows(*[{"power_mw": 100_000}] * 4, share=0.25, t0=t0)
-    assert drawn(first) == (pytest.approx(350), 14_000, pytest.approx(350))
-    assert drawn(second) == (pytest.approx(400), 16_000, pytest.approx(400))
+    assert drawn(first) == pytest.approx((350, 14_000, 350))
+    assert drawn(second) == pytest.approx((400, 16_000, 400))
 
 
 def test_a_row_that_an_older_agent_began_stays_without_a_measured_time() -> None:

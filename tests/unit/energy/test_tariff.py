@@ -1,6 +1,7 @@
 """What a tariff makes of energy: by hand-computed bills, and by files that are wrong in every way."""
 
 import os
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,18 @@ from tests.examples import examples
 
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.energy import tariff_file
-from gpuwaste.energy.tariff import J_PER_KWH, Bill, Rate, Tariff
+from gpuwaste.energy.tariff import Bill, Rate, Tariff
 from gpuwaste.energy.tariff_file import parse_hours, read_tariff
 
 HOUR = 1_774_746_000  # 2026-03-29T01:00:00Z, when clocks in Europe are put forward
 HEADER = "hour,price_per_kwh,g_co2e_per_kwh\n"
+
+
+def numbers(bill: Bill | None) -> tuple[float | None, ...]:
+    assert bill is not None
+    return astuple(bill)
 
 
 def rates(text: str) -> dict[int, Rate]:
@@ -25,7 +32,7 @@ def rates(text: str) -> dict[int, Rate]:
 def test_a_bill_by_numbers() -> None:
     """10 kWh of GPUs at PUE 1.2 are 12 kWh: 3 EUR at 0.25, 4.8 kg of CO2e at 400 g."""
     mean = Tariff(Rate(0.25, 400.0), 1.2).over(None)
-    assert mean.bill(10 * J_PER_KWH) == Bill(10.0, 12.0, pytest.approx(3.0), pytest.approx(4.8))
+    assert numbers(mean.bill(10 * J_PER_KWH)) == pytest.approx((10.0, 12.0, 3.0, 4.8))
     assert mean.bill(0.0) == Bill(0.0, 0.0, 0.0, 0.0)
     assert mean.bill(None) is None
 
@@ -39,7 +46,7 @@ def test_hours_weigh_by_what_was_drawn_in_them() -> None:
     """3 kWh at 0.10 and 1 kWh at 0.50 cost 0.80; CO2e by the flat number, which the file does not have."""
     tariff = Tariff(Rate(9.0, 100.0), hours={HOUR: Rate(0.1), HOUR + 3600: Rate(0.5)}, priced_by_hour=True)
     bill = tariff.over({HOUR: 3 * J_PER_KWH, HOUR + 3600: J_PER_KWH}).bill(4 * J_PER_KWH)
-    assert bill == Bill(4.0, 4.0, pytest.approx(0.8), pytest.approx(0.4))
+    assert numbers(bill) == pytest.approx((4.0, 4.0, 0.8, 0.4))
 
 
 def test_an_hour_without_a_price_makes_the_cost_unknown_and_is_counted() -> None:

@@ -123,12 +123,13 @@ def added(devices: list[dict[str, Any]], uses: list[DeviceUse]) -> Tally:
     for device in devices:
         unknown.update(device["unknown"])
         exempt.update(device["exempt"])
-    energy = {
+    energy: dict[str, list[Any]] = {
         name: [value for of in uses if (value := getattr(of, name)) is not None] for name in ("energy_j", "split_j")
     }
     energy |= {
         name: [value for device in devices if (value := device[name]) is not None] for name in ("energy_ms", "wasted_j")
     }
+    measured: dict[str, Any] = {name: sum(values) if values else None for name, values in energy.items()}
     named = ("idle", "low", "moderate", "high", "suspended")
     return Tally(
         devices=len(devices),
@@ -137,7 +138,7 @@ def added(devices: list[dict[str, Any]], uses: list[DeviceUse]) -> Tally:
         untouched_ms=sum(d["idle"] for d in devices if d["untouched"]),
         pct_ms=sum(use.pct_ms for use in uses),
         seen_ms=sum(use.known_ms for use in uses),
-        **{name: sum(values) if values else None for name, values in energy.items()},
+        **measured,
         unknown=dict(unknown),
         exempt=dict(exempt),
     )
