@@ -26,6 +26,7 @@ def energy_cost(totals: GpuTime, mean: MeanRate, currency: str) -> EnergyCost | 
         pue=mean.pue,
         measured_share=None if measured_s is None or active_s <= 0 else round(min(1.0, measured_s / active_s), 4),
         wasted_kwh=None if wasted is None else wasted.kwh,
+        wasted_share=totals.wasted_energy_share,
         currency=currency,
         cost=bill.cost,
         wasted_cost=None if wasted is None else wasted.cost,

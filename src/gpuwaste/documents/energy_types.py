@@ -17,6 +17,9 @@ class EnergyCost(Struct, kw_only=True, frozen=True):
         float | None, Meta(description="Share of the GPU-time over which the energy was measured, 0 to 1.")
     ]
     wasted_kwh: Annotated[float | None, _Part]
+    wasted_share: Annotated[
+        float | None, Meta(description="Wasted part of the energy of which that is known, 0 to 1; null: of none.")
+    ]
     currency: Annotated[str, Meta(description="Of cost and wasted_cost.")]
     cost: Annotated[float | None, Meta(description="Price of kwh; null: no price, or an hour without one.")]
     wasted_cost: Annotated[float | None, _Part]

@@ -7,6 +7,7 @@ from gpuwaste.core.units import say_number
 from gpuwaste.documents.energy_types import EnergyCost
 
 _SMALL: Final = 100
+_ROUNDED: Final = 0.001  # a share has four digits
 
 
 def energy_words(energy: EnergyCost | None) -> list[tuple[str, str]]:
@@ -16,12 +17,18 @@ def energy_words(energy: EnergyCost | None) -> list[tuple[str, str]]:
     parts = [f"GPUs {_number(energy.gpu_kwh)} kWh, PUE {energy.pue:g}" if energy.pue > 1 else "GPUs, without cooling"]
     if energy.measured_share is not None:
         parts.append(f"measured in {_percent(energy.measured_share)} of the GPU-time")
-    wasted = "not known"
-    if energy.wasted_kwh is not None:
-        wasted = f"{_number(energy.wasted_kwh)} kWh"
-        if energy.kwh:
-            wasted += f" ({_percent(energy.wasted_kwh / energy.kwh)})"
-    return [("Energy", f"{_number(energy.kwh)} kWh ({'; '.join(parts)})"), ("Wasted", wasted), *_costs(energy)]
+    energy_row = ("Energy", f"{_number(energy.kwh)} kWh ({'; '.join(parts)})")
+    return [energy_row, ("Wasted", _wasted(energy)), *_costs(energy)]
+
+
+def _wasted(energy: EnergyCost) -> str:
+    """Return the wasted part; of the hours of older agents it may not be known."""
+    if energy.wasted_kwh is None or energy.wasted_share is None:
+        return "not known"
+    known = f"{_number(energy.wasted_kwh)} kWh"
+    if energy.wasted_kwh < energy.wasted_share * energy.kwh * (1 - _ROUNDED):
+        return f"at least {known} ({_percent(energy.wasted_share)} of the energy of which it is known)"
+    return f"{known} ({_percent(energy.wasted_share)})"
 
 
 def _costs(energy: EnergyCost) -> list[tuple[str, str]]:

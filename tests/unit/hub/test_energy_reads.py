@@ -157,3 +157,17 @@ def test_days_that_are_added_up_count_for_their_hours_alike(store: HubStore, tmp
     assert (found.gpu_kwh, found.wasted_kwh, found.cost) == pytest.approx((4, 1, 0.8))
     (run,) = answers.job(ALL, "7").runs
     assert run.energy == found
+
+
+def test_waste_that_is_known_of_a_part_is_said_to_be_of_that_part(store: HubStore, tmp_path: Path) -> None:
+    """An older agent's hour, idle for a part of it, adds 4 kWh to the energy and nothing to what is known of waste."""
+    store.upsert_jobs([record(10, "alice")])
+    key = RunKey("gw", 10, HOUR)
+    store.upsert_hours(
+        [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={0: 900_000, 9: 900_000}, energy_j=4 * J_PER_KWH, final=True)]
+    )
+    text = report_text(
+        reads(store, tmp_path).report(ALL, ReportQuestion(user="alice", start=HOUR, end=HOUR + 7200)), Look()
+    )
+    assert "Energy: 8.00 kWh" in text
+    assert "Wasted: at least 1.00 kWh (25 % of the energy of which it is known)" in text
