@@ -124,6 +124,20 @@ def _day(board: Board) -> None:
         "Only where [hub] metrics_accounts is true.",
         width=12,
     )
+    board.bars(
+        "Energy of GPUs by partition",
+        "joule",
+        Query(f"sort_desc(sum by (partition) (gpuwaste_hub_day_gpu_energy_joules{{{_IN}}}))", "{{partition}}"),
+        "As far as it was measured.",
+        width=12,
+    )
+    board.bars(
+        "Energy in wasted GPU-time by partition",
+        "joule",
+        Query(f"sort_desc(sum by (partition) (gpuwaste_hub_day_wasted_gpu_energy_joules{{{_IN}}}))", "{{partition}}"),
+        "The part that is known to be wasted.",
+        width=12,
+    )
 
 
 def _where(board: Board) -> None:

@@ -4,7 +4,7 @@ All durations are whole milliseconds. An accumulator covers time without holes: 
 known (with a percent), unknown (with a reason) or suspended, so that the parts of each row add up to t1 - t0 exactly.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -185,11 +185,20 @@ class Accumulator:
         pending_ms = sum(ms for hour, ms in self.zero_pieces if hour == last.row.hour_utc)
         return last.row.idle_run_ms + pending_ms > last.row.util_ms.get(0, 0)
 
-    def spread(self, name: str, amount: float, start_ms: int, end_ms: int) -> None:
-        """Add `amount` to the rows' field `name` (energy_j or cpu_s), by the time of each hour in the stretch."""
+    def add_energy(self, power_w: float, start_ms: int, end_ms: int, idle: Sequence[tuple[int, int]] = ()) -> None:
+        """Add what the GPU drew at `power_w` in a stretch, this holding's share of it; `idle` are its times at 0 %."""
         for hour, length_ms in self._pieces(start_ms, end_ms):
             row = self._open(hour, max(hour * 1000, start_ms)).row
-            setattr(row, name, (getattr(row, name) or 0.0) + amount * length_ms / (end_ms - start_ms))
+            if row.energy_j is None:
+                row.energy_j, row.energy_ms, row.idle_energy_j = 0.0, 0, 0.0
+            row.energy_j += power_w * length_ms / 1000 * self.share
+            if row.energy_ms is not None:  # a row that an earlier version began has only its energy
+                row.energy_ms += length_ms
+        for begin_ms, stop_ms in idle:
+            for hour, length_ms in self._pieces(max(begin_ms, start_ms), min(stop_ms, end_ms)):
+                row = self.hours[hour].row
+                if row.idle_energy_j is not None:
+                    row.idle_energy_j += power_w * length_ms / 1000 * self.share
 
     def at_full(self, ms: int, power_w: float | None, sm_ratio: float | None) -> None:
         """Take power and SM ratio of a stretch of `ms` at full use that ends at `covered_ms`."""

@@ -7,13 +7,15 @@ the whole interval was at 0 or 100 percent.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gpuwaste.agent.accumulator import FULL_PCT, SUSPENDED, Accumulator, State, whole_percent
 from gpuwaste.agent.model import GpuReading, HostUse
 from gpuwaste.core.clock import StepDetector
 from gpuwaste.core.hour import HOUR_MS, MISSING_PREFIX
 from gpuwaste.core.sample import Sample, UnknownReason
+
+_MAX_GPU_W: Final = 20_000  # ten times what the largest GPU may draw: beyond it a reading is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +80,15 @@ class Meter:
         if end_ms <= begin_ms:
             return
         last_ms, reason = (last_us or 0) // 1000, self.unmeasured(last_us, tick.now_us)
+        idle: list[tuple[int, int]] = []
         if reason is not None:
             item.advance(end_ms, reason)
         else:
             item.advance(min(last_ms, end_ms), UnknownReason.GAP)
-            self._measured(item, end_ms, last_ms, sample, tick)
-        self._energy_used(item, max(begin_ms, last_ms), end_ms, sample, tick)
+            idle = self._measured(item, end_ms, last_ms, sample, tick)
+        drawn = self._drawn(sample, tick, measured=reason is None)
+        if drawn is not None and (since_ms := max(begin_ms, last_ms, drawn.since_ms)) < end_ms:
+            item.add_energy(drawn.power_w, since_ms, end_ms, idle)
 
     def unmeasured(self, last_us: int | None, now_us: int) -> UnknownReason | None:
         """Return why the time from a GPU's previous sample to the tick is unknown; None where it is measured."""
@@ -91,15 +96,21 @@ class Meter:
             return UnknownReason.CLOCK_STEP
         return UnknownReason.GAP if last_us is None or now_us - last_us > self._gap_us else None
 
-    def _measured(self, item: Accumulator, end_ms: int, last_ms: int, sample: Sample, tick: MeterTick) -> None:
+    def _measured(
+        self, item: Accumulator, end_ms: int, last_ms: int, sample: Sample, tick: MeterTick
+    ) -> list[tuple[int, int]]:
+        """Cover the time since the previous sample; return its stretches at 0 %, as begin and end."""
         state = state_of(item, sample)
         if not isinstance(state, int) or sample.util_pct is None:
             item.advance(end_ms, state)
-            return
+            return []
+        idle = []
         reading = tick.readings.get(item.gpu_uuid)
         span = MeterSpan(item.covered_ms, end_ms, last_ms, tick.now_us // 1000)
         for stretch in utilization(sample.util_pct, reading.duty if reading else (), span):
             length_ms = stretch.end_ms - item.covered_ms
+            if stretch.state == 0:
+                idle.append((item.covered_ms, stretch.end_ms))
             item.advance(stretch.end_ms, stretch.state)
             if stretch.active_ms is not None:
                 item.active_at(stretch.active_ms)
@@ -107,15 +118,23 @@ class Meter:
                 item.at_full(length_ms, watts(sample.power_mw), sample.sm_ratio)
             if reading is not None and reading.profile is not None and isinstance(stretch.state, int):
                 item.add_profile(length_ms, reading.profile)
+        return idle
 
-    def _energy_used(self, item: Accumulator, begin_ms: int, end_ms: int, sample: Sample, tick: MeterTick) -> None:
-        before = self._energy.get(item.gpu_uuid)
-        if before is None or sample.energy_mj is None:
-            return
-        begin_ms = max(begin_ms, before[0] // 1000)
-        used_mj, over_ms = sample.energy_mj - before[1], tick.now_us // 1000 - before[0] // 1000
-        if used_mj >= 0 and begin_ms < end_ms:  # a counter that went back was reset with the driver
-            item.spread("energy_j", used_mj / 1000 * (end_ms - begin_ms) / over_ms * item.share, begin_ms, end_ms)
+    def _drawn(self, sample: Sample, tick: MeterTick, *, measured: bool) -> "MeanPower | None":
+        """Return what the GPU drew up to the tick: by its energy counter, else by the power read at the tick.
+
+        A counter that went back was reset with the driver, and one that leaps beyond any GPU is wrong. A power stands
+        for the sample's own interval only, as its utilization does: of a gap nothing is known without a counter.
+        """
+        before = self._energy.get(sample.gpu_uuid)
+        if before is not None and sample.energy_mj is not None:
+            used_mj, over_ms = sample.energy_mj - before[1], tick.now_us // 1000 - before[0] // 1000
+            if over_ms > 0 and 0 <= used_mj <= over_ms * _MAX_GPU_W:
+                return MeanPower(before[0] // 1000, used_mj / over_ms)
+        power_w = watts(sample.power_mw)
+        if not measured or power_w is None or not 0 <= power_w <= _MAX_GPU_W:
+            return None
+        return MeanPower(0, power_w)
 
     def note_xids(self, item: Accumulator, tick: MeterTick) -> None:
         """Take the Xid errors of the holding's GPU since the previous tick: also of one that ended since then."""
@@ -149,6 +168,13 @@ class Meter:
             before, item.cpu_s = item.cpu_s, use.cpu_s
             if before is not None:
                 row.cpu_s = (row.cpu_s or 0.0) + max(0.0, use.cpu_s - before)
+
+
+class MeanPower(NamedTuple):
+    """The mean power of a GPU, watts, from an instant on (UTC milliseconds) up to the tick."""
+
+    since_ms: int
+    power_w: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,16 @@ def outlets(_: Path, config: Config) -> Iterator[str]:
         yield f"[hub] outlets_dir: {error}"
 
 
+def energy(_: Path, config: Config) -> Iterator[str]:
+    """Read the prices of energy, as the hub does: it starts without those that cannot be used."""
+    from gpuwaste.energy.tariff_file import read_tariff
+
+    try:
+        read_tariff(config.energy)
+    except GpuwasteError as error:
+        yield str(error)
+
+
 def thresholds(_: Path, config: Config) -> Iterator[str]:
     """Look for values that are possible alone and not together."""
     hub, advisor, plugin, agent = config.hub, config.advisor, config.plugin, config.agent
@@ -137,7 +147,7 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
 
 
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
-    plugin_lines, listening, certificates, paths, policies, outlets, thresholds,
+    plugin_lines, listening, certificates, paths, policies, outlets, energy, thresholds,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key as _key
 from gpuwaste.core.typed_toml import nearest, read_table, read_toml
@@ -386,6 +387,7 @@ class Config:
     notify: NotifyConfig = field(default_factory=NotifyConfig)
     web: WebConfig = field(default_factory=WebConfig)
     analytics: AnalyticsConfig = field(default_factory=AnalyticsConfig)
+    energy: EnergyConfig = field(default_factory=EnergyConfig)
 
 
 def load_config(path: Path | None = None) -> Config:

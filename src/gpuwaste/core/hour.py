@@ -139,6 +139,14 @@ class AllocationHour:
     ] = None
     nvlink_b: Annotated[Whole | None, SPARSE, _about("bytes over NVLink, sent and received, in these seconds")] = None
     pcie_b: Annotated[Whole | None, SPARSE, _about("bytes over PCIe, sent and received, in these seconds")] = None
+    energy_ms: Annotated[
+        int | None,
+        in_seconds("energy_s", _HOUR, "seconds over which energy_j was measured", optional=True),
+        SPARSE,
+    ] = None
+    idle_energy_j: Annotated[
+        Annotated[float, Meta(ge=0, le=1e15)] | None, SPARSE, _about("the part of energy_j at 0 % utilization, joules")
+    ] = None
 
     @property
     def key(self) -> tuple[str, int, int, str, str, int]:
@@ -184,6 +192,10 @@ def _checked(hour: AllocationHour) -> AllocationHour:
         raise ParseError(f"hours row of {hour.run_key}: its seconds add up to {total / 1000}, more than {span / 1000}")
     if (hour.profiled_ms or 0) > span + _SLACK_MS:
         raise ParseError(f"hours row of {hour.run_key}: profiled_s is more than its time")
+    if (hour.energy_ms or 0) > span + _SLACK_MS:
+        raise ParseError(f"hours row of {hour.run_key}: energy_s is more than its time")
+    if (hour.idle_energy_j or 0.0) > (hour.energy_j or 0.0) * (1 + 1e-6):
+        raise ParseError(f"hours row of {hour.run_key}: idle_energy_j is more than energy_j")
     if hour.idle_run_ms > hour.util_ms.get(0, 0):
         raise ParseError(f"hours row of {hour.run_key}: idle_run_s is more than the seconds at 0 %")
     return hour

@@ -14,6 +14,7 @@ _POWERS: Final = "KMGTPE"
 _AN_HOUR: Final = 0.995  # rounds to 1.00 from here on
 _UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
 _PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
+J_PER_KWH: Final = 3_600_000.0
 QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-hours")
 """A number with its unit (48 %, 2 h 14 min), and a unit with a hyphen: no line ends inside of one."""
 

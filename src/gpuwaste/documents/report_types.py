@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import fields
 
+from gpuwaste.documents.energy_types import EnergyCost
 from gpuwaste.documents.fields import (
     Document,
     GpuSeconds,
@@ -52,6 +53,15 @@ class GpuTime(Struct, kw_only=True, frozen=True):
     coverage: Annotated[float | None, Meta(description="Known share of what is not pending, 0 to 1.")]
     mean_util_pct: _Percent
     energy_j: Annotated[float | None, Meta(description="Joules; null: not measured.")]
+    energy_measured_s: Annotated[
+        float | None, Meta(description="GPU-seconds over which energy_j was measured; null: none.")
+    ] = None
+    wasted_energy_j: Annotated[
+        float | None, Meta(description="The part of energy_j that is known to be of wasted time, joules.")
+    ] = None
+    wasted_energy_share: Annotated[
+        float | None, Meta(description="Wasted part of the energy of which that is known, 0 to 1; null: of none.")
+    ] = None
 
 
 if TYPE_CHECKING:
@@ -251,6 +261,7 @@ class RunRow(Struct, kw_only=True, frozen=True):
     totals: RunTime
     devices: list[DeviceRow]
     shared: Annotated[list[DeviceRow], Meta(description="GPUs of which the run held a share.")]
+    energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
 
 
 class Advice(Struct, kw_only=True, frozen=True):
@@ -295,6 +306,7 @@ class ReportDocument(Document, kw_only=True, frozen=True):
     jobs_left_out: int
     jobs_matching: Annotated[int | None, Meta(description="Lines of the job table, with those left out.")] = None
     days: Annotated[list[DayRow], Meta(description="By the day on which runs ended; the last has the open ones.")] = []  # noqa: RUF012 copied
+    energy: Annotated[EnergyCost | None, Meta(description="Of the totals; null: none was measured.")] = None
     worst_name: Annotated[NameRow | None, Meta(description="The job name of the largest waste.")] = None
     findings: Annotated[list[FindingRow], Meta(description="The largest waste first.")]
     finding_counts: Annotated[Mapping[str, FindingCount], Meta(description="Of all findings, by kind.")]

@@ -10,9 +10,11 @@ from gpuwaste.analytics.language_model import LanguageModel
 from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.config import Config, ModelsConfig
+from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.documents.health import AccountingHealth, HealthAnswer
+from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.accounting_importer import Imported, Importer, RunsStored
 from gpuwaste.hub.actions.service import ActionService
 from gpuwaste.hub.app import build_app
@@ -69,6 +71,7 @@ _THRESHOLDS: Final = (
     "agent.ship_every_s",
     *(f"hub.{field.name}" for field in fields(LedgerSettings) if field.name != "pending_s"),
 )
+_ENERGY: Final = tuple(f"energy.{field.name}" for field in fields(EnergyConfig))
 _RENEWAL: Final = tuple(f"models.{field.name}" for field in fields(ModelsConfig) if field.name != "min_trial_days")
 
 
@@ -140,7 +143,7 @@ class Hub:
             unaccounted=self.unaccounted,
         )
         self.shared_runs = SharedRuns(self.store, ledger, clock)
-        self._reads = Reads(self.store, ledger, clock, self.shared_runs)
+        self._reads = Reads(self.store, ledger, clock, self.shared_runs, SiteTariff(config.energy, clock))
         url, ca = hub.agent_url, config.common.hub_ca
         self.curves = Curves(
             self._reads,
@@ -212,10 +215,11 @@ class Hub:
         return Reloader(
             self.config,
             read,
-            ("common", "hub", "web", "analytics", "models"),
+            ("common", "hub", "web", "analytics", "models", "energy"),
             {
                 _THRESHOLDS: lambda c: self.judging.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 _RENEWAL: lambda c: setattr(self.renewal, "settings", RenewalSettings.from_config(c.models)),
+                _ENERGY: lambda c: self._reads.tariff.use(c.energy),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
                 ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),

@@ -8,15 +8,19 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.rescore import Rescore
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.documents.energy import job_with_energy
 from gpuwaste.documents.neighbours import neighbours_of
 from gpuwaste.documents.report import job_document, top_document
 from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, SaidAgain, TopDocument
+from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.asked_together import AskedTogether
+from gpuwaste.hub.energy_reads import EnergyReads
 from gpuwaste.hub.refusal import FORBIDDEN, Refusal, not_found
-from gpuwaste.hub.report_reads import ReportQuestion, ReportReads
+from gpuwaste.hub.report_reads import ReportQuestion, ReportReads, report_subject
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.shared_runs import SharedRuns
@@ -35,9 +39,18 @@ class Reads:
     """Builds documents within a caller's scope."""
 
     def __init__(
-        self, store: HubStore, settings: LedgerSettings, clock: Clock, shared: SharedRuns | None = None
+        self,
+        store: HubStore,
+        settings: LedgerSettings,
+        clock: Clock,
+        shared: SharedRuns | None = None,
+        tariff: SiteTariff | None = None,
     ) -> None:
-        """Take what judges open runs for all readers; without it each document judges its own."""
+        """Take what judges open runs for all readers; without it each document judges its own.
+
+        Without a tariff documents have kilowatt-hours and no costs.
+        """
+        self.tariff = tariff or SiteTariff(EnergyConfig(), clock)
         self._verdicts = VerdictReads(VerdictStore(store, clock), clock)
         self._rescores = RescoreStore(store, clock)
         self._store = store
@@ -45,6 +58,7 @@ class Reads:
         self._clock = clock
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
         self._reports = ReportReads(store, settings, clock, shared, self._turns)
+        self._energy = EnergyReads(store, self.tariff, clock, self._turns)
         self._jobs: AskedTogether[str, JobDocument] = AskedTogether()
 
     def judge_by(self, settings: LedgerSettings) -> None:
@@ -54,7 +68,8 @@ class Reads:
 
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
-        return self._reports.report(scope, question)
+        document = self._reports.report(scope, question)
+        return self._energy.with_costs(document, report_subject(scope, question).accounts)
 
     def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
         """Return the totals of so much time before a window, by whole hours; None before the first of all times."""
@@ -79,6 +94,8 @@ class Reads:
             document = job_document(
                 db, printed_id, self._settings, self.now(), accounts=accounts, reader=reader, keys=keys, hours=hours
             )
+            if document is not None:
+                document = job_with_energy(db, document, self.tariff.current())
             newest = max((run for run in runs if run.start is not None), key=_started, default=None)
             beside = None
             if hours and newest is not None:

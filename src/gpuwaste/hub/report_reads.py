@@ -47,7 +47,7 @@ class ReportQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class ReportSubject:
     """Whose jobs a report is of, and the accounts that a coordinator's view of another user is kept to."""
 
     kind: ReportScope
@@ -86,7 +86,7 @@ class ReportReads:
 
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
-        subject = _subject(scope, question)
+        subject = report_subject(scope, question)
         window = self._window(question)
         document = self._of_kept(subject, question, window)
         if document is None:
@@ -100,7 +100,7 @@ class ReportReads:
 
         They are kept for a while: each page of a table would ask for them anew. Raises Refusal.
         """
-        subject, settings = _subject(scope, question), self._settings
+        subject, settings = report_subject(scope, question), self._settings
         until = start - start % HOUR_S
         window = until - length_s, until
         if window[0] < 0 or not length_s:
@@ -119,7 +119,7 @@ class ReportReads:
         key = (subject, window, settings.to_text())
         return msgspec.json.decode(self._before.made(key, _BEFORE_S, totals), type=GpuTime)
 
-    def _past_totals(self, subject: _Subject, window: tuple[int, int]) -> GpuTime | None:
+    def _past_totals(self, subject: ReportSubject, window: tuple[int, int]) -> GpuTime | None:
         """Return the totals that are added up for all users at once: where parts of runs are kept for the window."""
         kept = self._kept(window)
         if kept is None or window not in kept.windows or subject.kind == "cluster" or window[1] - window[0] > _PAST_S:
@@ -152,7 +152,7 @@ class ReportReads:
         before = max(0, start - (now - now % DAY_S - start)), start
         return self._shared.current(*((before, window) if end is None and before[0] < start else (window,)))
 
-    def _of_kept(self, subject: _Subject, question: ReportQuestion, window: Window) -> ReportDocument | None:
+    def _of_kept(self, subject: ReportSubject, question: ReportQuestion, window: Window) -> ReportDocument | None:
         """Return the report as of the instant at which runs were judged together; None where that does not serve."""
         kept = self._kept(window)
         if kept is None:
@@ -169,7 +169,7 @@ class ReportReads:
         return msgspec.json.decode(body, type=ReportDocument)
 
     def _among_users(
-        self, subject: _Subject, question: ReportQuestion, window: Window, kept: KeptRuns
+        self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: KeptRuns
     ) -> ReportDocument:
         """Return a report; those of users that are asked for while another is made are made together, next."""
         found = None
@@ -187,7 +187,7 @@ class ReportReads:
     ) -> Mapping[str, ReportDocument]:
         """Return the reports of some users; one alone is found sooner by their name."""
         if len(users) == 1:
-            return {users[0]: self._report(_Subject("user", users[0], None), question, window, kept)}
+            return {users[0]: self._report(ReportSubject("user", users[0], None), question, window, kept)}
         if window not in kept.windows:
             return {}
         start, end = window
@@ -197,7 +197,7 @@ class ReportReads:
             return user_reports(db, users, (min(start, until), until), self._settings, kept, asked=asked)
 
     def _report(
-        self, subject: _Subject, question: ReportQuestion, window: Window, kept: KeptRuns | None
+        self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: KeptRuns | None
     ) -> ReportDocument:
         now = self._now() if kept is None else kept.now
         start, end = window
@@ -210,7 +210,7 @@ class ReportReads:
                 accounts=subject.accounts, limit=limit, offset=question.offset, lines=question.lines, kept=kept,
             )  # fmt: skip
 
-    def _totals(self, subject: _Subject, window: tuple[int, int], kept: KeptRuns | None) -> GpuTime:
+    def _totals(self, subject: ReportSubject, window: tuple[int, int], kept: KeptRuns | None) -> GpuTime:
         now = self._now() if kept is None else kept.now
         with self._turns, self._store.reader() as db:
             return report_totals(
@@ -226,20 +226,20 @@ def days_before(now: int, days: int) -> int:
     return max(0, now - now % DAY_S - days * DAY_S)
 
 
-def _subject(scope: Scope, question: ReportQuestion) -> _Subject:
-    """Return what is asked for, within what the caller may ask for."""
+def report_subject(scope: Scope, question: ReportQuestion) -> ReportSubject:
+    """Return what is asked for, within what the caller may ask for. Raises Refusal."""
     given = [n for n in (question.user, question.account, question.cluster) if n is not None]
     if len(given) > 1:
         raise Refusal(BAD, "give one of user, account and cluster")
     if question.cluster is not None:
         if not scope.everything:
             raise not_found()
-        return _Subject("cluster", "" if question.cluster == "1" else question.cluster, None)
+        return ReportSubject("cluster", "" if question.cluster == "1" else question.cluster, None)
     if question.account is not None:
         if not (scope.everything or question.account in scope.accounts):
             raise not_found()
-        return _Subject("account", question.account, None)
+        return ReportSubject("account", question.account, None)
     name = scope.user if question.user is None else question.user
     if not name or not (scope.everything or name == scope.user or scope.accounts):
         raise not_found()
-    return _Subject("user", name, None if scope.everything or name == scope.user else scope.accounts)
+    return ReportSubject("user", name, None if scope.everything or name == scope.user else scope.accounts)

@@ -35,6 +35,14 @@ _EXEMPT: Final = (
     "gpuwaste_hub_day_exempt_gpu_seconds",
     "The part of the wasted GPU-seconds that is exempt: interactive grace, memory-resident.",
 )
+_ENERGY: Final = (
+    "gpuwaste_hub_day_gpu_energy_joules",
+    "Energy of the GPUs of jobs in the last 24 hours, as far as it was measured; no series where none was.",
+)
+_WASTED_ENERGY: Final = (
+    "gpuwaste_hub_day_wasted_gpu_energy_joules",
+    "The part of it that is known to have been drawn in wasted GPU-time.",
+)
 _NOT_COUNTED: Final = log_event.warning(
     "waste-not-counted: cannot compute the waste of the last day: {error}",
     "The store or its disk refuses. The metrics keep their last value for two hours, then they disappear.",
@@ -108,12 +116,17 @@ def families(tallies: Mapping[Group, Tally]) -> Iterator[Metric]:
     seconds = GaugeMetricFamily(*_SECONDS, labels=["partition", "account", "use"])
     wasted = GaugeMetricFamily(*_WASTED, labels=["partition", "account"])
     exempt = GaugeMetricFamily(*_EXEMPT, labels=["partition", "account"])
+    energy = GaugeMetricFamily(*_ENERGY, labels=["partition", "account"])
+    wasted_energy = GaugeMetricFamily(*_WASTED_ENERGY, labels=["partition", "account"])
     for group, tally in sorted(tallies.items()):
         for use, ms in _uses(tally).items():
             seconds.add_metric([*group, use], ms / 1000)
         wasted.add_metric(group, tally.wasted_ms / 1000)
         exempt.add_metric(group, sum(tally.exempt.values()) / 1000)
-    yield from (seconds, wasted, exempt)
+        for family, joules in ((energy, tally.energy_j), (wasted_energy, tally.wasted_j)):
+            if joules is not None:
+                family.add_metric(group, joules)
+    yield from (seconds, wasted, exempt, energy, wasted_energy)
 
 
 def _uses(tally: Tally) -> dict[str, int]:

@@ -19,14 +19,15 @@ _SUMS: Final = (
     "gpu_s", "idle_s", "low_s", "moderate_s", "high_s", "unknown_s", "suspended_s", "pending_s", "untouched_s",
     "idle_run_s", "wasted_s", "exempt_s", "coverage", "mean_util_pct",
 )  # fmt: skip
+_ENERGY: Final = ("energy_j", "energy_measured_s", "wasted_energy_j")
 _JOB: Final = (
     "cluster", "jobid", "name", "user", "account", "partition", "state", "tasks", "requeued", "start", "end", "gpus",
-    "gpu_type", *_SUMS, "under_used_devices", "cpu_efficiency", "memory_efficiency", "recorded",
+    "gpu_type", *_SUMS, "under_used_devices", "cpu_efficiency", "memory_efficiency", *_ENERGY, "recorded",
 )  # fmt: skip
 _DEVICE: Final = (
     "cluster", "jobid", "run_start", "run_end", "state", "node", "gpu_uuid", "share", "t0", "t1", *_SUMS, "level",
     "untouched", "under_used", "mem_max_b", "mem_total_b", "map_source", "confidence", "profiled_s",
-    "sm_active", "tensor_active", "dram_active", "nvlink_b", "pcie_b", "recorded",
+    "sm_active", "tensor_active", "dram_active", "nvlink_b", "pcie_b", *_ENERGY, "recorded",
 )  # fmt: skip
 _PREDICTED: Final = (
     "request", "name", "user", "target", "source", "basis", "p", "level", "quantile", "value", "model", "model_hash",

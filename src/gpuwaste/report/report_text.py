@@ -19,6 +19,7 @@ from gpuwaste.documents.report_types import (
     UserRow,
 )
 from gpuwaste.report.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut
+from gpuwaste.report.energy_text import energy_lines
 from gpuwaste.report.layout import Look, bullet, facts, finding_lines, said_lines
 
 _CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
@@ -50,6 +51,7 @@ def report_text(document: ReportDocument, look: Look) -> str:
     )
     lines += _measures(totals, look)
     lines += _ledger(totals, look)
+    lines += energy_lines(document.energy, look)
     lines += _levels(document, look)
     if document.shared.devices:
         lines += look.heading("Shared GPUs (shards, MPS): listed separately, never counted as waste")
@@ -215,6 +217,7 @@ def _run(run: RunRow, look: Look) -> list[str]:
     lines.append(look.measure("Memory", run.memory_efficiency, _memory(run)))
     if run.devices:
         lines += [*_measures(run.totals, look)[1:], *_ledger(run.totals, look)]
+        lines += energy_lines(run.energy, look)
     lines += _devices(run, [*run.devices, *run.shared], look)
     return lines
 

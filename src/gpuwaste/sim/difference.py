@@ -7,10 +7,10 @@ from typing import Final, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.history.table import Categories
 from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, Floats, Interval, drawn, interval, quantiles, ratios
 from gpuwaste.sim.document import Delta, Difference, GroupDelta
-from gpuwaste.sim.energy import J_PER_KWH
 from gpuwaste.sim.metrics import SHORTEST_S
 from gpuwaste.sim.placed import Placed
 from gpuwaste.sim.trace import Ints, Trace

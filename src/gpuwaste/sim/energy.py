@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.history.table import JobTable
 from gpuwaste.sim.document import Energy
 from gpuwaste.sim.trace import Ints, Trace
 
 Floats = NDArray[np.float64]
 LEAST_IDLE_S: Final = 3600.0  # GPU-seconds of idle hours before the idle power of a type is known
-J_PER_KWH: Final = 3.6e6
 
 
 def measured_energy(table: JobTable, trace: Trace) -> Energy | None:

@@ -50,7 +50,7 @@ class JudgedRun:
         """Return the run of a row of table judged."""
         values = {name: row[name] for name in _FIELDS}
         small, shared = row["small"], row["shared"]
-        values |= {"own": Tally(**row["own"]), "shared": None if shared is None else Tally(**shared)}
+        values |= {"own": Tally.of_own(row), "shared": None if shared is None else Tally(**shared)}
         values["causes"] = json.loads(row["causes"]) if row["causes"] else []
         if small is not None:
             key = RunKey(row["cluster"], row["job_id"], row["run_start"])

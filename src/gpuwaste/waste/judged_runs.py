@@ -20,7 +20,7 @@ from gpuwaste.waste.kept_runs import KeptRuns, OutdatedError
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_by_user
 from gpuwaste.waste.run_sums import Group, RunSums
-from gpuwaste.waste.tally import Tally
+from gpuwaste.waste.tally import ENERGY, Tally
 
 _ALL: Final = 2**53
 TAKEN_RUNS: Final = 20_000  # about 15 MB
@@ -58,7 +58,7 @@ class JudgedRuns:
         found = {_group(row): RunSums(**_without_group(row)) for row in counts}
         for row in self._db.rows("waste.judged_sums", window):
             sums = found.setdefault(_group(row), RunSums())
-            sums.own = Tally(**row["own"])
+            sums.own = Tally.of_own(row)
             if row["shared"] is not None:
                 sums.shared = Tally(**row["shared"])
         _add_reasons(found, self._db.rows("waste.judged_reasons", window))
@@ -70,8 +70,8 @@ class JudgedRuns:
         which = scope | _whole(self._whole)
         found = {}
         for row in self._db.rows("waste.day_totals", which):
-            own, shared = Tally(**row.pop("own")), Tally(**row.pop("shared"))
-            found[_group(row)] = RunSums(own=own, shared=shared, **_without_group(row))
+            sums = {"own": Tally.of_own(row), "shared": Tally(**row["shared"])}
+            found[_group(row)] = RunSums(**_without_group(row) | sums)
         _add_reasons(found, self._db.rows("waste.day_total_reasons", which))
         return found
 
@@ -139,6 +139,10 @@ class JudgedRuns:
     def blocks(self, block_s: int) -> list[dict[str, Any]]:
         """Return what the runs that ended in each block of seconds held and wasted, GPU-milliseconds; whole runs."""
         return self._db.rows("waste.judged_blocks", {**self._runs, "block": block_s})
+
+    def energy(self, step_s: int) -> list[dict[str, Any]]:
+        """Return what is known of the energy of own GPUs, by account and by the steps in which runs ended, joules."""
+        return self._db.rows("waste.judged_energy", {**self._window, "step": step_s})
 
     def by_user(self) -> Iterator[list[JudgedRun]]:
         """Yield the runs of each user."""
@@ -285,4 +289,4 @@ def _group(row: dict[str, Any]) -> Group:
 
 
 def _without_group(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in {"user", "account", "partition"}}
+    return {name: value for name, value in row.items() if name not in {"user", "account", "partition", *ENERGY}}

@@ -45,6 +45,9 @@ class DeviceUse:
     mem_max_b: int | None = None
     mem_total_b: int | None = None
     energy_j: float | None = None
+    energy_ms: int | None = None  # over which it was measured
+    split_j: float | None = None  # its part that is known to be idle or not
+    idle_energy_j: float | None = None  # the part of that at 0 %
     last_active_ms: int | None = None
     power_w_at_full: float | None = None
     power_limit_w: float | None = None
@@ -100,6 +103,7 @@ class DeviceLedger:
     idle_run_ms: int
     wasted_ms: int  # the whole idle time of an untouched GPU, else the runs of a minute and more
     over_ms: int  # seen by the node beyond accounting's interval, and cut
+    wasted_j: float | None  # the part of the energy in wasted_ms; None: not measured
     untouched: bool
     known_ms: int  # with a utilization, inside the allocation
     due_coverage: float  # known share, 0..1, of what is due: what a running job has yet to send is no gap

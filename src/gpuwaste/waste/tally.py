@@ -6,6 +6,8 @@ from typing import Any, Final, Self
 
 from gpuwaste.waste.ledger import DeviceLedger
 
+ENERGY: Final = ("energy_j", "energy_ms", "split_j", "wasted_j")
+"""What is known of energy; all but the first stand in columns of their own in tables judged and day_sums."""
 _CLASSES = ("idle", "low", "moderate", "high", "suspended", "pending")
 
 
@@ -32,8 +34,16 @@ class Tally:
     pct_ms: int = 0
     seen_ms: int = 0
     energy_j: float | None = None
+    energy_ms: int | None = None  # over which it was measured
+    split_j: float | None = None  # its part that is known to be idle or not
+    wasted_j: float | None = None  # the part of that in wasted time
     unknown: dict[str, int] = field(default_factory=dict)
     exempt: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_own(cls, row: Mapping[str, Any]) -> Self:
+        """Return the sums of the own GPUs in a row of table judged or day_sums."""
+        return cls(**row["own"], **{name: row[name] for name in ENERGY[1:]})
 
     @classmethod
     def of(cls, devices: Iterable[DeviceLedger]) -> Self:
@@ -59,7 +69,8 @@ class Tally:
         self.seen_ms += device.use.known_ms
         if device.untouched:
             self.untouched_ms += device.idle_ms
-        self._add_rest(device.unknown, device.exempt, device.use.energy_j)
+        use = device.use
+        self._add_rest(device.unknown, device.exempt, (use.energy_j, use.energy_ms, use.split_j, device.wasted_j))
 
     @classmethod
     def sum(cls, tallies: Iterable["Tally"]) -> Self:
@@ -73,14 +84,17 @@ class Tally:
         """Add another tally."""
         for name in _AMOUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self._add_rest(other.unknown, other.exempt, other.energy_j)
+        self._add_rest(other.unknown, other.exempt, tuple(getattr(other, name) for name in ENERGY))
 
-    def _add_rest(self, unknown: Mapping[str, int], exempt: Mapping[str, int], energy_j: float | None) -> None:
+    def _add_rest(
+        self, unknown: Mapping[str, int], exempt: Mapping[str, int], energy: tuple[float | None, ...]
+    ) -> None:
         for mine, theirs in ((self.unknown, unknown), (self.exempt, exempt)):
             for reason, ms in theirs.items():
                 mine[reason] = mine.get(reason, 0) + ms
-        if energy_j is not None:
-            self.energy_j = (self.energy_j or 0.0) + energy_j
+        for name, amount in zip(ENERGY, energy, strict=True):
+            if amount is not None:
+                setattr(self, name, (getattr(self, name) or 0) + amount)
 
     def to_row(self) -> dict[str, Any]:
         """Return the fields, as table judged has them."""
@@ -90,6 +104,11 @@ class Tally:
     def known_ms(self) -> int:
         """GPU-milliseconds with a utilization."""
         return self.idle_ms + self.low_ms + self.moderate_ms + self.high_ms
+
+    @property
+    def wasted_energy_share(self) -> float | None:
+        """The wasted part of the energy of which it is known, 0..1; None: of none."""
+        return None if self.wasted_j is None or not self.split_j else round(min(1.0, self.wasted_j / self.split_j), 4)
 
     def to_json(self) -> dict[str, Any]:
         """Return seconds by class, coverage (0..1, of what is not pending) and mean utilization (percent)."""
@@ -108,6 +127,9 @@ class Tally:
             "coverage": round(self.known_ms / active_ms, 4) if active_ms > 0 else None,
             "mean_util_pct": round(self.pct_ms / self.seen_ms, 2) if self.seen_ms else None,
             "energy_j": self.energy_j,
+            "energy_measured_s": None if self.energy_ms is None else seconds(self.energy_ms),
+            "wasted_energy_j": self.wasted_j,
+            "wasted_energy_share": self.wasted_energy_share,
         }
 
 

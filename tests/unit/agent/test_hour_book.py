@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
@@ -321,7 +322,7 @@ def test_a_holding_that_slurm_alone_knows_is_unknown() -> None:
 
 
 def test_counters_are_differences_and_survive_a_reset() -> None:
-    """Energy and CPU seconds are what was used while covered; a counter that goes back adds nothing."""
+    """Energy and CPU seconds are what was used while covered; where a counter goes back, the power read then counts."""
     book = HourBook("gw", "gpu1", 10, 900)
     t0 = HOUR_0 + 1_000_000
     energy = [5_000_000, 6_000_000, 7_500_000, 100, 500_100]
@@ -330,7 +331,7 @@ def test_counters_are_differences_and_survive_a_reset() -> None:
         use = HostUse(cpu_s=float(index), mem_b=10 - index, pids=frozenset({100}))
         drive(book, JobMap((holding(t0),)) if index else JobMap(), tick(one, host=use))
     (row,) = book.flush((t0 + 50_000) * 1000)
-    assert row.energy_j == 1_000 + 1_500 + 500
+    assert row.energy_j == pytest.approx(1_000 + 1_500 + 3_000.03 + 500)
     assert row.cpu_s == 4
     assert (row.host_mem_max_b, row.mem_max_b, row.proc_seen) == (9, 4, True)
     assert row.power_w_at_full is not None

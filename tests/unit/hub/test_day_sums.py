@@ -21,7 +21,7 @@ from gpuwaste.waste.judged_runs import TAKEN_RUNS, judged_runs
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection
 from gpuwaste.waste.run_sums import RunSums
-from gpuwaste.waste.tally import Tally
+from gpuwaste.waste.tally import ENERGY, Tally
 
 pytestmark = pytest.mark.long
 
@@ -61,7 +61,7 @@ def check(store: HubStore) -> None:
     for key, some in runs.items():
         own, shared = Tally.sum(r.own for r in some), Tally.sum(r.shared for r in some if r.shared is not None)
         for name, tally in (("own", own), ("shared", shared)):
-            told = {n: v for n, v in tally.to_row().items() if n not in {"unknown", "exempt"}}
+            told = {n: v for n, v in tally.to_row().items() if n not in {"unknown", "exempt", *ENERGY[1:]}}
             assert stored[key][name] == pytest.approx(told)
         assert reasons.get(key, {}) == {
             (of, what, reason): ms
@@ -69,6 +69,9 @@ def check(store: HubStore) -> None:
             for what in ("unknown", "exempt")
             for reason, ms in getattr(tally, what).items()
         }
+        assert {name: stored[key][name] for name in ENERGY[1:]} == pytest.approx(
+            {name: getattr(own, name) for name in ENERGY[1:]}
+        )
         assert stored[key]["jobs"] == len(some)
         assert stored[key]["under_jobs"] == sum(r.under_devices > 0 for r in some)
         assert stored[key]["asked_devices"] == sum(r.asked_devices for r in some)

@@ -66,12 +66,21 @@ def row(record: JobRecord, gpu: int, index: int, rng: random.Random, seq: int = 
         share=rng.choice([1.0, 1.0, 0.5]) if gpu == 3 else 1.0, final=True, util_ms=util,
         idle_run_ms=rng.randint(0, util.get(0, 0)), unknown_ms=unknown, suspended_ms=lengths[-1] // 3,
         proc_seen=rng.random() < 0.5, mem_max_b=rng.choice([None, rng.randrange(2**36)]), mem_total_b=2**36,
-        energy_j=rng.choice([None, rng.random() * 1e6]), last_active_ms=rng.choice([None, start_s * 1000 + 5]),
+        last_active_ms=rng.choice([None, start_s * 1000 + 5]),
         power_w_at_full=rng.choice([50.0, 300.5]) if full else None, power_limit_w=400.0,
         sm_ratio_at_full=rng.choice([None, 0.01, 0.7]) if full else None, cpu_s=rng.choice([None, rng.random() * 9e3]),
         host_mem_max_b=rng.choice([None, rng.randrange(2**34)]), map_source=rng.choice(["prolog", "stepd"]),
-        confidence=rng.choice(["confirmed", "conflict"]), **profile(rng),
+        confidence=rng.choice(["confirmed", "conflict"]), **profile(rng), **energy(rng, util),
     )  # fmt: skip
+
+
+def energy(rng: random.Random, util: dict[int, int]) -> dict[str, Any]:
+    """Return what an agent of today or an older one said of the energy of an hour, or nothing."""
+    joules = rng.choice([None, rng.random() * 1e6])
+    if joules is None or rng.random() < 0.4:
+        return {"energy_j": joules}
+    part = util.get(0, 0) / HOUR_MS
+    return {"energy_j": joules, "energy_ms": rng.randint(1, HOUR_MS), "idle_energy_j": joules * part}
 
 
 def profile(rng: random.Random) -> dict[str, Any]:

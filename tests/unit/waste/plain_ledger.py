@@ -37,6 +37,16 @@ class PlainDevice:
         return self.parts["idle"] if self.untouched else self.idle_run_ms
 
     @property
+    def energy_ms(self) -> int | None:
+        return None if self.use.energy_ms is None else min(self.use.energy_ms, self.alloc_ms)
+
+    @property
+    def wasted_j(self) -> float | None:
+        if self.use.idle_energy_j is None or not self.wasted_ms:
+            return None if self.use.idle_energy_j is None else 0.0
+        return self.use.idle_energy_j / self.use.idle_ms * self.wasted_ms
+
+    @property
     def known_ms(self) -> int:
         return sum(self.parts.values()) - self.parts["suspended"]
 

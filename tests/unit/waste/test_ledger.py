@@ -7,6 +7,7 @@ from tests.unit.waste.builders import GIB, T0, hour, job, judged, load, store, u
 
 from gpuwaste.waste.ledger import Level
 from gpuwaste.waste.ledger_settings import LedgerSettings
+from gpuwaste.waste.tally import Tally
 
 
 @pytest.mark.parametrize(
@@ -181,3 +182,39 @@ def test_a_lying_profile_changes_no_class_and_no_waste(sm_active: float) -> None
         (device,) = ledger.devices
         seen.append((device.idle_ms, device.high_ms, device.use.hang_ms, ledger.wasted_ms, device.level))
     assert seen[0] == seen[1]
+
+
+def test_wasted_energy_is_at_the_gpu_s_own_idle_power() -> None:
+    """Of 600 idle seconds at 60 W 120 are wasted: 7200 J of 36 kJ, and the measured time is said."""
+    record = job()
+    told = {"energy_j": 636_000.0, "energy_ms": 3_600_000, "idle_energy_j": 36_000.0}
+    row = hour(record, 0, 0, {50: 3000, 0: 600}, idle_run_ms=120_000, proc_seen=True, **told)
+    (device,) = load(store([record], [row]))[0].devices
+    assert device.wasted_j == pytest.approx(7_200)
+    found = Tally.of([device]).to_json()
+    names = ("energy_j", "energy_measured_s", "wasted_energy_j")
+    assert [found[name] for name in names] == pytest.approx([636_000, 3_600, 7_200])
+    assert found["wasted_energy_share"] == round(7_200 / 636_000, 4)
+
+
+@pytest.mark.parametrize(
+    ("util", "wasted", "share"), [({0: 3600}, 1000.0, 1.0), ({50: 3600}, 0.0, 0.0), ({0: 60, 50: 3540}, None, None)]
+)
+def test_of_an_older_agent_s_energy_the_idle_part_is_known_where_it_is_all_or_none(
+    util: dict[int, int], wasted: float | None, share: float | None
+) -> None:
+    """An hour that was idle all the time wasted all its energy, a busy one none; of another one it is not known."""
+    record = job()
+    row = hour(record, 0, 0, util, idle_run_ms=1000 * util.get(0, 0), energy_j=1000.0)
+    ledger = load(store([record], [row]))[0]
+    found = Tally.of(ledger.devices).to_json()
+    assert (found["energy_j"], found["energy_measured_s"]) == (1000.0, 3600.0)
+    assert (found["wasted_energy_j"], found["wasted_energy_share"]) == (wasted, share)
+
+
+def test_energy_of_gpus_that_were_not_measured_is_not_made_up() -> None:
+    """Of two GPUs one has no energy: the sum is the other's, measured in half of the GPU-time."""
+    record = job(gpus=2)
+    one = hour(record, 0, 0, {90: 3600}, energy_j=500.0, energy_ms=3_600_000, idle_energy_j=0.0)
+    found = Tally.of(load(store([record], [one, hour(record, 1, 0, {90: 3600})]))[0].devices).to_json()
+    assert (found["gpu_s"], found["energy_j"], found["energy_measured_s"]) == (7200.0, 500.0, 3600.0)

@@ -27,6 +27,14 @@ RULES = (SETTINGS, OTHER)
 WINDOWS = ((0, None), (T0 + 1000, T0 + 5000))
 
 
+def an_energy(rng: random.Random, seen_ms: int) -> dict[str, Any]:
+    """Return what is known of a GPU's energy: nothing, joules alone, or with the idle part."""
+    if rng.random() < 0.3:
+        return {}
+    found = {"energy_j": 1000.0, "energy_ms": rng.choice([seen_ms, seen_ms // 2])}
+    return found if rng.random() < 0.3 else found | {"split_j": 800.0, "idle_energy_j": rng.choice([0.0, 128.0])}
+
+
 def a_use(rng: random.Random, gpu: int, span_ms: int) -> DeviceUse:
     """Return anything that hours may say of a GPU, added up; more than its allocation at times."""
     seen_ms = int(span_ms * rng.choice([0, 0.3, 0.9, 1, 1, 1, 1.2]))
@@ -54,7 +62,7 @@ def a_use(rng: random.Random, gpu: int, span_ms: int) -> DeviceUse:
         proc_seen=rng.random() < 0.6,
         mem_max_b=rng.choice([None, 0, 4 * GIB, 30 * GIB]),
         mem_total_b=rng.choice([None, 0, 40 * GIB, 40 * GIB]),
-        energy_j=rng.choice([None, 1000.0]),
+        **an_energy(rng, seen_ms),
         last_active_ms=rng.choice([None, T0 * 1000 + rng.randint(0, seen_ms)]),
         hang_ms=rng.choice([0, 0, high]),
         cpu_s=rng.choice([None, 20_000.0]),
@@ -86,6 +94,7 @@ def said(device: DeviceLedger) -> dict[str, Any]:
     """Return what SQL says of a device."""
     names = ("alloc_ms", "known_ms", "pending_ms", "over_ms", "idle_run_ms", "wasted_ms", "untouched", "under_used")
     parts = {name: getattr(device, f"{name}_ms") for name in plain.CUT_ORDER}
+    parts |= {"wasted_j": pytest.approx(device.wasted_j), "energy_ms": device.use.energy_ms}
     rest = {"unknown": device.unknown, "exempt": device.exempt, "level": str(device.level), "of": device.use.gpu_uuid}
     return {name: getattr(device, name) for name in names} | parts | rest | {"due": device.due_coverage}
 
@@ -96,6 +105,8 @@ def expected(device: plain.PlainDevice, record: JobRecord, rules: Any) -> dict[s
     return {
         **{name: getattr(device, name) for name in names},
         **device.parts,
+        "wasted_j": device.wasted_j,
+        "energy_ms": device.energy_ms,
         "under_used": plain.under_used(device, record, rules),
         "unknown": device.unknown,
         "exempt": plain.exempt(device, record, rules),
@@ -112,7 +123,13 @@ def added(devices: list[dict[str, Any]], uses: list[DeviceUse]) -> Tally:
     for device in devices:
         unknown.update(device["unknown"])
         exempt.update(device["exempt"])
-    energy = [use.energy_j for use in uses if use.energy_j is not None]
+    energy: dict[str, list[Any]] = {
+        name: [value for of in uses if (value := getattr(of, name)) is not None] for name in ("energy_j", "split_j")
+    }
+    energy |= {
+        name: [value for device in devices if (value := device[name]) is not None] for name in ("energy_ms", "wasted_j")
+    }
+    measured: dict[str, Any] = {name: sum(values) if values else None for name, values in energy.items()}
     named = ("idle", "low", "moderate", "high", "suspended")
     return Tally(
         devices=len(devices),
@@ -121,7 +138,7 @@ def added(devices: list[dict[str, Any]], uses: list[DeviceUse]) -> Tally:
         untouched_ms=sum(d["idle"] for d in devices if d["untouched"]),
         pct_ms=sum(use.pct_ms for use in uses),
         seen_ms=sum(use.known_ms for use in uses),
-        energy_j=sum(energy) if energy else None,
+        **measured,
         unknown=dict(unknown),
         exempt=dict(exempt),
     )
@@ -131,8 +148,11 @@ def check_run(
     run: JudgedRun, own: list[dict[str, Any]], shared: list[dict[str, Any]], uses: list[list[DeviceUse]]
 ) -> None:
     """Compare the row of a run with the sums over its devices."""
-    assert run.own == added(own, uses[0])
-    assert run.shared == (added(shared, uses[1]) if shared else None)
+    expected_own = added(own, uses[0])
+    assert run.own.wasted_j == pytest.approx(expected_own.wasted_j)
+    assert replace(run.own, wasted_j=None) == replace(expected_own, wasted_j=None)
+    of_shares = replace(added(shared, uses[1]), energy_ms=None, split_j=None, wasted_j=None) if shared else None
+    assert run.shared == of_shares
     levels = ("none", "low", "moderate", "high", "unknown")
     assert list(run.level_devices) == [sum(d["level"] == level for d in own) for level in levels]
     assert list(run.level_ms) == [sum(d["alloc_ms"] for d in own if d["level"] == level) for level in levels]

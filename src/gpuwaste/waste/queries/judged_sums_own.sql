@@ -1,4 +1,4 @@
--- The sums of the own GPUs of rows.
+-- The sums of the own GPUs of rows, and of what is known of their energy.
     {
         'devices': coalesce(sum(own.devices), 0)::BIGINT,
         'alloc_ms': coalesce(sum(own.alloc_ms), 0)::BIGINT,
@@ -14,4 +14,9 @@
         'pct_ms': coalesce(sum(own.pct_ms), 0)::BIGINT,
         'seen_ms': coalesce(sum(own.seen_ms), 0)::BIGINT,
         'energy_j': sum(own.energy_j)
-    } AS own
+    } AS own,
+    sum(
+-- include: waste.judged_energy_ms
+    )::BIGINT AS energy_ms,
+    sum(split_j) AS split_j,
+    sum(wasted_j) AS wasted_j

@@ -28,6 +28,10 @@ counted AS ( -- products of lists, exact far below 2^53: a lambda that looks int
         coalesce(list_dot_product(list_transform(pct, lambda p: (p > $high_above)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS row_high_ms,
         coalesce(list_dot_product(list_transform(pct, lambda p: (p >= 95)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS row_full_ms,
         coalesce(list_dot_product(pct::DOUBLE[], util_ms::DOUBLE[]), 0)::BIGINT AS row_pct_ms,
+-- include: row_energy_ms
+        AS row_energy_ms,
+-- include: row_idle_energy
+        AS row_idle_j,
         CASE
             WHEN $cut_from_ms IS NULL OR (t0_ms >= $cut_from_ms AND t1_ms <= $cut_to_ms) THEN 1
             ELSE coalesce(greatest(least(t1_ms, $cut_to_ms) - greatest(t0_ms, $cut_from_ms), 0) / nullif(t1_ms - t0_ms, 0), 0)
@@ -45,6 +49,9 @@ cut AS ( -- what is whole is taken as it is
             round(suspended_ms * part)::BIGINT AS suspended_ms,
             CASE WHEN part = 1 THEN unknown_ms ELSE list_transform(unknown_ms, lambda ms: round(ms * part)::INTEGER) END AS unknown_ms,
             energy_j * part AS energy_j,
+            round(row_energy_ms * part)::BIGINT AS energy_ms,
+            row_idle_j * part AS idle_energy_j,
+            coalesce(split_j, CASE WHEN row_idle_j IS NOT NULL THEN energy_j END) * part AS split_j,
             cpu_s * part AS cpu_s,
             round(profiled_ms * part)::BIGINT AS profiled_ms,
             round(nvlink_b * part)::BIGINT AS nvlink_b,
@@ -94,6 +101,9 @@ SELECT
     max(mem_max_b) AS mem_max_b,
     max(mem_total_b) AS mem_total_b,
     sum(energy_j) AS energy_j,
+    sum(energy_ms)::BIGINT AS energy_ms,
+    sum(idle_energy_j) AS idle_energy_j,
+    sum(split_j) AS split_j,
     max(last_active_ms) AS last_active_ms,
     sum(power_w_at_full * coalesce(power_full_ms, full_ms))
         / nullif(sum(coalesce(power_full_ms, full_ms)) FILTER (power_w_at_full IS NOT NULL), 0) AS power_w_at_full,

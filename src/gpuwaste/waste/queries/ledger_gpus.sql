@@ -93,9 +93,12 @@ summed AS (
 )
 SELECT
     * EXCLUDE (
-        rest_ms, suspended_cut_ms, suspended_more_ms, low_cut_ms, moderate_cut_ms, seen_moderate_ms, suspension_ms,
+        energy_ms, rest_ms, suspended_cut_ms, suspended_more_ms, low_cut_ms, moderate_cut_ms, seen_moderate_ms, suspension_ms,
         begin_ms, ended, completed, interactive
     ),
+    CASE WHEN energy_ms IS NOT NULL THEN least(energy_ms, alloc_ms) END AS energy_ms,
+    -- at the GPU's mean power while it was idle in this run
+    CASE WHEN wasted_ms = 0 THEN idle_energy_j * 0 ELSE idle_energy_j * wasted_ms / nullif(seen_idle_ms, 0) END AS wasted_j,
     coalesce(known_ms / nullif(greatest(active_ms - CASE WHEN ended THEN 0 ELSE pending_ms END, 0), 0), 0.0) AS due_coverage,
     CASE -- of the mean over the run: 0, below 33, 33 to 66, above 66 percent
         WHEN mean_pct IS NULL THEN 'unknown'

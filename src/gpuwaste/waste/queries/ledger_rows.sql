@@ -28,6 +28,9 @@ summed AS (
         sum(pct_ms)::BIGINT AS pct_ms,
         sum(seen_known_ms)::BIGINT AS seen_ms,
         sum(energy_j) AS energy_j,
+        sum(energy_ms)::BIGINT AS energy_ms,
+        sum(split_j) AS split_j,
+        sum(wasted_j) AS wasted_j,
         bool_or(confidence = 'conflict') AS conflict,
         [
             count_if(level = 'none'), count_if(level = 'low'), count_if(level = 'moderate'), count_if(level = 'high'),
@@ -126,6 +129,9 @@ SELECT
         'unknown': MAP {}, 'exempt': MAP {}
     }) AS own,
     s.tally AS shared,
+    o.energy_ms,
+    o.split_j,
+    o.wasted_j,
     coalesce(o.level_devices, [0, 0, 0, 0, 0]) AS level_devices,
     coalesce(list_transform(o.level_devices, lambda n: n * o.each_ms), [0, 0, 0, 0, 0]) AS level_ms,
     coalesce(o.under_devices, 0) AS under_devices,

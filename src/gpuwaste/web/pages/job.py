@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import format_size
 from gpuwaste.documents.curve_types import MOST_NODES
+from gpuwaste.documents.energy_words import energy_words
 from gpuwaste.documents.predicted_times import SHOWN, predicted_times
 from gpuwaste.documents.report_types import DeviceRow, FindingRow, HourCell, JobDocument, Neighbours, RunRow
 from gpuwaste.slurm.hostlist import expand
@@ -73,6 +74,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         running=any(run.running for run in runs),
         own=any(run.user == frame.user and run.start is not None for run in runs),
         comparisons=_comparisons(runs[0]),
+        energy=energy_words(runs[0].energy),
         curves=f"{path}/curves.json{asked}" if started else "",
         changes=f"{quote(path, safe='/+')}/changes" if any(run.end is None for run in runs) else "",
         quantities=QUANTITIES,

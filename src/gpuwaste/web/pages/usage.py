@@ -5,6 +5,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from gpuwaste.core.units import DAY_S
+from gpuwaste.documents.energy_words import energy_words
 from gpuwaste.documents.report_types import GpuTime, JobRow, NameRow, ReportDocument
 from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.web.environment import Frame, page
@@ -79,6 +80,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
         more=_more(report, before, asked),
         finding=next((finding for finding in report.findings if finding.fix), None),
         levels=levels_of(report.totals),
+        energy=energy_words(report.energy),
         window=asked,
         asked=asked.lines,
         filtered=asked.lines != EVERY_LINE,

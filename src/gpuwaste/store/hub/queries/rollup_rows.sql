@@ -3,7 +3,12 @@
 CREATE OR REPLACE TEMP TABLE rollup_rows AS
 WITH counted AS (
     SELECT
-        * EXCLUDE (seq, final, hour_utc, xid, xids),
+        * EXCLUDE (seq, final, hour_utc, xid, xids) REPLACE (
+-- include: row_energy_ms
+            AS energy_ms,
+-- include: row_idle_energy
+            AS idle_energy_j
+        ),
         $day::BIGINT AS day_utc,
         (1 << ((hour_utc - $day) // 3600))::INTEGER AS hours,
         coalesce(list_sum(util_ms), 0)::BIGINT AS known_ms,
@@ -13,6 +18,7 @@ WITH counted AS (
 parts AS (
     SELECT
         * EXCLUDE (known_ms, full_ms),
+        CASE WHEN idle_energy_j IS NOT NULL THEN energy_j END AS split_j,
         CASE WHEN power_w_at_full IS NULL THEN 0 ELSE full_ms END AS power_full_ms,
         CASE WHEN sm_ratio_at_full IS NULL THEN 0 ELSE full_ms END AS sm_full_ms,
         CASE
@@ -50,6 +56,9 @@ sums AS MATERIALIZED (
         max(mem_max_b) AS mem_max_b,
         max(mem_total_b) AS mem_total_b,
         sum(energy_j) AS energy_j,
+        sum(energy_ms)::BIGINT AS energy_ms,
+        sum(idle_energy_j) AS idle_energy_j,
+        sum(split_j) AS split_j,
         max(last_active_ms) AS last_active_ms,
         sum(power_w_at_full * power_full_ms) / nullif(sum(power_full_ms), 0) AS power_w_at_full,
         sum(power_full_ms)::INTEGER AS power_full_ms,

@@ -1,0 +1,60 @@
+"""Adds to documents what their energy costs."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from gpuwaste.core.run import RunKey
+from gpuwaste.documents.energy_types import EnergyCost
+from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, RunRow
+from gpuwaste.energy.drawn import drawn_by_run
+from gpuwaste.energy.tariff import MeanRate, Tariff
+from gpuwaste.store.database import Database
+
+
+def energy_cost(totals: GpuTime, mean: MeanRate, currency: str) -> EnergyCost | None:
+    """Return what the energy of some GPUs costs; None where none was measured."""
+    bill = mean.bill(totals.energy_j)
+    if bill is None:
+        return None
+    wasted = mean.bill(totals.wasted_energy_j)
+    active_s = totals.gpu_s - totals.pending_s
+    measured_s = totals.energy_measured_s
+    return EnergyCost(
+        gpu_kwh=bill.gpu_kwh,
+        kwh=bill.kwh,
+        pue=mean.pue,
+        measured_share=None if measured_s is None or active_s <= 0 else round(min(1.0, measured_s / active_s), 4),
+        wasted_kwh=None if wasted is None else wasted.kwh,
+        wasted_share=totals.wasted_energy_share,
+        currency=currency,
+        cost=bill.cost,
+        wasted_cost=None if wasted is None else wasted.cost,
+        co2e_kg=bill.co2e_kg,
+        wasted_co2e_kg=None if wasted is None else wasted.co2e_kg,
+        hours_without_price=mean.hours_without_price,
+        hours_without_carbon=mean.hours_without_carbon,
+    )
+
+
+def report_with_energy(document: ReportDocument, drawn: Mapping[int, float] | None, tariff: Tariff) -> ReportDocument:
+    """Return a report with what the energy of its totals costs; `drawn` is asked for where the tariff is by hour."""
+    return replace(document, energy=energy_cost(document.totals, tariff.over(drawn), tariff.currency))
+
+
+def job_with_energy(db: Database, document: JobDocument, tariff: Tariff) -> JobDocument:
+    """Return a job with what the energy of each run costs."""
+    keys = [key for run in document.runs if (key := _key(run)) is not None]
+    drawn = drawn_by_run(db, keys, document.generated) if tariff.by_hour and keys else {}
+    return replace(document, runs=[_run_with_energy(run, drawn, tariff) for run in document.runs])
+
+
+def _run_with_energy(run: RunRow, drawn: Mapping[RunKey, Mapping[int, float]], tariff: Tariff) -> RunRow:
+    key = _key(run)
+    if key is None:
+        return run
+    return replace(run, energy=energy_cost(run.totals, tariff.over(drawn.get(key)), tariff.currency))
+
+
+def _key(run: RunRow) -> RunKey | None:
+    return None if run.start is None else RunKey(run.cluster, run.raw_id, run.start)

@@ -1,0 +1,57 @@
+"""What energy costs in words, one fact a line: the same in reports and on pages."""
+
+from typing import Final
+
+from gpuwaste.core.text import harmless
+from gpuwaste.core.units import say_number
+from gpuwaste.documents.energy_types import EnergyCost
+
+_SMALL: Final = 100
+_ROUNDED: Final = 0.001  # a share has four digits
+
+
+def energy_words(energy: EnergyCost | None) -> list[tuple[str, str]]:
+    """Return names and values: energy, its wasted part, cost, CO2e; nothing where no energy was measured."""
+    if energy is None:
+        return []
+    parts = [f"GPUs {_number(energy.gpu_kwh)} kWh, PUE {energy.pue:g}" if energy.pue > 1 else "GPUs, without cooling"]
+    if energy.measured_share is not None:
+        parts.append(f"measured in {_percent(energy.measured_share)} of the GPU-time")
+    energy_row = ("Energy", f"{_number(energy.kwh)} kWh ({'; '.join(parts)})")
+    return [energy_row, ("Wasted", _wasted(energy)), *_costs(energy)]
+
+
+def _wasted(energy: EnergyCost) -> str:
+    """Return the wasted part; of the hours of older agents it may not be known."""
+    if energy.wasted_kwh is None or energy.wasted_share is None:
+        return "not known"
+    known = f"{_number(energy.wasted_kwh)} kWh"
+    if energy.wasted_kwh < energy.wasted_share * energy.kwh * (1 - _ROUNDED):
+        return f"at least {known} ({_percent(energy.wasted_share)} of the energy of which it is known)"
+    return f"{known} ({_percent(energy.wasted_share)})"
+
+
+def _costs(energy: EnergyCost) -> list[tuple[str, str]]:
+    """Return money and CO2e where the site has a price or a carbon intensity."""
+    currency = harmless(energy.currency)[:8]
+    wanted = (
+        ("Cost", energy.cost, energy.wasted_cost, currency, energy.hours_without_price, "price"),
+        ("CO2e", energy.co2e_kg, energy.wasted_co2e_kg, "kg", energy.hours_without_carbon, "carbon intensity"),
+    )
+    rows = []
+    for name, value, wasted, unit, missing, what in wanted:
+        if value is not None:
+            more = "" if wasted is None else f", {_number(wasted)} {unit} of it wasted"
+            rows.append((name, f"{_number(value)} {unit}{more}"))
+        elif missing:
+            hours = "1 hour has" if missing == 1 else f"{missing} hours have"
+            rows.append((name, f"not known: {hours} no {what}"))
+    return rows
+
+
+def _percent(ratio: float) -> str:
+    return f"{say_number(100 * ratio, 0)} %"
+
+
+def _number(value: float) -> str:
+    return say_number(value, 2 if abs(value) < _SMALL else 0)

@@ -1,0 +1,20 @@
+-- The energy of single runs by hour; $keys are "CLUSTER ID START". That of several hours counts for them by equal parts.
+WITH chosen AS (
+    SELECT key[1] AS cluster, key[2]::BIGINT AS job_id, key[3]::BIGINT AS run_start
+    FROM (SELECT string_split(unnest($keys::VARCHAR[]), ' ') AS key)
+),
+-- include: energy.drawn_spans
+,
+divided AS (
+    SELECT
+        cluster,
+        job_id,
+        run_start,
+        unnest(range(first_utc, last_utc + 1, 3600)) AS hour_utc,
+        energy_j / ((last_utc - first_utc) // 3600 + 1) AS energy_j
+    FROM spans
+)
+SELECT cluster, job_id, run_start, hour_utc, sum(energy_j) AS energy_j
+FROM divided
+GROUP BY cluster, job_id, run_start, hour_utc
+ORDER BY hour_utc

@@ -1,0 +1,83 @@
+"""Tariff: what a kilowatt-hour costs at each hour, and the bill of some energy. The only place that computes either.
+
+cost = energy of the GPUs x PUE x price, CO2e = energy of the GPUs x PUE x carbon intensity. Where a tariff is by hour,
+the price is the mean of the hours, weighted by the energy that was drawn in each of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpuwaste.core.units import J_PER_KWH
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a kilowatt-hour costs; None is "not known". A price below 0 occurs on electricity markets."""
+
+    price_per_kwh: float | None = None
+    g_co2e_per_kwh: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Some energy in kilowatt-hours, money and CO2e; None is "not known"."""
+
+    gpu_kwh: float
+    kwh: float  # with what cooling and power supply take: gpu_kwh x PUE
+    cost: float | None
+    co2e_kg: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """The site's prices: `flat` at any hour, or what `hours` (by UTC hour, seconds) has instead of it."""
+
+    flat: Rate = Rate()
+    pue: float = 1.0
+    currency: str = "EUR"
+    hours: Mapping[int, Rate] = field(default_factory=dict)
+    priced_by_hour: bool = False
+    carbon_by_hour: bool = False
+
+    @property
+    def by_hour(self) -> bool:
+        """Whether a bill needs to know at which hours the energy was drawn."""
+        return self.priced_by_hour or self.carbon_by_hour
+
+    def over(self, drawn_j: Mapping[int, float] | None) -> "MeanRate":
+        """Return what a kilowatt-hour costs in the mean of hours, weighted by what was drawn in each (joules)."""
+        price, no_price = self._mean("price_per_kwh", drawn_j) if self.priced_by_hour else (None, 0)
+        carbon, no_carbon = self._mean("g_co2e_per_kwh", drawn_j) if self.carbon_by_hour else (None, 0)
+        rate = Rate(
+            price if self.priced_by_hour else self.flat.price_per_kwh,
+            carbon if self.carbon_by_hour else self.flat.g_co2e_per_kwh,
+        )
+        return MeanRate(rate, self.pue, no_price, no_carbon)
+
+    def _mean(self, name: str, drawn_j: Mapping[int, float] | None) -> tuple[float | None, int]:
+        """Return the mean of a value, None where an hour lacks it, and how many hours do."""
+        known = {hour: getattr(self.hours.get(hour), name, None) for hour in drawn_j or {}}
+        missing = sum(value is None for value in known.values())
+        total_j = sum((drawn_j or {}).values())
+        if missing or total_j <= 0:
+            return None, missing
+        return sum(value * (drawn_j or {})[hour] for hour, value in known.items() if value is not None) / total_j, 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRate:
+    """What a kilowatt-hour costs over some hours; of `hours_without_...` the tariff has no value."""
+
+    rate: Rate
+    pue: float
+    hours_without_price: int = 0
+    hours_without_carbon: int = 0
+
+    def bill(self, energy_j: float | None) -> Bill | None:
+        """Return what some energy of GPUs costs; None where the energy is not known."""
+        if energy_j is None:
+            return None
+        gpu_kwh = energy_j / J_PER_KWH
+        kwh = gpu_kwh * self.pue
+        price, grams = self.rate.price_per_kwh, self.rate.g_co2e_per_kwh
+        return Bill(gpu_kwh, kwh, None if price is None else kwh * price, None if grams is None else kwh * grams / 1000)

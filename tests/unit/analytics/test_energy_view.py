@@ -1,0 +1,85 @@
+"""View energy: kilowatt-hours by day and account are the report's, and what is not known is not told."""
+
+from typing import Any
+
+import pytest
+from tests.unit.analytics.sites import fact
+from tests.unit.hub.rig import HOUR, FakeClock, hour, record
+
+from gpuwaste.analytics.asking import Asking, Window
+from gpuwaste.analytics.chart import Bars
+from gpuwaste.analytics.document import ViewDocument
+from gpuwaste.analytics.view import look, view_named
+from gpuwaste.core.run import RunKey
+from gpuwaste.core.units import J_PER_KWH
+from gpuwaste.documents.report import report_document
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.ledger_settings import LedgerSettings
+
+NOW = HOUR + 10 * 86400
+DAY = HOUR - HOUR % 86400
+EDGES = (DAY, DAY + 2 * 86400)
+
+
+@pytest.fixture
+def store() -> HubStore:
+    """Alice wastes her 1 kWh, bob works for 3 kWh on the next day; carol's GPU is not measured."""
+    store = HubStore.open(":memory:", FakeClock(NOW))
+    later = {"start": HOUR + 86400, "end": HOUR + 88200, "submit": HOUR}
+    store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2", **later), record(9, "carol", "proj3")])
+    idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "idle_energy_j": J_PER_KWH}
+    moved = {name: getattr(hour(8), name) + 86_400_000 for name in ("t0_ms", "t1_ms")}
+    key = RunKey("gw", 8, HOUR + 86400)
+    told: dict[str, Any] = {"final": True, "energy_ms": 1_800_000}
+    busy: dict[str, Any] = {"run_key": key, "hour_utc": HOUR + 86400, "gpu_uuid": "GPU-b", "idle_energy_j": 0.0}
+    store.upsert_hours(
+        [hour(7, energy_j=J_PER_KWH, **idle, **told), hour(8, energy_j=3 * J_PER_KWH, **busy, **moved, **told)]
+    )
+    store.upsert_hours([hour(9, final=True, gpu_uuid="GPU-c")])
+    return store
+
+
+def seen(store: HubStore, edges: tuple[int, int] = EDGES) -> ViewDocument:
+    """Return the view."""
+    with store.reader() as db:
+        return look(view_named("energy"), Asking(db, Window(*edges, NOW))).document
+
+
+@pytest.mark.parametrize("edges", [EDGES, (HOUR + 900, DAY + 2 * 86400), (HOUR, HOUR + 600)])
+def test_energy_is_that_of_the_report(store: HubStore, edges: tuple[int, int]) -> None:
+    """Whole, and where an edge cuts a job: the same kilowatt-hours and the same waste as the cluster's report."""
+    found = seen(store, edges)
+    with store.reader() as db:
+        totals = report_document(db, "cluster", "", *edges, LedgerSettings(), NOW).totals
+    assert totals.energy_j
+    assert totals.wasted_energy_j is not None
+    assert fact(found, "energy_kwh") == pytest.approx(totals.energy_j / J_PER_KWH)
+    assert fact(found, "wasted_kwh") == pytest.approx(totals.wasted_energy_j / J_PER_KWH)
+    assert fact(found, "wasted_share") == pytest.approx(totals.wasted_energy_share, abs=1e-4)
+
+
+def test_days_and_accounts(store: HubStore) -> None:
+    """Each account has a line, the largest first, and each day its bars; what was not measured has no number."""
+    found = seen(store)
+    assert found.rows == [["proj2", 3, 0, 0, 1], ["proj1", 1, 1, 1, 1], ["proj3", None, None, None, 0]]
+    by_day, by_account = found.charts
+    assert isinstance(by_day, Bars)
+    assert isinstance(by_account, Bars)
+    assert {one.name: list(one.y) for one in by_day.series} == {"wasted": [1, 0], "not wasted": [0, 3]}
+    assert by_account.x.categories == ["proj2", "proj1"]
+    assert found.narrative == [
+        "The GPUs of jobs took 4.00 kWh, 2.00 kWh a day.",
+        "It was measured in 67 % of the GPU-time.",
+        "Of 4.00 kWh it is known that 1.00 kWh were wasted (25 %).",
+        "Account proj2 took most: 3.00 kWh, 75 % of it.",
+    ]
+
+
+def test_nothing_measured_is_nothing_said(store: HubStore) -> None:
+    """Without a measurement there is no sentence, no chart and no 0."""
+    with store.reader() as db:
+        db.execute("UPDATE hours SET energy_j = NULL, energy_ms = NULL, idle_energy_j = NULL")
+    found = seen(store)
+    assert fact(found, "energy_kwh") is None
+    assert (found.charts, [row[1] for row in found.rows]) == ([], [None, None, None])
+    assert not any("kWh" in sentence for sentence in found.narrative)

@@ -1,0 +1,173 @@
+"""What the energy of reports and jobs costs, as the hub answers it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.hub.rig import HOUR, FakeClock, hour, record
+
+from gpuwaste.core.energy_config import EnergyConfig
+from gpuwaste.core.run import RunKey
+from gpuwaste.core.units import J_PER_KWH
+from gpuwaste.documents.energy_types import EnergyCost
+from gpuwaste.energy.site_tariff import SiteTariff
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.report_reads import ReportQuestion
+from gpuwaste.hub.roles import Scope
+from gpuwaste.report.layout import Look
+from gpuwaste.report.report_text import job_text, report_text
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.rollup import Rollup
+from gpuwaste.waste.ledger_settings import LedgerSettings
+from gpuwaste.web.environment import Frame
+from gpuwaste.web.pages.job import job_page
+
+NOW = HOUR + 10 * 86400
+ALL = Scope(user="root", everything=True)
+HOURS = "hour,price_per_kwh,g_co2e_per_kwh\n"
+
+
+def utc(hours: int) -> str:
+    """Return the begin of an hour so many after HOUR, as the file has it."""
+    return datetime.fromtimestamp(HOUR + 3600 * hours, UTC).isoformat()
+
+
+@pytest.fixture
+def store() -> HubStore:
+    """Alice's job draws 1 kWh in one hour and 3 kWh in the next, idle in the first; bob's 2 kWh; carol's is unknown."""
+    store = HubStore.open(":memory:", FakeClock(NOW))
+    two_hours: dict[str, Any] = {"end": HOUR + 7200, "elapsed_s": 7200}
+    store.upsert_jobs(
+        [record(7, "alice", **two_hours), record(8, "bob", "proj2"), record(9, "carol", "proj3", end=HOUR + 1800)]
+    )
+    whole: dict[str, Any] = {"t1_ms": (HOUR + 3600) * 1000, "energy_ms": 3_600_000, "proc_seen": True}
+    idle = hour(7, util_ms={0: 3_600_000}, idle_run_ms=3_600_000, energy_j=J_PER_KWH, idle_energy_j=J_PER_KWH, **whole)
+    times: dict[str, Any] = {"hour_utc": HOUR + 3600, "t0_ms": (HOUR + 3600) * 1000, "t1_ms": (HOUR + 7200) * 1000}
+    busy = hour(
+        7, final=True, util_ms={90: 3_600_000}, energy_j=3 * J_PER_KWH, idle_energy_j=0.0,
+        **(whole | times),
+    )  # fmt: skip
+    bob = hour(8, final=True, gpu_uuid="GPU-b", energy_j=2 * J_PER_KWH, energy_ms=1_800_000, idle_energy_j=0.0)
+    store.upsert_hours([idle, busy, bob])
+    return store
+
+
+def reads(store: HubStore, tmp_path: Path, text: str = "", **keys: Any) -> Reads:
+    """Return what answers, with a tariff of these keys and a file of this text."""
+    if text:
+        path = tmp_path / "hours.csv"
+        path.write_text(text)
+        keys["hours_file"] = str(path)
+    clock = FakeClock(NOW)
+    return Reads(store, LedgerSettings(), clock, None, SiteTariff(EnergyConfig(**keys), clock))
+
+
+def cost(answers: Reads, scope: Scope = ALL, **question: Any) -> EnergyCost | None:
+    """Return the energy of a report over the time of the jobs."""
+    asked = ReportQuestion(start=HOUR, end=HOUR + 7200, **question)
+    return answers.report(scope, asked).energy
+
+
+def test_numbers_alone(store: HubStore, tmp_path: Path) -> None:
+    """6 kWh at PUE 1.5 are 9 kWh: 1.80 at 0.20, 0.9 kg at 100 g; a sixth was wasted; carol's GPU was not measured."""
+    answers = reads(store, tmp_path, price_per_kwh=0.2, g_co2e_per_kwh=100.0, pue=1.5)
+    found = cost(answers, cluster="1")
+    assert found is not None
+    assert (found.gpu_kwh, found.kwh, found.wasted_kwh) == pytest.approx((6, 9, 1.5))
+    assert (found.cost, found.wasted_cost, found.co2e_kg, found.wasted_co2e_kg) == pytest.approx((1.8, 0.3, 0.9, 0.15))
+    assert found.measured_share == pytest.approx(9000 / 10800, abs=1e-4)
+    alice, bob = cost(answers, user="alice"), cost(answers, account="proj2")
+    assert alice is not None
+    assert bob is not None
+    assert (alice.gpu_kwh, bob.gpu_kwh, bob.wasted_kwh) == pytest.approx((4, 2, 0))
+    assert cost(answers, user="carol") is None
+    assert cost(answers, Scope(user="bob"), user="bob") == bob
+
+
+def test_without_prices_no_cost_is_said(store: HubStore, tmp_path: Path) -> None:
+    """The defaults: kilowatt-hours, and neither money nor CO2e."""
+    found = cost(reads(store, tmp_path), cluster="1")
+    assert found is not None
+    assert (found.gpu_kwh, found.kwh) == pytest.approx((6, 6))
+    assert (found.cost, found.co2e_kg) == (None, None)
+
+
+def test_prices_by_hour_weigh_each_hour(store: HubStore, tmp_path: Path) -> None:
+    """1 kWh at 0.10 and 3 kWh at 0.30 are 1.00 in alice's report and job; in the cluster's bob adds 2 at 0.10."""
+    answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
+    alice, everybody = cost(answers, user="alice"), cost(answers, cluster="1")
+    assert alice is not None
+    assert everybody is not None
+    assert (alice.cost, everybody.cost) == pytest.approx((1.0, 1.2))
+    assert (alice.co2e_kg, alice.hours_without_carbon, everybody.hours_without_price) == (None, 2, 0)
+    (run,) = answers.job(ALL, "7").runs
+    assert run.energy == alice
+
+
+def test_an_hour_without_a_price_leaves_the_cost_unknown_and_says_so(store: HubStore, tmp_path: Path) -> None:
+    """The second hour has no price: alice's cost is not known, bob's is; text and page say how many hours lack it."""
+    answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,400\n{utc(1)},,400\n")
+    alice, bob = cost(answers, user="alice"), cost(answers, user="bob")
+    assert alice is not None
+    assert bob is not None
+    assert (alice.cost, alice.wasted_cost, alice.hours_without_price) == (None, None, 1)
+    assert (alice.co2e_kg, bob.cost) == pytest.approx((1.6, 0.2))
+    text = report_text(answers.report(ALL, ReportQuestion(user="alice", start=HOUR, end=HOUR + 7200)), Look())
+    assert "Energy: 4.00 kWh (GPUs, without cooling; measured in 100 % of the GPU-time)" in text
+    assert "Wasted: 1.00 kWh (25 %)" in text
+    assert "Cost: not known: 1 hour has no price" in text
+    assert "CO2e: 1.60 kg, 0.40 kg of it wasted" in text
+    document = answers.job(ALL, "7")
+    assert "Cost: not known: 1 hour has no price" in job_text(document, Look())
+    page = job_page(document, Frame(path="/jobs/7", user="alice"))
+    assert '<h2 id="energy">Energy of the GPUs</h2>' in page
+    assert "<dt>Cost</dt><dd>not known: 1 hour has no price</dd>" in page
+
+
+def test_a_job_without_a_measurement_has_no_energy(store: HubStore, tmp_path: Path) -> None:
+    """Nothing is said of the energy of a job that no agent measured: no 0, in no rendering."""
+    answers = reads(store, tmp_path, price_per_kwh=1.0)
+    document = answers.job(ALL, "9")
+    assert [run.energy for run in document.runs] == [None]
+    assert "Energy" not in job_text(document, Look())
+    assert 'id="energy"' not in job_page(document, Frame(path="/jobs/9", user="carol"))
+
+
+def test_a_coordinator_s_view_of_a_user_is_priced_by_what_it_shows(store: HubStore, tmp_path: Path) -> None:
+    """Alice's job in another account, at a dear hour, changes no price of what the coordinator of proj1 may see."""
+    store.upsert_jobs([record(10, "alice", "secret", start=HOUR + 3600, end=HOUR + 7200, elapsed_s=3600)])
+    dear: dict[str, Any] = {"hour_utc": HOUR + 3600, "t0_ms": (HOUR + 3600) * 1000, "t1_ms": (HOUR + 7200) * 1000}
+    key = RunKey("gw", 10, HOUR + 3600)
+    store.upsert_hours(
+        [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={9: 3_600_000}, energy_j=9e6, final=True, **dear)]
+    )
+    answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
+    found = cost(answers, Scope(user="carl", accounts=frozenset({"proj1"})), user="alice")
+    assert found is not None
+    assert found.cost == pytest.approx(1.0)
+
+
+def test_days_that_are_added_up_count_for_their_hours_alike(store: HubStore, tmp_path: Path) -> None:
+    """Once hours are added up by day, 4 kWh over two hours cost the mean of both prices; the energy is the same."""
+    answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
+    assert sum(Rollup(store, {"hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 2
+    found = cost(answers, user="alice")
+    assert found is not None
+    assert (found.gpu_kwh, found.wasted_kwh, found.cost) == pytest.approx((4, 1, 0.8))
+    (run,) = answers.job(ALL, "7").runs
+    assert run.energy == found
+
+
+def test_waste_that_is_known_of_a_part_is_said_to_be_of_that_part(store: HubStore, tmp_path: Path) -> None:
+    """An older agent's hour, idle for a part of it, adds 4 kWh to the energy and nothing to what is known of waste."""
+    store.upsert_jobs([record(10, "alice")])
+    key = RunKey("gw", 10, HOUR)
+    store.upsert_hours(
+        [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={0: 900_000, 9: 900_000}, energy_j=4 * J_PER_KWH, final=True)]
+    )
+    text = report_text(
+        reads(store, tmp_path).report(ALL, ReportQuestion(user="alice", start=HOUR, end=HOUR + 7200)), Look()
+    )
+    assert "Energy: 8.00 kWh" in text
+    assert "Wasted: at least 1.00 kWh (25 % of the energy of which it is known)" in text
