@@ -145,6 +145,7 @@ def test_every_field_that_travels_is_documented() -> None:
     """The page has a meaning for each field of a row of hours, one that travels only where it is not empty included."""
     row = AllocationHour(RunKey("gw", 7, 1), "gpu1", "GPU-1", 0, 1, 0, 0, xids={79: 1})
     row.profiled_ms, row.sm_active, row.tensor_active, row.dram_active, row.nvlink_b, row.pcie_b = 0, 0, 0, 0, 0, 0
+    row.energy_ms, row.idle_energy_j = 0, 0.0
     sent = row.to_wire()
     found = schema(HOUR_CODEC.struct)["properties"]
     assert set(found) == set(sent)
@@ -155,7 +156,7 @@ def test_every_field_that_travels_is_documented() -> None:
 def test_the_example_is_the_defaults() -> None:
     """The example loads as it lies there, and with every line uncommented, to the defaults."""
     assert load_config(EXAMPLE) == Config()
-    whole = re.sub(r"^#(?=[a-z_]+ = )", "", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    whole = re.sub(r"^#(?=[a-z0-9_]+ = )", "", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     data = tomllib.loads(whole)
     assert [(section, key) for section in data for key in data[section]] == [row[:2] for row in describe_config()]
     assert config_from_dict(data, "the example, uncommented") == Config()

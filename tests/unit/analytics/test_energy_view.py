@@ -69,7 +69,7 @@ def test_days_and_accounts(store: HubStore) -> None:
     assert by_account.x.categories == ["proj2", "proj1"]
     assert found.narrative == [
         "The GPUs of jobs took 4.00 kWh, 2.00 kWh a day.",
-        "It was measured in 67 % of the GPU-time.",
+        "Energy was measured in 67 % of the GPU-time.",
         "Of 4.00 kWh it is known that 1.00 kWh were wasted (25 %).",
         "Account proj2 took most: 3.00 kWh, 75 % of it.",
     ]

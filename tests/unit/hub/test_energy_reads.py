@@ -41,11 +41,11 @@ def store() -> HubStore:
     store.upsert_jobs(
         [record(7, "alice", **two_hours), record(8, "bob", "proj2"), record(9, "carol", "proj3", end=HOUR + 1800)]
     )
-    whole: dict[str, Any] = {"t1_ms": (HOUR + 3600) * 1000, "energy_ms": 3_600_000, "proc_seen": True}
+    whole: dict[str, Any] = {"t1_ms": (HOUR + 3600) * 1000, "energy_ms": 3_600_000, "proc_seen": True, "final": True}
     idle = hour(7, util_ms={0: 3_600_000}, idle_run_ms=3_600_000, energy_j=J_PER_KWH, idle_energy_j=J_PER_KWH, **whole)
     times: dict[str, Any] = {"hour_utc": HOUR + 3600, "t0_ms": (HOUR + 3600) * 1000, "t1_ms": (HOUR + 7200) * 1000}
     busy = hour(
-        7, final=True, util_ms={90: 3_600_000}, energy_j=3 * J_PER_KWH, idle_energy_j=0.0,
+        7, util_ms={90: 3_600_000}, energy_j=3 * J_PER_KWH, idle_energy_j=0.0,
         **(whole | times),
     )  # fmt: skip
     bob = hour(8, final=True, gpu_uuid="GPU-b", energy_j=2 * J_PER_KWH, energy_ms=1_800_000, idle_energy_j=0.0)
@@ -151,7 +151,7 @@ def test_a_coordinator_s_view_of_a_user_is_priced_by_what_it_shows(store: HubSto
 def test_days_that_are_added_up_count_for_their_hours_alike(store: HubStore, tmp_path: Path) -> None:
     """Once hours are added up by day, 4 kWh over two hours cost the mean of both prices; the energy is the same."""
     answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
-    assert sum(Rollup(store, {"hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 2
+    assert sum(Rollup(store, {"hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
     found = cost(answers, user="alice")
     assert found is not None
     assert (found.gpu_kwh, found.wasted_kwh, found.cost) == pytest.approx((4, 1, 0.8))

@@ -17,7 +17,7 @@ TITLE: Final = "Energy of GPUs"
 QUESTION: Final = "How much energy do jobs' GPUs take each day, whose is it, and how much of it is wasted?"
 SENTENCES: Final = (
     "The GPUs of jobs took {energy_kwh+}, {energy_by_day} a day.",
-    "It was measured in {measured_share} of the GPU-time.",
+    "Energy was measured in {measured_share} of the GPU-time.",
     "Of {split_kwh+} it is known that {wasted_kwh} were wasted ({wasted_share}).",
     "Account {top_account} took most: {top_account_kwh}, {top_account_share} of it.",
 )
@@ -38,9 +38,10 @@ _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j")
 
 
 def answer(asking: Asking) -> Answer:
-    """Ask the ledger for each cluster."""
+    """Ask the ledger for each cluster, where agents report."""
     window, rows = asking.window, []
-    for cluster in window.clusters or (None,):
+    seen = asking.rows("samples_kept")[0]["seen"]
+    for cluster in (window.clusters or (None,)) if seen else ():
         selection = Selection(window.start, window.end, cluster=cluster)
         with judged_runs(asking.db, selection, asking.settings, window.now) as runs:
             rows += runs.energy(window.step)
@@ -60,13 +61,15 @@ def answer(asking: Asking) -> Answer:
 def _add_facts(facts: Facts, asking: Asking, accounts: dict[str, Counter[str]], days: dict[int, Counter[str]]) -> None:
     window, total = asking.window, sum(accounts.values(), Counter[str]())
     sample_rows: list[dict[str, Any]] = [
-        {"block": bin_ * window.step // window.block, "days": 1, **own} for bin_, own in days.items()
+        {"block": bin_ * window.step // window.block, **{name: own[name] for name in _SUMS}}
+        for bin_, own in days.items()
     ]
     known = total["energy_ms"] > 0
     facts.add("energy_kwh", total["energy_j"] / J_PER_KWH if known else None, "kWh", "energy of jobs' GPUs")
     by_day = total["energy_j"] / J_PER_KWH / ((window.end - window.start) / 86400) if known else None
     facts.add("energy_by_day", by_day, "kWh", "energy of jobs' GPUs per day")
-    facts.share("measured_share", total["energy_ms"], total["alloc_ms"], "share of the GPU-time that was measured")
+    held_ms = total["alloc_ms"] if accounts else 1  # without agents nothing is measured
+    facts.share("measured_share", total["energy_ms"], held_ms, "share of the GPU-time that was measured")
     facts.add("split_kwh", total["split_j"] / J_PER_KWH, "kWh", "energy that is known to be wasted or not")
     facts.add("wasted_kwh", total["wasted_j"] / J_PER_KWH if known else None, "kWh", "energy in wasted GPU-time")
     sample = ratio(sample_rows, "wasted_j", "split_j", window.blocks)
