@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tests.unit.plan.facts import NOW, accepted, shorter, site, submission, targets
 
 from gpuwaste.core.errors import WireError
-from gpuwaste.core.program_estimate import ProgramEstimate
+from gpuwaste.core.program_estimate import Estimator, ProgramEstimate
 from gpuwaste.core.request import JobRequest
 from gpuwaste.documents.fields import Interval
 from gpuwaste.plan.asked import Asked
@@ -35,11 +35,11 @@ def planned(found: ProgramEstimate, *, hub: bool = True) -> PlanDocument:
     return build_plan(submission(), site(), sources, "fastest")
 
 
-def estimate(estimator: str = "own runs", run_s: float = 3600.0) -> ProgramEstimate:
+def estimate(estimator: Estimator = "own runs", run_s: float = 3600.0) -> ProgramEstimate:
     """Return an hour and its interval."""
     return ProgramEstimate(
         program="a" * 64, estimator=estimator, run_s=run_s, run_low_s=3000.0, run_high_s=4000.0, coverage=0.8, runs=9
-    )  # type: ignore[arg-type]
+    )
 
 
 def first(plan: PlanDocument) -> PlanCandidate:
