@@ -17,8 +17,10 @@ from tests.growth import LARGEST, SHAPES, Read, quadratic
 
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.cpu_budget import UNLIMITED
+from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import one_line
+from gpuwaste.core.program_tie import script_program, tie_of
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.text import harmless, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
@@ -75,6 +77,12 @@ def _body(text: str) -> object:
     body = json.dumps({"requests": [{"name": text[:4096], "script": text}]}).encode()
     with contextlib.suppress(Refusal):
         return parse_requests(body, "alice", 0)
+    return None
+
+
+def _script_program(text: str) -> object:
+    with contextlib.suppress(UsageError):
+        return script_program(f"{text}\n#GPUWASTE{text}\n#GPUWASTE program={text}")
     return None
 
 
@@ -135,6 +143,8 @@ READERS: Final[Mapping[str, Read]] = {
     "submit line": lambda text: gpu_request.gpu_request(JobRecord("gw", 7, 0, submit_line=f"sbatch {text}")),
     "interactive": lambda text: is_interactive(text, ()),
     "admin comment": token_of,
+    "program of a comment": lambda text: tie_of(f"gpuwaste:program={text}"),
+    "program of a script": _script_program,
     "GPU request": gpu_request._COUNT.fullmatch,
     "scontrol's jobs": lambda text: parse_jobs(_shown_job(text)),
     "scontrol's text": parse_jobs,

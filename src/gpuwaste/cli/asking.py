@@ -45,6 +45,8 @@ class PredictQuery:
     options: tuple[Mapping[str, Given], ...] = ()
     notes: tuple[str, ...] = ()
     job: str = ""
+    folder: Path | None = None
+    """The script's; None for standard input, texts and jobs."""
 
 
 def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> PredictQuery:
@@ -78,7 +80,8 @@ def _of_submission(config: Config, data: bytes, line: CommandLine, file: str) ->
     except GpuwasteError as error:
         raise type(error)(f"{file}: {error}") from error
     requests, notes = _completed(config, read.requests)
-    return PredictQuery(requests, read.options, (*read.notes, *notes))
+    folder = None if file in {"", "-"} else Path(file).parent
+    return PredictQuery(requests, read.options, (*read.notes, *notes), folder=folder)
 
 
 def of_job(config: Config, printed_id: str, *, here: bool) -> PredictQuery:

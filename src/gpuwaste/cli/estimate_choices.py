@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.program_tie import ProgramTie, comment_of
 from gpuwaste.documents.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.choices import Choice, Goal, Work, choice, chosen
 from gpuwaste.estimate.devices import Device, device
@@ -129,8 +130,7 @@ def _check(batches: list[int], known: list[int | None], work: Work) -> None:
 
 
 def _script(best: Choice, fingerprint: str) -> list[str]:
-    steps = "" if best.steps is None else f",steps={best.steps}"
-    lines = [f"--gres={_gres(best)}", f"--comment=gpuwaste:program={fingerprint}{steps}"]
+    lines = [f"--gres={_gres(best)}", comment_of(ProgramTie(fingerprint, best.steps))]
     limit = _limit(best)
     return [f"#SBATCH {line}" for line in (lines if limit is None else [lines[0], f"--time={limit}", lines[1]])]
 

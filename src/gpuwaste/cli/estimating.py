@@ -10,6 +10,7 @@ from gpuwaste.cli.estimate_choices import choices_document
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.program_tie import ProgramTie, comment_of
 from gpuwaste.documents.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
 from gpuwaste.estimate.devices import Device, device, devices
 from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
@@ -67,6 +68,7 @@ def estimate_document(
         basis="; ".join(part for part in (memory.basis, only.basis if only else "") if part),
         refused=only.refused if only else "",
         gpus=gpus,
+        comment=comment_of(ProgramTie(program.fingerprint, steps)),
         notes=_notes(program, memory, places),
     )
 

@@ -15,17 +15,20 @@ from msgspec import structs, to_builtins
 from gpuwaste.cli import asking
 from gpuwaste.cli.hub_access import COMPILING_S, hub_client
 from gpuwaste.cli.options import EXIT_NO_DATA, EXIT_OVER, print_own
+from gpuwaste.cli.own_program import OwnProgram, own_program, refusals
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError, WireError
 from gpuwaste.core.groups import user_name
+from gpuwaste.core.program_estimate import ProgramEstimate
 from gpuwaste.core.request import JobRequest
-from gpuwaste.plan.asked import Submission
+from gpuwaste.plan.asked import Asked, Submission
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
 from gpuwaste.plan.document import ExpectAnswer, Goal, PlanCandidate, PlanDocument
 from gpuwaste.plan.own_jobs import QueuedJobs, queued_jobs
 from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
+from gpuwaste.plan.program_part import WALLTIME, history_of
 from gpuwaste.plan.site import read_site
 from gpuwaste.plan.submit import submit_candidate, to_record
 from gpuwaste.plan.wrapping import LONGEST_S
@@ -67,15 +70,37 @@ def plan_of_text(config: Config, script: str, options: Sequence[str], goal: Goal
         file = Path(folder) / _UNNAMED
         file.write_bytes(data)
         submission = Submission((*options, str(file)), data, os.environ, _user(), int(time.time()))
-        found = _planned(config, submission, None, goal, deadline)
+        found = _planned(config, submission, None, goal, deadline, named=False)
     return structs.replace(found, script="")
 
 
 def _planned(
-    config: Config, submission: Submission, model: Path | None, goal: Goal, deadline: int | None
+    config: Config, submission: Submission, model: Path | None, goal: Goal, deadline: int | None, *, named: bool = True
 ) -> PlanDocument:
+    """Plan a submission; `named` is False for a script that is a text: no file that it names is read then."""
     site = read_site(_client(config), submission.user, os.getuid())
-    return build_plan(submission, site, _sources(config, model, submission.user), goal, deadline)
+    folder = Path(submission.file).parent if submission.file and named else None
+    own, said = own_program(config, submission.data.decode("utf-8", "replace"), _comment(submission), folder)
+    found = build_plan(submission, site, _sources(config, model, submission.user, own), goal, deadline)
+    said += refusals([one.program for one in found.candidates if one.status != "advice"])
+    return structs.replace(found, notes=[*found.notes, *said]) if said else found
+
+
+def _comment(submission: Submission) -> str:
+    (request, _), *_ = submission.read()
+    return request.comment
+
+
+def _programs(own: OwnProgram | None, asked: Sequence[Asked]) -> list[ProgramEstimate | None]:
+    """Return what is expected of the program by request; a partition with one type of GPU says which one it is."""
+    if own is None:
+        return [None for _ in asked]
+    found: list[ProgramEstimate | None] = []
+    for one in asked:
+        types = list(one.site.types(one.partition))
+        only = types[0] if len(types) == 1 else ""
+        found.append(own.estimate(one.request, history_of(one.target(WALLTIME)), only))
+    return found
 
 
 def submit_plan(config: Config, options: argparse.Namespace) -> int:
@@ -127,7 +152,7 @@ def _submission(words: Sequence[str]) -> Submission:
     return found
 
 
-def _sources(config: Config, model: Path | None, user: str) -> Sources:
+def _sources(config: Config, model: Path | None, user: str, own: OwnProgram | None) -> Sources:
     conf, timeout_s = config.common.slurm_conf, config.common.slurm_timeout_s
 
     def probe(words: Sequence[str]) -> DryRun:
@@ -140,7 +165,9 @@ def _sources(config: Config, model: Path | None, user: str) -> Sources:
     def queued(name: str) -> QueuedJobs:
         return queued_jobs(_client(config), user, name, LONGEST_S)
 
-    return Sources(probe, predict, lambda requests: _expected(config, requests), queued)
+    return Sources(
+        probe, predict, lambda requests: _expected(config, requests), queued, lambda asked: _programs(own, asked)
+    )
 
 
 def _expected(config: Config, requests: Sequence[JobRequest]) -> list[Expected | None]:

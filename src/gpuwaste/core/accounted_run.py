@@ -29,6 +29,7 @@ class JobDetails:
     energy_j: Annotated[Int64 | None, Meta(description="The job's own energy, else its largest step's.")] = None
     disk_read_b: Annotated[Int64 | None, Meta(description="Sum over the steps.")] = None
     disk_write_b: Annotated[Int64 | None, Meta(description="Sum over the steps.")] = None
+    program: Annotated[str | None, Meta(description="What its comment ties it to: HASH or HASH,steps=N.")] = None
 
 
 @dataclass(frozen=True, slots=True)

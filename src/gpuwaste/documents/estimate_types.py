@@ -53,6 +53,7 @@ class EstimateDocument(Document, kw_only=True, frozen=True):
     basis: Annotated[str, Meta(description="What memory and time rest on.")]
     refused: Annotated[str, Meta(description="Why there is no time; empty where there is one, or several GPUs.")] = ""
     gpus: list[EstimateOnGpu]
+    comment: Annotated[str, Meta(description="Option of sbatch that ties a run to the program.")] = ""
     notes: list[str]
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gpuwaste.core.job_event import ScriptSays
+from gpuwaste.core.program_estimate import ProgramEstimate
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Action
 from gpuwaste.documents.fields import Document, Recorded
@@ -52,6 +53,9 @@ class PredictDocument(Document, kw_only=True, frozen=True):
     notes: list[str]
     facts: PredictFacts | UnsetType = UNSET
     policy: PredictPolicy | UnsetType = UNSET
+    program: Annotated[
+        ProgramEstimate | UnsetType, Meta(description="What is expected of the program that the job is tied to.")
+    ] = UNSET
 
 
 class PredictAnswer(Document, kw_only=True, frozen=True):

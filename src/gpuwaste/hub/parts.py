@@ -38,6 +38,7 @@ from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.page_reader import PageReader
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.program_runs import ProgramRuns
 from gpuwaste.hub.reacting import reacting
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.recorded_plans import RecordedPlans
@@ -182,6 +183,7 @@ class Hub:
             predictions=self.predictions,
             expectations=Expectations(self.store, slurm, clock, Path(config.common.models_dir)),
             recorded_plans=RecordedPlans(verdict_store, self.site, clock),
+            program_runs=ProgramRuns(self.store, self.site.cluster),
             verdicts=verdict_reads,
             verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             notices=self.notify.service,

@@ -19,6 +19,7 @@ from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.notify.service import NoticeService
 from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.program_runs import ProgramRuns
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.recorded_plans import RecordedPlans
 from gpuwaste.hub.renewal.renewal import Renewal
@@ -54,6 +55,7 @@ class Services:
     predictions: Predictions
     expectations: Expectations
     recorded_plans: RecordedPlans
+    program_runs: ProgramRuns
     verdicts: VerdictReads
     verdict_ingest: VerdictIngest
     notices: NoticeService

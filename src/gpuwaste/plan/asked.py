@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core.program_estimate import ProgramEstimate
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.plan.own_jobs import QueuedJobs
@@ -72,6 +73,7 @@ class Asked:
     changes: tuple[Change, ...] = ()
     targets: tuple[TargetPrediction, ...] = ()
     queued: Callable[[], QueuedJobs] = QueuedJobs
+    program: ProgramEstimate | None = None
 
     @property
     def partition(self) -> str:

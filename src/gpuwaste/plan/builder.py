@@ -1,7 +1,7 @@
 """From a submission to a plan: candidates, each read as sbatch reads it, checked, and scored.
 
-What asks somebody else enters as a function: `predict` the model, `probe` slurmctld, `expect` the queue, `queued` what
-the user has in it.
+What asks somebody else enters as a function: `predict` the model, `program` the estimators of a known program, `probe`
+slurmctld, `expect` the queue, `queued` what the user has in it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.program_estimate import ProgramEstimate
 from gpuwaste.core.request import JobRequest
 from gpuwaste.documents.fields import Interval
 from gpuwaste.plan.asked import Asked, Submission
@@ -18,6 +19,7 @@ from gpuwaste.plan.document import Goal, PlanCandidate, PlanDocument, Status
 from gpuwaste.plan.limits import problems, waits
 from gpuwaste.plan.outlook import cost_of, risk_of
 from gpuwaste.plan.own_jobs import QueuedJobs
+from gpuwaste.plan.program_part import end_of, misfit, with_program
 from gpuwaste.plan.site import Site
 from gpuwaste.predict.prediction import Change, TargetPrediction
 from gpuwaste.slurm.defaults import SiteDefaults
@@ -29,6 +31,7 @@ Expected = tuple[Interval, Interval]
 Predict = Callable[[Sequence[JobRequest]], "list[Predicted]"]
 Probe = Callable[[Sequence[str]], DryRun]
 Queued = Callable[[str], QueuedJobs]
+Programs = Callable[[Sequence[Asked]], Sequence[ProgramEstimate | None]]
 Expect = Callable[[Sequence[JobRequest]], Sequence[Expected | None]]
 
 _UNTESTED: Final = DryRun()
@@ -50,6 +53,7 @@ class Sources:
     predict: Predict = lambda requests: [Predicted() for _ in requests]
     expect: Expect = lambda requests: [None for _ in requests]
     queued: Queued = lambda _: QueuedJobs()
+    program: Programs = lambda asked: [None for _ in asked]
 
 
 @dataclass(slots=True)
@@ -104,7 +108,7 @@ def build_plan(
 def _asked(request: JobRequest, site: Site, options: Mapping[str, Given], like: Asked | None = None) -> Asked:
     completed = SiteDefaults.of(site.partitions.values(), site.config).completed(request)
     made = Asked(completed, options, site)
-    return replace(made, targets=like.targets, changes=like.changes) if like else made
+    return replace(made, targets=like.targets, changes=like.changes, program=like.program) if like else made
 
 
 def _draft(submission: Submission, candidate: Candidate, first: Asked) -> _Draft:
@@ -120,7 +124,7 @@ def _draft(submission: Submission, candidate: Candidate, first: Asked) -> _Draft
 def _predict_others(drafts: Sequence[_Draft], sources: Sources, notes: list[str]) -> None:
     """Predict the changed requests: a shorter limit has another risk."""
     others = [draft for draft in drafts if draft.submits and draft.candidate.options]
-    if others and others[0].asked.targets:
+    if others and (others[0].asked.targets or others[0].asked.program):
         for draft, asked in zip(others, _predicted([one.asked for one in others], sources, notes), strict=True):
             draft.asked = asked
 
@@ -129,9 +133,11 @@ def _predicted(asked: Sequence[Asked], sources: Sources, notes: list[str]) -> li
     try:
         found = sources.predict([one.request for one in asked])
     except GpuwasteError as error:
-        notes.append(f"no prediction: {error}")
-        return list(asked)
-    return [replace(one, targets=p.targets, changes=p.changes) for one, p in zip(asked, found, strict=True)]
+        if (said := f"no prediction: {error}") not in notes:
+            notes.append(said)
+        found = [Predicted() for _ in asked]
+    told = [replace(one, targets=p.targets, changes=p.changes) for one, p in zip(asked, found, strict=True)]
+    return [with_program(one, estimate) for one, estimate in zip(told, sources.program(told), strict=True)]
 
 
 def _queue_of(name: str, sources: Sources, notes: list[str]) -> Callable[[], QueuedJobs]:
@@ -149,7 +155,7 @@ def _check(draft: _Draft, submission: Submission, probe: Probe) -> None:
     if not draft.submits:
         draft.reasons = [draft.refused] if draft.refused else []
         return
-    draft.reasons = problems(draft.asked)
+    draft.reasons = [*problems(draft.asked), *misfit(draft.asked)]
     try:
         draft.tested = probe(submission.with_options(draft.candidate.options))
     except GpuwasteError as error:
@@ -171,7 +177,8 @@ def _expect(drafts: Sequence[_Draft], sources: Sources, at: int, notes: list[str
     for draft, expected in zip(valid, found, strict=True):
         if expected:
             start, end = expected
-            draft.expected = start.not_before(at), end.not_before(at)
+            begins, ends = start.not_before(at), end.not_before(at)
+            draft.expected = begins, end_of(draft.asked, begins, ends)
 
 
 def _owned(asked: Asked) -> JobRequest:
@@ -215,6 +222,7 @@ def _shown(number: int, draft: _Draft) -> PlanCandidate:
         billing_hours=cost.billing_hours,
         risk=risk,
         risk_of=name,
+        program=draft.asked.program,
     )
 
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from gpuwaste.core.program_estimate import ProgramEstimate
 from gpuwaste.documents.fields import Document, Interval, MaybeRatio, MaybeUtc, Recorded, Utc
 from gpuwaste.policy.expected_waits import MAX_ROWS, WaitRow
 
@@ -46,6 +47,9 @@ class PlanCandidate(Struct, kw_only=True, frozen=True):
     billing_hours: Annotated[_Cost | None, Meta(description="Billing TRES times hours, for that run time.")] = None
     risk: Annotated[MaybeRatio, Meta(description="The likeliest of failure, timeout and out of memory.")] = None
     risk_of: Annotated[_Text, Meta(description="Which of them that is.")] = ""
+    program: Annotated[
+        ProgramEstimate | None, Meta(description="What is expected of its program; null: not tied to one.")
+    ] = None
 
     @property
     def ready(self) -> bool:

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from gpuwaste.core.request import JobRequest
 
-Source = Literal["site model", "baseline", "history"]
+Source = Literal["site model", "baseline", "history", "own runs", "white box"]
 
 
 @dataclass(slots=True)

@@ -39,6 +39,8 @@ def estimate_text(document: EstimateDocument, look: Look) -> str:
         lines += bullet(f"time on {', '.join(names)}: {harmless(basis)}")
     if many:
         lines.append("  (--gpu TYPE prints its MIG sizes too)")
+    if document.comment:
+        lines += [*look.heading("Tie your runs to this program"), f"  #SBATCH {harmless(document.comment)}"]
     noted = [line for note in document.notes for line in bullet(harmless(note))]
     if document.refused:
         noted += bullet(f"no time: {document.refused}")

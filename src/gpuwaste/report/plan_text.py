@@ -12,6 +12,7 @@ from gpuwaste.documents.fields import Interval
 from gpuwaste.plan.document import PlanCandidate, PlanDocument
 from gpuwaste.report.cells import UNKNOWN, fit, percent
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
+from gpuwaste.report.program_text import program_lines
 
 _HEADERS: Final = ("#", "REQUEST", "START", "80 % INTERVAL", "SLURM SAYS", "END", "GPU-H", "RISK")
 _GOALS: Final = {"fastest": "ends first", "cheapest": "costs least", "safest": "has the lowest risk"}
@@ -30,6 +31,8 @@ def plan_text(document: PlanDocument, look: Look) -> str:
     lines += look.table(_HEADERS, _rows(valid, document.at, look.zone), frozenset({1}))
     for one in valid:
         lines += _about(one)
+    if told := [(f"{one.number}", one.program) for one in valid if one.program is not None]:
+        lines += [*look.heading("The program"), *program_lines(told)]
     lines += _chosen(document, look)
     advice = [one for one in document.candidates if one.status == "advice"]
     if advice:

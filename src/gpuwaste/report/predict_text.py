@@ -13,6 +13,7 @@ from gpuwaste.documents.prediction import PredictDocument, PredictionsDocument
 from gpuwaste.predict.prediction import Change, TargetPrediction
 from gpuwaste.report.cells import UNKNOWN, fit, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
+from gpuwaste.report.program_text import program_lines
 
 _NAMES: Final = {
     "failure": "Fails",
@@ -49,6 +50,8 @@ def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -
     if targets:
         lines += look.heading(f"Prediction by {_who(prediction)}")
         lines += [_target(target, look) for target in targets]
+    if prediction.program is not UNSET:
+        lines += [*look.heading("The program"), *program_lines([("", prediction.program)])]
     lines += _reasons(targets, look)
     if prediction.changes:
         lines += look.heading("What you can change")

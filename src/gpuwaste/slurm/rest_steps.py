@@ -10,7 +10,7 @@ from gpuwaste.core.accounted_run import JobDetails, StepRecord
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.slurm import rest_value as value
-from gpuwaste.slurm.run_details import StepSums, flag_text, own_text, short
+from gpuwaste.slurm.run_details import StepSums, flag_text, own_text, program_of, short
 
 _MICRO: Final = 1_000_000
 _DISK: Final = "fs/disk"
@@ -58,6 +58,7 @@ class RestSteps:
             energy_j=own_j or sums.energy_j,
             disk_read_b=sums.disk_read_b,
             disk_write_b=sums.disk_write_b,
+            program=self._noted("comment", lambda: _program(job)),
         )
 
     def _add(self, step: Any) -> None:
@@ -109,6 +110,12 @@ def _reservation(job: Any) -> str | None:
     """Return the reservation's name; v0.0.38 has a number in its place."""
     found = value.at(job, "reservation", "name")
     return None if isinstance(found, int) else _text(job, short, "reservation", "name")
+
+
+def _program(job: Any) -> str:
+    """Return what ties the job to a program; a `comment` that is one text is the user's own."""
+    path = ("comment", "job") if isinstance(value.at(job, "comment"), dict) else ("comment",)
+    return program_of(value.text(job, *path), value.text(job, "submit_line"))
 
 
 def _has(job: Any, name: str) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from gpuwaste.core.accounted_run import MAX_STEPS, MAX_TEXT, StepRecord
+from gpuwaste.core.program_tie import tie_of
 
 UNKEPT: Final = "extern"  # holds what prolog and ssh start, none of the job's own work
 _NONE: Final = frozenset({"none", "(null)", "n/a"})
@@ -46,6 +47,11 @@ class StepSums:
         self.disk_write_b = _sum(self.disk_write_b, write_b)
         if record is not None and step != UNKEPT and len(self.kept) < MAX_STEPS:
             self.kept.append(record)
+
+
+def program_of(*texts: str) -> str:
+    """Return the program that the first of the user's texts with a tie names, "" for none; no other text is kept."""
+    return next((tie.text() for text in texts if (tie := tie_of(text)) is not None), "")
 
 
 def short(text: str) -> str:

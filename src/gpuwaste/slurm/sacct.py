@@ -24,9 +24,9 @@ FIELDS: Final = (
     *("ElapsedRaw", "Suspended", "TimelimitRaw", "NNodes", "AllocCPUS", "ReqMem", "ReqTRES", "AllocTRES", "NodeList"),
     *("MaxRSS", "TotalCPU", "JobName", "SubmitLine", ADMIN_COMMENT, "ExitCode"),
 )
-MORE_FIELDS: Final = (  # Restarts came with Slurm 23.11; the others are what analytics reads
-    *("Restarts", "Eligible", "Priority", "Flags", "Reason", "Constraints", "Reservation", "ConsumedEnergyRaw"),
-    *("NTasks", "TRESUsageInTot", "TRESUsageOutTot"),
+MORE_FIELDS: Final = (  # Restarts came with Slurm 23.11; of the user's Comment only a tie to a program is taken
+    *("Comment", "Restarts", "Eligible", "Priority", "Flags", "Reason", "Constraints", "Reservation"),
+    *("ConsumedEnergyRaw", "NTasks", "TRESUsageInTot", "TRESUsageOutTot"),
 )
 _NEEDED: Final = ("JobIDRaw", "Submit")
 _KEPT_B: Final = 2000

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from gpuwaste.core.accounted_run import JobDetails, StepRecord
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_size_b
-from gpuwaste.slurm.run_details import UNKEPT, StepSums, flag_text, own_text, short
+from gpuwaste.slurm.run_details import UNKEPT, StepSums, flag_text, own_text, program_of, short
 from gpuwaste.slurm.sacct_row import SacctRow
 from gpuwaste.slurm.times import parse_time_s
 
@@ -34,7 +34,14 @@ def details_of(job: SacctRow, sums: StepSums, zone: tzinfo, unread: Unread) -> J
         energy_j=own_j or sums.energy_j,
         disk_read_b=sums.disk_read_b,
         disk_write_b=sums.disk_write_b,
+        program=_program(job),
     )
+
+
+def _program(job: SacctRow) -> str | None:
+    """Return what ties the job to a program: a site may not keep comments, their option is in the submit line then."""
+    told = [job.text(name) for name in ("Comment", "SubmitLine") if name in job.values]
+    return program_of(*told) if told else None
 
 
 def add_step(sums: StepSums, row: SacctRow, max_rss_b: int | None, zone: tzinfo, unread: Unread) -> None:

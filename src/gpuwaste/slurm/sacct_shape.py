@@ -11,7 +11,7 @@ from itertools import groupby, islice
 from typing import Final
 
 FREE: Final = frozenset(
-    {"JobName", "SubmitLine", "AdminComment", "comment", "systemcomment", "workdir", "extra", "Constraints"}
+    {"JobName", "SubmitLine", "AdminComment", "Comment", "systemcomment", "workdir", "extra", "Constraints"}
     | {"stdin", "stdout", "stderr", "container"}
 )
 _TIME = r"|\d{1,12}|\d{4}-\d\d-\d\d[T ][\d:+Z-]{1,20}|Unknown|None|N/A"

@@ -38,6 +38,7 @@ PLAN_PATH: Final = "/v1/plan"
 WAITS_PATH: Final = "/v1/plan/waits"
 TRIAL_PATH: Final = "/v1/models/trial"
 SUBMITTED_PATH: Final = "/v1/plan/submitted"
+PROGRAM_RUNS_PATH: Final = "/v1/programs/runs"
 LINK_PATH: Final = "/v1/web/link"
 _MAX_SNAPSHOT_BYTES: Final = 4 * 1024**3
 _SNAPSHOT_S: Final = 300.0
@@ -125,6 +126,10 @@ class HubClient:
     def record_plan(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """Record the plan of jobs that were submitted; the answer names the jobs that are recorded now."""
         return self.post(SUBMITTED_PATH, plan)
+
+    def program_runs(self, program: str) -> dict[str, Any]:
+        """Return the caller's own completed runs of a program, by its fingerprint."""
+        return self.get(PROGRAM_RUNS_PATH, {"program": program})
 
     def predict_job(self, printed_id: str) -> list[dict[str, Any]]:
         """Return the hub's prediction for a job, one for each component of a het job."""

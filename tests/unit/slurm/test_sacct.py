@@ -281,7 +281,9 @@ def test_no_bytes_raise(parts: list[bytes], data: st.DataObject) -> None:
         assert isinstance(record, JobRecord | BadRow)
 
 
+HASH = "a0" * 32
 MORE = {
+    "Comment": "",
     "Restarts": "0",
     "Eligible": "1700000050",
     "Priority": "4294901759",
@@ -335,7 +337,23 @@ def test_what_only_analytics_reads_is_told_with_the_run() -> None:
         reason="Resources",
         constraints="a100|h100&nvlink",
         reservation="course",
+        program="",
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "program"),
+    [
+        ({"Comment": f"gpuwaste:program={HASH},steps=7"}, f"{HASH},steps=7"),
+        ({"Comment": f"mine\n|;gpuwaste:program={HASH}"}, HASH),
+        ({"SubmitLine": f"sbatch --comment=gpuwaste:program={HASH} a.sh"}, HASH),
+        ({"Comment": f"gpuwaste:program={HASH}", "SubmitLine": f"sbatch --comment=gpuwaste:program={'b' * 64}"}, HASH),
+        ({"Comment": "gpuwaste:program=\x1b[31m; DROP TABLE jobs"}, ""),
+    ],
+)
+def test_the_program_that_a_comment_names(columns: dict[str, str], program: str) -> None:
+    """The comment goes before the submit line, which alone is there where a site keeps no comments; no text is kept."""
+    assert detailed(more_row(**columns)).details.program == program
 
 
 def test_steps_are_kept_and_added_up() -> None:

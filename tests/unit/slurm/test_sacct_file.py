@@ -27,7 +27,7 @@ def test_columns_are_known_by_any_spelling() -> None:
     )  # fmt: skip
     assert columns_of(["JobID", "Submit"]) == ("JobIDRaw", "Submit")
     both = columns_of(["JobID", "JobIDRaw", "Submit", "NCPUS", "AllocCPUS", "Comment"])
-    assert both == ("JobID", "JobIDRaw", "Submit", "ncpus", "AllocCPUS", "comment")
+    assert both == ("JobID", "JobIDRaw", "Submit", "ncpus", "AllocCPUS", "Comment")
 
 
 def test_columns_without_identity_are_refused() -> None:

@@ -11,8 +11,8 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 STEP = StepRecord("0", "train", 1010, 5, 2, 1024, "COMPLETED", 0, 0)
-FULL = JobDetails(1005, 7, "SchedBackfill", "Priority", "a100", "course", 2, 500, 100, 10)
-NEWER = JobDetails(1006, 8, "SchedMain", "", "h100", "", 3, 600, 101, 11)
+FULL = JobDetails(1005, 7, "SchedBackfill", "Priority", "a100", "course", 2, 500, 100, 10, "a" * 64)
+NEWER = JobDetails(1006, 8, "SchedMain", "", "h100", "", 3, 600, 101, 11, f"{'b' * 64},steps=5")
 SUMS = {"n_steps", "energy_j", "disk_read_b", "disk_write_b"}
 NAMES = [field.name for field in fields(JobDetails)]
 

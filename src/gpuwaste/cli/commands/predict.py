@@ -40,6 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the request, ask for its prediction, and print it."""
     from gpuwaste.cli import asking
+    from gpuwaste.cli.predicted_programs import with_programs
     from gpuwaste.core.errors import UsageError
     from gpuwaste.documents.prediction import PredictionsDocument
     from gpuwaste.report.predict_text import predict_text
@@ -55,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         asked = asking.of_words(config, options.words, as_json=options.form == "json")
     predictions = asking.answer(config, asked, options.model, options.history)
+    predictions, said = with_programs(config, asked, predictions)
     risks = [t.p for found in predictions for t in found.targets if t.target == "failure" and t.p is not None]
-    document = PredictionsDocument(predictions=predictions, notes=list(asked.notes))
+    document = PredictionsDocument(predictions=predictions, notes=[*asked.notes, *said])
     return emit_own(document, options, predict_text, empty=False, wasted=max(risks, default=None))

@@ -17,7 +17,7 @@ from gpuwaste.store.hub.hub_store import Aside, take_changed
 from gpuwaste.store.hub.json_rows import JOB_COLUMNS, STEP_COLUMNS, to_json
 from gpuwaste.store.hub.page_files import PageFiles
 
-PAGE_VERSION: Final = 1  # raised where pages give columns that they did not give before
+PAGE_VERSION: Final = 2  # raised where pages give columns that they did not give before
 UNREAD: Final = "unread "  # a note of a page with this name and a field's: runs of which it cannot be read
 KEPT_CLASHES: Final = 2000  # kept aside of a page; all are counted
 

@@ -4,13 +4,13 @@ CREATE OR REPLACE TEMP TABLE changed_jobs AS
 WITH news AS (
     SELECT * EXCLUDE (
         eligible, priority, flags, reason, constraints, reservation, n_steps,
-        energy_j, disk_read_b, disk_write_b
+        energy_j, disk_read_b, disk_write_b, program
     )
     FROM staged_jobs
     EXCEPT
     SELECT * EXCLUDE (
         eligible, priority, flags, reason, constraints, reservation, n_steps,
-        energy_j, disk_read_b, disk_write_b
+        energy_j, disk_read_b, disk_write_b, program
     )
     FROM known_jobs
 )

@@ -10,7 +10,8 @@ SET eligible = d.eligible,
     n_steps = d.n_steps,
     energy_j = d.energy_j,
     disk_read_b = d.disk_read_b,
-    disk_write_b = d.disk_write_b
+    disk_write_b = d.disk_write_b,
+    program = d.program
 FROM detailed_jobs d
 WHERE j.cluster = d.cluster AND j.job_id = d.job_id AND j.run_start = d.run_start
 RETURNING submit, "start", "end"

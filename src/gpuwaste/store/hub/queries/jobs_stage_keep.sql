@@ -15,6 +15,7 @@ SET max_rss_b = greatest(s.max_rss_b, j.max_rss_b),
     n_steps = greatest(s.n_steps, j.n_steps),
     energy_j = greatest(s.energy_j, j.energy_j),
     disk_read_b = greatest(s.disk_read_b, j.disk_read_b),
-    disk_write_b = greatest(s.disk_write_b, j.disk_write_b)
+    disk_write_b = greatest(s.disk_write_b, j.disk_write_b),
+    program = coalesce(s.program, j.program)
 FROM known_jobs j
 WHERE j.cluster = s.cluster AND j.job_id = s.job_id AND j.run_start = s.run_start

@@ -1,0 +1,99 @@
+"""The program that a submission is tied to, as `gpuwaste predict` and `gpuwaste plan` know it on this host.
+
+The tie is the comment's, or a line of the script that names the program's file. The file is read as `gpuwaste estimate`
+reads it, never run. Whatever cannot be read is a note: predictions and plans are made without it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.core.codec import convert
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError, UsageError
+from gpuwaste.core.program_estimate import ProgramEstimate, ProgramRun, ProgramRunsAnswer
+from gpuwaste.core.program_tie import ProgramTie, comment_of, script_program, tie_of
+from gpuwaste.core.request import JobRequest
+from gpuwaste.estimate.hybrid import Job, RunTime
+from gpuwaste.estimate.memory import MemoryEstimate, estimate_memory
+from gpuwaste.estimate.program import Program
+from gpuwaste.estimate.program_answer import program_estimate
+from gpuwaste.estimate.step_answer import StepTime
+
+
+@dataclass(slots=True)
+class OwnProgram:
+    """A program that a job is tied to: own runs of it, and the file where it is here."""
+
+    tie: ProgramTie
+    models_dir: Path
+    runs: Sequence[ProgramRun] = ()
+    program: Program | None = None
+    memory: MemoryEstimate | None = None
+    notes: list[str] = field(default_factory=list)
+    _times: dict[str, StepTime] = field(default_factory=dict)
+
+    def estimate(self, request: JobRequest, history: RunTime | None, gpu_type: str = "") -> ProgramEstimate:
+        """Return what is expected of a request; `gpu_type` is the type that it gets where it names none."""
+        job = Job(request.gpu_type or gpu_type, request.gpus, self.tie.steps, request.name)
+        times = self._time if self.program is not None else None
+        return program_estimate(self.tie, job, self.runs, memory=self.memory, times=times, history=history)
+
+    def _time(self, gpu_type: str) -> StepTime:
+        if gpu_type not in self._times:
+            from gpuwaste.cli.estimate_times import step_times
+
+            assert self.program is not None  # noqa: S101 narrows the type: it is asked with a program only
+            self._times |= step_times(self.program, [gpu_type], self.models_dir, "")
+        return self._times[gpu_type]
+
+
+def own_program(config: Config, script: str, comment: str, folder: Path | None) -> tuple[OwnProgram | None, list[str]]:
+    """Return the program of a submission, None where nothing ties it to one, and what its user must know.
+
+    `folder` is the script's; None where the script is a text without one: then no file that it names is read.
+    """
+    notes: list[str] = []
+    tie = tie_of(comment)
+    program = None
+    try:
+        program, tie = _from_script(script, folder, tie, notes)
+    except GpuwasteError as error:
+        notes.append(f"the program is not read: {error}")
+    if tie is None:
+        return None, notes
+    own = OwnProgram(tie, Path(config.common.models_dir), program=program, notes=notes)
+    own.memory = None if program is None else estimate_memory(program)
+    try:
+        own.runs = convert(hub_client(config).program_runs(tie.program), ProgramRunsAnswer, "the hub's runs").runs
+    except GpuwasteError as error:
+        notes.append(f"own runs of the program are not known: {error}")
+    return own, notes
+
+
+def _from_script(
+    script: str, folder: Path | None, tie: ProgramTie | None, notes: list[str]
+) -> tuple[Program | None, ProgramTie | None]:
+    """Return the program that the script names, and the tie with its steps. Raises GpuwasteError."""
+    said = script_program(script)
+    if said is None:
+        return None, tie
+    if folder is None:
+        raise UsageError(f"{said.file[:80]!r} is named by a script without a folder")
+    from gpuwaste.cli.programs import load_program
+
+    reading = load_program("gpuwaste.estimate.reading", "estimate", "this host")
+    program: Program = reading.read_program(folder / said.file)
+    steps = said.steps if said.steps is not None or tie is None else tie.steps
+    found = ProgramTie(program.fingerprint, steps)
+    if tie is None:
+        notes.append(f"this run will not count for later ones: add #SBATCH {comment_of(found)}")
+    elif tie != found:
+        notes.append(f"the comment names another program or other steps than the script: write {comment_of(found)}")
+    return program, found
+
+
+def refusals(estimates: Sequence[ProgramEstimate | None]) -> list[str]:
+    """Return what is to be said once of several estimates: why no run time is known."""
+    return list(dict.fromkeys(f"no run time of the program: {one.refused}" for one in estimates if one and one.refused))

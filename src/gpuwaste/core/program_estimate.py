@@ -1,0 +1,70 @@
+"""Runs of one program as the hub answers them, and what is expected of a job of that program: run time and memory."""
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+
+Estimator = Literal["", "own runs", "white box", "history"]
+MAX_RUNS: Final = 200
+_Text = Annotated[str, Meta(max_length=4096)]
+_Whole = Annotated[int, Meta(ge=0, le=1 << 62)]
+_Seconds = Annotated[float, Meta(ge=0, le=1e18)]
+_MaybeSeconds = Annotated[_Seconds | None, Meta(description="Seconds; null: not known.")]
+
+
+class ProgramRun(Struct, kw_only=True, frozen=True):
+    """One completed run of the caller's with the program: its declared steps and its run time are a label."""
+
+    submit: Annotated[_Whole, Meta(description="UTC seconds.")]
+    end: Annotated[_Whole, Meta(description="UTC seconds.")]
+    run_s: Annotated[_Whole, Meta(description="Run time, suspended time not counted.")]
+    name: Annotated[_Text, Meta(description="The job's name.")] = ""
+    steps: Annotated[_Whole | None, Meta(description="Steps that its comment declares; null: none.")] = None
+    gpus: _Whole = 0
+    gpu_type: _Text = ""
+    gpu_mem_max_b: Annotated[
+        _Whole | None, Meta(description="Largest use of GPU memory that was seen, of one GPU; null: not known.")
+    ] = None
+    gpu_mem_total_b: Annotated[_Whole | None, Meta(description="Memory of that GPU; null: not known.")] = None
+    predicted_s: Annotated[
+        _Seconds | None,
+        Meta(description="Median run time that the model expected at its submission; null: not recorded."),
+    ] = None
+
+
+class EstimatorError(Struct, kw_only=True, frozen=True):
+    """How well one estimator predicted the past runs, each from what was known before it."""
+
+    estimator: Estimator
+    error: Annotated[float, Meta(description="Mean relative error, 0.1 for 10 %.")]
+    runs: Annotated[int, Meta(description="Runs that it was measured on.")]
+
+
+class ProgramEstimate(Struct, kw_only=True, frozen=True):
+    """What is expected of a job of a known program on the GPUs that it asks for, and which estimator says so."""
+
+    program: Annotated[_Text, Meta(description="The program's fingerprint.")]
+    steps: Annotated[_Whole | None, Meta(description="Steps that are declared; null: none.")] = None
+    gpu: Annotated[_Text, Meta(description="GPU type that it is for; empty: not known.")] = ""
+    gpus: _Whole = 0
+    estimator: Annotated[Estimator, Meta(description="Which estimator gives the run time; empty: none.")] = ""
+    step_s: _MaybeSeconds = None
+    run_s: _MaybeSeconds = None
+    run_low_s: _MaybeSeconds = None
+    run_high_s: _MaybeSeconds = None
+    coverage: Annotated[float | None, Meta(description="Share of runs expected from run_low_s to run_high_s.")] = None
+    runs: Annotated[_Whole, Meta(description="Own runs that the run time rests on.")] = 0
+    memory_b: Annotated[_Whole | None, Meta(description="Bytes of GPU memory; null: not known.")] = None
+    memory_low_b: _Whole | None = None
+    memory_high_b: _Whole | None = None
+    capacity_b: Annotated[_Whole | None, Meta(description="Bytes that one GPU offers; null: type not known.")] = None
+    fits: Annotated[_Text, Meta(description="fits, does not fit, too close to tell; empty: not known.")] = ""
+    basis: Annotated[_Text, Meta(description="What run time and memory rest on.")] = ""
+    refused: Annotated[_Text, Meta(description="Why there is no run time; empty where there is one.")] = ""
+    errors: Annotated[list[EstimatorError], Meta(max_length=4, description="Measured errors of the estimators.")] = []
+
+
+class ProgramRunsAnswer(Struct, kw_only=True, frozen=True):
+    """The caller's own completed runs of a program, the newest first."""
+
+    runs: Annotated[list[ProgramRun], Meta(max_length=MAX_RUNS)]

@@ -1,0 +1,167 @@
+"""Which estimator speaks for a job of a known program: own runs of it, the white box, or the model of job history.
+
+Each is measured on the past runs of the program, a run by what was known when it was submitted: own runs by the median
+of those that had ended before, the white box by the time of its step, the history by what was recorded at submission.
+The white box never sees these runs, it is calibrated with programs of its own. The one with the smaller mean relative
+error speaks where two were measured on the same runs, MIN_COMMON at least; else own runs go before the white box, and
+that before the history.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Final
+
+from gpuwaste.core.program_estimate import Estimator, EstimatorError, ProgramRun
+from gpuwaste.estimate.devices import find
+from gpuwaste.estimate.step_answer import StepTime
+
+MIN_COMMON: Final = 3
+_ORDER: Final[tuple[Estimator, ...]] = ("own runs", "white box", "history")
+_WHITE_COVERAGE: Final = 0.9
+Times = Callable[[str], StepTime]
+"""The white box: the time of the program's step on a type of GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The job that is asked for: GPU type as Slurm names it, whole GPUs, declared steps (None: none), its name."""
+
+    gpu_type: str
+    gpus: int
+    steps: int | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTime:
+    """A run time in seconds with its interval, and what it rests on; `coverage` is the share of runs inside."""
+
+    estimator: Estimator
+    run_s: float
+    low_s: float | None = None
+    high_s: float | None = None
+    coverage: float | None = None
+    step_s: float | None = None
+    runs: int = 0
+    basis: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What the estimators came to: the run time of the one that speaks, None with `refused` where none does."""
+
+    time: RunTime | None
+    refused: str
+    errors: tuple[EstimatorError, ...]
+
+
+def spoken(job: Job, runs: Sequence[ProgramRun], times: Times | None, history: RunTime | None) -> Spoken:
+    """Return the run time by the estimator with the smallest measured error. `times` is None without the program."""
+    like = _like(job, runs)
+    white, refused = _white(job, times)
+    answers: dict[Estimator, RunTime | None] = {"own runs": _own(job, like), "white box": white, "history": history}
+    scores = _scores(job, like, times)
+    best: Estimator | None = None
+    for name in _ORDER:
+        if answers[name] is not None and (best is None or _better(scores[name], scores[best])):
+            best = name
+    errors = tuple(
+        EstimatorError(estimator=name, error=round(fmean(scores[name].values()), 4), runs=len(scores[name]))
+        for name in _ORDER
+        if scores[name]
+    )
+    return Spoken(None if best is None else answers[best], "" if best is not None else refused, errors)
+
+
+def same_gpu(one: str, other: str) -> bool:
+    """Tell whether two names mean the same type of GPU."""
+    return _canonical(one) == _canonical(other)
+
+
+def _canonical(name: str) -> str:
+    device = find(name)
+    return name.strip().lower() if device is None else device.name
+
+
+def _like(job: Job, runs: Sequence[ProgramRun]) -> list[ProgramRun]:
+    """Return the runs on as many GPUs of the type, in the order of their ends; of the job's name where it has any.
+
+    Where steps are declared now, runs that declare some: the others' length says nothing of a step.
+    """
+    found = sorted(
+        (run for run in runs if run.gpus == job.gpus and same_gpu(run.gpu_type, job.gpu_type) and run.run_s > 0),
+        key=lambda run: run.end,
+    )
+    found = [run for run in found if run.name == job.name] or found
+    return [run for run in found if run.steps] if job.steps else found
+
+
+def _label(job: Job, run: ProgramRun) -> float:
+    """Return seconds of a step where steps are declared, else of the run."""
+    return run.run_s / run.steps if job.steps and run.steps else float(run.run_s)
+
+
+def _own(job: Job, runs: Sequence[ProgramRun]) -> RunTime | None:
+    """Return the median of the labels; the next run is inside the range of n with probability (n - 1) / (n + 1)."""
+    if not runs:
+        return None
+    labels, steps = [_label(job, run) for run in runs], job.steps or 1
+    many = len(labels)
+    words = "1 own run" if many == 1 else f"{many} own runs"
+    ranged = many > 1
+    return RunTime(
+        "own runs",
+        median(labels) * steps,
+        min(labels) * steps if ranged else None,
+        max(labels) * steps if ranged else None,
+        (many - 1) / (many + 1) if ranged else None,
+        median(labels) if job.steps else None,
+        many,
+        f"{words} of this program on {_place(job)}" + (", by declared steps" if job.steps else ""),
+    )
+
+
+def _white(job: Job, times: Times | None) -> tuple[RunTime | None, str]:
+    """Return the white box's run time with its interval, or why there is none."""
+    if times is None:
+        return None, "no own run of this program on such GPUs yet, and the program's file is not here"
+    if job.gpus != 1:
+        return None, "time on several GPUs is not estimated: speed-up is not known before own runs"
+    if not job.gpu_type:
+        return None, "the GPU type is not known: ask for one"
+    time = times(job.gpu_type)
+    if time.step_s is None or time.low_s is None or time.high_s is None:
+        return None, time.refused or "no interval"
+    if job.steps is None:
+        return None, "steps are not declared: write steps=N"
+    low_s, mid_s, high_s = (each * job.steps for each in (time.low_s, time.step_s, time.high_s))
+    return RunTime("white box", mid_s, low_s, high_s, _WHITE_COVERAGE, time.step_s, 0, time.basis), ""
+
+
+def _place(job: Job) -> str:
+    kind = job.gpu_type or "no named type"
+    return "no GPU" if not job.gpus else f"{job.gpus} GPU{'s' if job.gpus > 1 else ''} of {kind}"
+
+
+def _scores(job: Job, runs: Sequence[ProgramRun], times: Times | None) -> dict[Estimator, dict[int, float]]:
+    """Return the relative errors of each estimator by the place of the run."""
+    found: dict[Estimator, dict[int, float]] = {name: {} for name in _ORDER}
+    time = times(job.gpu_type) if times is not None and job.gpus == 1 and job.gpu_type else None
+    for place, run in enumerate(runs):
+        before = [_label(job, each) for each in runs if each.end <= run.submit]
+        predicted: Mapping[Estimator, float | None] = {
+            "own runs": median(before) * ((run.steps or 1) if job.steps else 1) if before else None,
+            "white box": time.step_s * run.steps if time is not None and time.step_s and run.steps else None,
+            "history": run.predicted_s,
+        }
+        for name, value in predicted.items():
+            if value is not None:
+                found[name][place] = abs(value - run.run_s) / run.run_s
+    return found
+
+
+def _better(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+    """Tell whether the first had the smaller error on the runs that both were measured on."""
+    common = one.keys() & other.keys()
+    return len(common) >= MIN_COMMON and fmean(one[n] for n in common) < fmean(other[n] for n in common)

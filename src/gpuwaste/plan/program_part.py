@@ -1,0 +1,84 @@
+"""What the estimate of a job's program changes in a plan: the run time that is expected, its end, and where it fits."""
+
+from dataclasses import replace
+from typing import Final
+
+from gpuwaste.core.program_estimate import ProgramEstimate
+from gpuwaste.core.units import format_size
+from gpuwaste.documents.fields import Interval
+from gpuwaste.estimate.hybrid import RunTime
+from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.outlook import quantile
+from gpuwaste.predict.prediction import Source, TargetPrediction
+
+WALLTIME: Final = "walltime"
+_SOURCES: Final[dict[str, Source]] = {"own runs": "own runs", "white box": "white box"}
+_LEVELS: Final = (0.1, 0.5, 0.9)
+
+
+def history_of(target: TargetPrediction | None) -> RunTime | None:
+    """Return the run time that the model of job history expects, None where it has none."""
+    median = quantile(target.quantiles, 0.5) if target else None
+    if target is None or median is None:
+        return None
+    levels = sorted(target.quantiles, key=float)
+    low, high = levels[0], levels[-1]
+    ranged = len(levels) > 1
+    return RunTime(
+        "history",
+        median,
+        target.quantiles[low] if ranged else None,
+        target.quantiles[high] if ranged else None,
+        round(float(high) - float(low), 6) if ranged else None,
+        basis=f"{target.basis} past jobs" if target.source == "history" else f"{target.source} of job history",
+    )
+
+
+def with_program(asked: Asked, found: ProgramEstimate | None) -> Asked:
+    """Return the request with the estimate of its program, whose run time takes the place of the model's."""
+    if found is None:
+        return asked
+    return replace(asked, program=found, targets=with_run_time(asked.targets, found))
+
+
+def with_run_time(targets: tuple[TargetPrediction, ...], found: ProgramEstimate) -> tuple[TargetPrediction, ...]:
+    """Return the targets with the run time of own runs or of the white box; unchanged where the history speaks."""
+    source = _SOURCES.get(found.estimator)
+    if source is None or found.run_s is None:
+        return targets
+    # The model's probability to time out belongs to its own run time; risk_of works it out from the interval.
+    replaced = {WALLTIME} if found.coverage is None else {WALLTIME, "timeout"}
+    others = tuple(one for one in targets if one.target not in replaced)
+    return (*others, TargetPrediction(WALLTIME, source, found.runs, quantiles=_quantiles(found)))
+
+
+def misfit(asked: Asked) -> list[str]:
+    """Return why no GPU of the request can hold the program, nothing where one can or where that is not known."""
+    found = asked.program
+    if found is None or found.fits != "does not fit" or found.memory_low_b is None or found.capacity_b is None:
+        return []
+    kind = asked.request.gpu_type or found.gpu
+    has = f"{kind} has {format_size(found.capacity_b)}"
+    if asked.request.gpus > 1:
+        has = f"{asked.request.gpus} GPUs of {kind} have {format_size(found.capacity_b * asked.request.gpus)}"
+    return [f"the program needs at least {format_size(found.memory_low_b)} of GPU memory, {has}"]
+
+
+def end_of(asked: Asked, start: Interval, end: Interval) -> Interval:
+    """Return when the job ends: the queue's answer, or its start and the run time of the program's own estimator."""
+    target = asked.target(WALLTIME)
+    if asked.program is None or target is None or target.source not in _SOURCES:
+        return end
+    limit = asked.request.time_limit_s
+    runs = [quantile(target.quantiles, level) or 0.0 for level in _LEVELS]
+    low, middle, high = (int(run if limit is None else min(run, limit)) for run in runs)
+    return Interval(p10=start.p10 + low, p50=start.p50 + middle, p90=start.p90 + high)
+
+
+def _quantiles(found: ProgramEstimate) -> dict[str, float]:
+    """Return the median, and the ends of the interval at the levels that its coverage leaves on both sides."""
+    known = {"0.5": found.run_s or 0.0}
+    if found.run_low_s is not None and found.run_high_s is not None and found.coverage is not None:
+        outside = (1 - found.coverage) / 2
+        known[f"{outside:.4g}"], known[f"{1 - outside:.4g}"] = found.run_low_s, found.run_high_s
+    return dict(sorted(known.items(), key=lambda item: float(item[0])))

@@ -1,0 +1,110 @@
+"""Which estimator speaks: by measured error on past runs, each predicted from what was known before it."""
+
+from typing import Any
+
+import pytest
+
+from gpuwaste.core.program_estimate import ProgramRun
+from gpuwaste.estimate.hybrid import Job, RunTime, spoken
+from gpuwaste.estimate.step_answer import StepTime
+
+JOB = Job("h100", 1, 1000, "train")
+HISTORY = RunTime("history", 900.0, 100.0, 2000.0, 0.8)
+
+
+def run(at: int, run_s: int, *, steps: int | None = 1000, **more: Any) -> ProgramRun:
+    """Return a run that was submitted at an hour and ended in it."""
+    values: dict[str, Any] = {"gpus": 1, "gpu_type": "h100", "name": "train"} | more
+    return ProgramRun(submit=at * 3600, end=at * 3600 + run_s, run_s=run_s, steps=steps, **values)
+
+
+def white(step_s: float) -> Any:
+    """Return a white box that says so much of a step on every GPU type."""
+    return lambda gpu: StepTime(gpu=gpu, step_s=step_s, low_s=step_s * 0.8, high_s=step_s * 1.25, basis="measured")
+
+
+def test_declared_steps_and_run_times_are_step_times() -> None:
+    """Runs of 100 and of 1,000 steps give one step's time, and the range of the runs is the interval."""
+    found = spoken(JOB, [run(1, 100, steps=100), run(2, 1100), run(3, 600, steps=500)], None, None).time
+    assert found is not None
+    assert (found.estimator, found.step_s, found.run_s) == ("own runs", 1.1, 1100)
+    assert (found.low_s, found.high_s, found.coverage, found.runs) == (1000, 1200, 0.5, 3)
+
+
+def test_one_run_has_no_interval() -> None:
+    """What one run took is said, and no range is made up around it."""
+    found = spoken(JOB, [run(1, 1000)], None, None).time
+    assert found is not None
+    assert (found.run_s, found.low_s, found.high_s, found.coverage) == (1000, None, None, None)
+
+
+def test_without_runs_the_white_box_speaks_with_its_interval() -> None:
+    """The step's interval times the declared steps; one without an interval does not speak."""
+    found = spoken(JOB, [], white(0.5), HISTORY).time
+    assert found is not None
+    assert (found.estimator, found.run_s, found.low_s, found.high_s) == ("white box", 500, 400, 625)
+    without = spoken(JOB, [], lambda gpu: StepTime(gpu=gpu, step_s=0.5), HISTORY).time
+    assert without is HISTORY
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (Job("h100", 2, 1000), "several GPUs"),
+        (Job("", 1, 1000), "GPU type is not known"),
+        (Job("h100", 1), "steps are not declared"),
+    ],
+)
+def test_the_white_box_refuses_in_words(job: Job, words: str) -> None:
+    """Several GPUs, an unknown type and no steps give no run time, and the reason."""
+    found = spoken(job, [], white(0.5), None)
+    assert found.time is None
+    assert words in found.refused
+
+
+def test_the_smaller_measured_error_speaks() -> None:
+    """Even runs are predicted by those before; of uneven ones a white box with half of the error speaks."""
+    even, uneven = [run(at, 1000) for at in range(1, 7)], [run(at, 500 * at) for at in range(1, 7)]
+    assert spoken(JOB, even, white(2.0), None).time.estimator == "own runs"  # type: ignore[union-attr]
+    found = spoken(JOB, uneven, white(2.0), None)
+    assert found.time is not None
+    assert found.time.estimator == "white box"
+    assert [(one.estimator, one.runs) for one in found.errors] == [("own runs", 5), ("white box", 6)]
+    assert found.errors[0].error == pytest.approx(0.5)
+
+
+def test_two_runs_in_common_decide_nothing() -> None:
+    """With less than three runs that both were measured on, own runs go first."""
+    runs = [run(at, 500 * at) for at in range(1, 4)]
+    assert spoken(JOB, runs, white(1.25), None).time.estimator == "own runs"  # type: ignore[union-attr]
+
+
+def test_history_speaks_where_it_was_better() -> None:
+    """The median that was recorded at each submission was right, own runs double each time: history speaks."""
+    runs = [run(at, 100 * 2**at, predicted_s=100.0 * 2**at) for at in range(1, 6)]
+    found = spoken(JOB, runs, None, HISTORY)
+    assert found.time is HISTORY
+    assert {one.estimator: one.error for one in found.errors}["history"] == 0
+
+
+def test_a_run_is_not_predicted_from_what_ended_later() -> None:
+    """Eight runs that ran at the same time know nothing of each other: no error of own runs is measured."""
+    runs = [ProgramRun(submit=0, end=1000 + n, run_s=1000, steps=1000, gpus=1, gpu_type="h100") for n in range(8)]
+    assert [one.estimator for one in spoken(JOB, runs, white(9.9), None).errors] == ["white box"]
+    assert spoken(JOB, runs, white(9.9), None).time.estimator == "own runs"  # type: ignore[union-attr]
+
+
+def test_other_gpus_and_undeclared_runs_are_not_compared() -> None:
+    """Runs on another type, on more GPUs, or without steps where steps are asked for are no label."""
+    others = [run(1, 10, gpu_type="v100"), run(2, 10, gpus=2), run(3, 10, steps=None)]
+    assert spoken(JOB, others, None, None).time is None
+    found = spoken(Job("nvidia_h100_80gb_hbm3", 1, 1000), [*others, run(4, 700)], None, None).time
+    assert found is not None
+    assert (found.run_s, found.runs) == (700, 1)
+
+
+def test_runs_of_the_job_s_name_go_first() -> None:
+    """The same program under another name may do other work: it counts where the name has no run."""
+    runs = [run(1, 1000), run(2, 5000, name="big")]
+    assert spoken(JOB, runs, None, None).time.run_s == 1000  # type: ignore[union-attr]
+    assert spoken(Job("h100", 1, 1000, "new"), runs, None, None).time.run_s == 3000  # type: ignore[union-attr]
