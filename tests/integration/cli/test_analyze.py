@@ -186,7 +186,7 @@ def test_rows_for_programs(sacct: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--view", "nothing"], "expected one of jobs"),
+        (["--view", "nothing"], "expected one of energy, jobs"),
         (["-M", "elsewhere"], "no jobs of cluster 'elsewhere': there are one"),
         (["--compare", "previous"], "give -S and -E"),
         (["--compare", "clusters"], "name two clusters"),
