@@ -9,6 +9,7 @@ MAX_RUNS: Final = 200
 _Text = Annotated[str, Meta(max_length=4096)]
 _Whole = Annotated[int, Meta(ge=0, le=1 << 62)]
 _Seconds = Annotated[float, Meta(ge=0, le=1e18)]
+_MaybeBytes = Annotated[_Whole | None, Meta(description="Bytes of GPU memory; null: not known.")]
 _MaybeSeconds = Annotated[_Seconds | None, Meta(description="Seconds; null: not known.")]
 
 
@@ -54,9 +55,9 @@ class ProgramEstimate(Struct, kw_only=True, frozen=True):
     run_high_s: _MaybeSeconds = None
     coverage: Annotated[float | None, Meta(description="Share of runs expected from run_low_s to run_high_s.")] = None
     runs: Annotated[_Whole, Meta(description="Own runs that the run time rests on.")] = 0
-    memory_b: Annotated[_Whole | None, Meta(description="Bytes of GPU memory; null: not known.")] = None
-    memory_low_b: _Whole | None = None
-    memory_high_b: _Whole | None = None
+    memory_b: _MaybeBytes = None
+    memory_low_b: _MaybeBytes = None
+    memory_high_b: _MaybeBytes = None
     capacity_b: Annotated[_Whole | None, Meta(description="Bytes that one GPU offers; null: type not known.")] = None
     fits: Annotated[_Text, Meta(description="fits, does not fit, too close to tell; empty: not known.")] = ""
     basis: Annotated[_Text, Meta(description="What run time and memory rest on.")] = ""

@@ -135,7 +135,7 @@ def _predicted(asked: Sequence[Asked], sources: Sources, notes: list[str]) -> li
     except GpuwasteError as error:
         if (said := f"no prediction: {error}") not in notes:
             notes.append(said)
-        found = [Predicted() for _ in asked]
+        found = [Predicted(one.targets, one.changes) for one in asked]  # those of the request as it was asked for
     told = [replace(one, targets=p.targets, changes=p.changes) for one, p in zip(asked, found, strict=True)]
     return [with_program(one, estimate) for one, estimate in zip(told, sources.program(told), strict=True)]
 
