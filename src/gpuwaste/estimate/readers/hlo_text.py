@@ -20,6 +20,11 @@ MAX_ALL_OPERANDS: Final = 1_500_000
 MAX_SCALAR: Final = 24
 """Characters kept of a constant: a loop's length has fewer."""
 _COMMENT: Final = re.compile(r"/\*[^*]{0,200}\*/")
+_PLAIN: Final = re.compile(
+    r"\s++(ROOT )?+%?+([\w.\-]{1,500}+) = ([^( ][^ ]*+) ([a-z][a-z0-9\-]{0,60}+)"
+    r"\((%?+[\w.\-]++(?:, %?+[\w.\-]++)*+)?+\)"
+)
+"""Most lines: one array, operands that are only names. It never backtracks; other lines are read part by part."""
 _NAME: Final = re.compile(r"\s+(ROOT )?%?([\w.\-]{1,500}) = ")
 _OPCODE: Final = re.compile(r" ?([a-z][a-z0-9\-]{0,60})\(")
 _SIMPLE: Final = re.compile(r"([^()]*)\)")
@@ -141,6 +146,16 @@ class _Reader:
     def _instruction(self, line: str) -> None:
         if "/*" in line:
             line = _COMMENT.sub("", line)
+        plain = _PLAIN.match(line)
+        if plain is not None:
+            root, name, kind, opcode, inside = plain.groups("")
+            rest = _rest(line, plain.end(), opcode)
+            self._add(Instruction(name, opcode, self.types.read(kind), _named(inside, opcode), rest), root)
+        else:
+            self._parts(line)
+
+    def _parts(self, line: str) -> None:
+        """Take a line with a tuple type, or with operands that are more than names."""
         found = _NAME.match(line)
         if found is None:
             raise ParseError(f"{line.strip()[:60]!r}: expected name = type operation(...)")
@@ -148,19 +163,23 @@ class _Reader:
         opcode = _OPCODE.match(line, end)
         if opcode is None:
             raise ParseError(f"{found[2][:60]}: no operation after the type")
+        operands, rest = _operands(line, opcode.end(), opcode[1])
+        kind = self.types.read(line[found.end() : end])
+        self._add(Instruction(found[2], opcode[1], kind, operands, rest), found[1])
+
+    def _add(self, new: Instruction, root: str | None) -> None:
+        """Add an instruction to the open computation; `root` is the word before it where the computation returns it."""
         self._count += 1
         if self._count > MAX_INSTRUCTIONS:
             raise ParseError(f"more than {MAX_INSTRUCTIONS} instructions")
         if self.open is None:  # the caller has looked; this is for the type checker
             raise ParseError("instruction outside of a computation")
-        operands, rest = _operands(line, opcode.end(), opcode[1])
-        self._operands += len(operands)
+        self._operands += len(new.operands)
         if self._operands > MAX_ALL_OPERANDS:
             raise ParseError(f"more than {MAX_ALL_OPERANDS} operands")
-        kind = self.types.read(line[found.end() : end])
-        if found[1]:
+        if root:
             self.open.root = len(self.open.instructions)
-        self.open.instructions.append(Instruction(found[2], opcode[1], kind, operands, rest))
+        self.open.instructions.append(new)
 
 
 def _type_end(line: str, start: int) -> int:
@@ -187,7 +206,7 @@ def _operands(line: str, start: int, opcode: str) -> tuple[list[str], str]:
     """Return the names of operands and the attributes after them."""
     simple = _SIMPLE.match(line, start)
     end = simple.end() if simple else _closed(line, start)
-    rest = _attributes(line[end:].rstrip(), opcode)
+    rest = _rest(line, end, opcode)
     inside = line[start : min(end - 1, start + MAX_SCALAR)] if opcode == "constant" else line[start : end - 1]
     if opcode in {"parameter", "constant"}:
         return [inside.strip()], rest
@@ -195,10 +214,20 @@ def _operands(line: str, start: int, opcode: str) -> tuple[list[str], str]:
         return [], rest
     if "[" in inside or "(" in inside:  # with types before the names, as older versions write
         inside = _without_types(inside)
-    names = [words[-1].lstrip("%") for part in inside.split(",") if (words := part.split())]
+    return _few([words[-1].lstrip("%") for part in inside.split(",") if (words := part.split())]), rest
+
+
+def _named(inside: str, opcode: str) -> list[str]:
+    """Return the operands of a plain line."""
+    if opcode in {"parameter", "constant"}:
+        return [inside[:MAX_SCALAR].strip() if opcode == "constant" else inside]
+    return _few(inside.replace("%", "").split(", ")) if inside else []
+
+
+def _few(names: list[str]) -> list[str]:
     if len(names) > MAX_OPERANDS:
         raise ParseError(f"more than {MAX_OPERANDS} operands")
-    return names, rest
+    return names
 
 
 def _without_types(text: str) -> str:
@@ -211,10 +240,10 @@ def _without_types(text: str) -> str:
     return text
 
 
-def _attributes(text: str, opcode: str) -> str:
-    """Return the attributes that are read, without where in the source an operation is from."""
-    place = text.find(", metadata={")
+def _rest(line: str, end: int, opcode: str) -> str:
+    """Return the attributes that are read, from `end` on, without where in the source an operation is from."""
+    place = line.find(", metadata={", end)
     if place < 0:
-        return text
-    config = text.find("backend_config=", place) if opcode in {"while", "custom-call"} else -1
-    return text[:place] + (f", {text[config:]}" if config >= 0 else "")
+        return line[end:].rstrip()
+    config = line.find("backend_config=", place) if opcode in {"while", "custom-call"} else -1
+    return line[end:place] + (f", {line[config:].rstrip()}" if config >= 0 else "")

@@ -13,9 +13,9 @@ class _Groups:
 
     def of(self, array: int) -> int:
         """Return the group of an array."""
-        while self._of[array] != array:
-            self._of[array] = self._of[self._of[array]]
-            array = self._of[array]
+        of = self._of
+        while (above := of[array]) != array:
+            of[array] = array = of[above]
         return array
 
     def join(self, one: int, other: int) -> None:
@@ -56,8 +56,9 @@ def _ends(steps: list[Step]) -> dict[int, int]:
     ends: dict[int, int] = {}
     for place, step in enumerate(steps):
         for array in step.reads:
-            inside = not step.loop or home.get(array) == step.loop
-            ends[array] = max(ends.get(array, 0), place if inside else loop_end[step.loop])
+            end = place if not step.loop or home.get(array) == step.loop else loop_end[step.loop]
+            if end >= ends.get(array, 0):
+                ends[array] = end
         for array in step.writes:
             ends.setdefault(array, place)
     return ends
@@ -67,7 +68,8 @@ def _group_ends(ends: dict[int, int], groups: _Groups) -> dict[int, int]:
     found: dict[int, int] = {}
     for array, end in ends.items():
         group = groups.of(array)
-        found[group] = max(found.get(group, 0), end)
+        if end >= found.get(group, 0):
+            found[group] = end
     return found
 
 

@@ -4,6 +4,7 @@ Results that are cheap to compute again (elementwise, moves) are not stored wher
 use them: each user computes them from the stored arrays behind them, as XLA's and torch's fusion do.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -89,28 +90,28 @@ class Steps:
             elif node.role in {"light", "view"} and not self.graph.fused:
                 self._compute(node)
             else:
-                self._store(node, self._inputs(node))
+                self._store(node, self._inputs(node, [self._behind(each) for each in node.inputs]))
         return self.steps
 
     def _look_ahead(self) -> None:
         """Find what must be stored whoever computes it: results, what heavy operations read, what crosses a loop."""
-        names = self.names
+        names, uses, must = self.names, self._uses, self._must
         home: dict[int, int] = {}
         for node in self.graph.nodes:
+            loop, role = node.loop, node.role
             for output in node.outputs:
-                home.setdefault(names[output], node.loop)
-            if node.role == "alias":
+                home.setdefault(names[output], loop)
+            if role == "alias":
                 continue
-            for place, each in enumerate(node.inputs):
+            for each in node.inputs:
                 given = names[each]
-                self._uses[given] = self._uses.get(given, 0) + 1
-                whole = node.role == "heavy" or (node.kind == "gather" and place == 0)
-                if (
-                    whole
-                    or (node.role == "update" and place == node.into)
-                    or (node.loop and home.get(given, 0) != node.loop)
-                ):
-                    self._must.add(given)
+                uses[given] = uses.get(given, 0) + 1
+                if role == "heavy" or (loop and home.get(given, 0) != loop):
+                    must.add(given)
+            if node.kind == "gather" and node.inputs:
+                must.add(names[node.inputs[0]])
+            if role == "update" and node.into is not None and node.into < len(node.inputs):
+                must.add(names[node.inputs[node.into]])
         self._must |= self._returned
         for pair in self.graph.same:
             self._must.update(names[each] for each in pair)
@@ -127,12 +128,14 @@ class Steps:
             found = self._stored[name] = _Light({name: self.graph.sizes[name]}, 0, whole=True)
         return found
 
-    def _inputs(self, node: Node) -> dict[int, int]:
-        """Return the stored arrays that a node reads, and how much of each."""
+    def _inputs(self, node: Node, given: Sequence[_Light]) -> dict[int, int]:
+        """Return the stored arrays that a node reads behind what it is given, and how much of each. Read only."""
+        if len(given) == 1 and not node.reads:
+            return given[0].sources
         reads: dict[int, int] = {}
-        for place, each in enumerate(node.inputs):
+        for place, light in enumerate(given):
             most = node.reads.get(place) if node.reads else None
-            for source, size in self._behind(each).sources.items():
+            for source, size in light.sources.items():
                 read = size if most is None or size < most else most
                 if read > reads.get(source, -1):
                     reads[source] = read
@@ -144,8 +147,11 @@ class Steps:
         if output is None:
             return
         behind = [self._behind(each) for each in node.inputs]
-        sources = self._inputs(node)
-        rank = max([_RANK.get(node.kind, 0), *(each.rank for each in behind if not each.whole)])
+        sources = self._inputs(node, behind)
+        rank = _RANK.get(node.kind, 0)
+        for each in behind:
+            if each.rank > rank and not each.whole:
+                rank = each.rank
         light = _Light(sources, rank, whole=node.role == "view" and len(behind) == 1 and behind[0].whole)
         many = len(sources) > (MAX_SOURCES if self._uses.get(output, 0) > 1 else MAX_INPUTS)
         # A transposed input is read in place by a matrix product; whoever returns it or loops on it stores it.
@@ -170,8 +176,10 @@ class Steps:
             else:
                 self.graph.sizes[node.outputs[0]] *= node.parts
         # Normalization reads its input again after reducing it: one kernel, whose result has memory of its own.
-        again = any(self._reduced.get(each, set()) & sources.keys() for each in sources) and all(
-            0 < (self.graph.shapes[each] or (1,))[-1] <= MAX_ROW for each in node.outputs
+        again = (
+            bool(self._reduced)
+            and any(not self._reduced[each].isdisjoint(sources) for each in sources if each in self._reduced)
+            and all(0 < (self.graph.shapes[each] or (1,))[-1] <= MAX_ROW for each in node.outputs)
         )
         sizes = self.graph.sizes
         written = node.writes if node.writes is not None else sum(sizes[each] for each in node.outputs)
