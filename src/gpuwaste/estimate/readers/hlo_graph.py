@@ -5,6 +5,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import Dtype, Kind
+from gpuwaste.estimate.readers import hlo_async
 from gpuwaste.estimate.readers.graph import Graph, Node
 from gpuwaste.estimate.readers.hlo_cost import PARTS, role_and_kind, work
 from gpuwaste.estimate.readers.hlo_fusion import Fusions
@@ -20,7 +21,6 @@ _BRANCHES: Final = re.compile(r"branch_computations=\{([^}]{0,20000})\}")
 _INDEX: Final = re.compile(r"index=(\d{1,9})")
 _NUMBER: Final = re.compile(r"\d{1,9}")
 _OUTPUT_ALIAS: Final = re.compile(r"output_to_operand_aliasing=\{\{[\d,]*\}: \((\d{1,6}),")
-_DONE: Final = {"copy-done": 0, "all-gather-done": 1, "collective-permute-done": 1, "async-done": 1, "async-update": -1}
 Tree = int | tuple["Tree", ...]
 """One array, or a tuple of trees: arrays are indexes of the graph's."""
 
@@ -136,11 +136,26 @@ class _Expansion:
                 return (tuple(operands), self._computation(self._called(each, "calls"), operands))
             case "optimization-barrier" | "domain" | "add-dependency" if operands:
                 return operands[0]
-            case opcode if opcode in _DONE and operands and not isinstance(operands[0], int):
-                place = _DONE[opcode]
-                return operands[0] if place < 0 else operands[0][min(place, len(operands[0]) - 1)]
+            case opcode if opcode.endswith(hlo_async.PARTS):
+                return self._async(each, operands)
             case _:
                 return self._operation(each, [leaf for tree in operands for leaf in flat(tree)])
+
+    def _async(self, each: Instruction, operands: list[Tree]) -> Tree:
+        """Take a part of an operation that runs beside others: its work is that of the start."""
+        place, given = hlo_async.result_place(each.opcode), operands[0] if operands else ()
+        if hlo_async.ends(each.opcode) and not isinstance(given, int) and given:
+            return given if place == hlo_async.WHOLE else given[min(place, len(given) - 1)]
+        work_of = hlo_async.started(each) if each.opcode.endswith(hlo_async.START) else None
+        arrays = [leaf for tree in operands for leaf in flat(tree)]
+        if work_of is None or isinstance(each.type, Array):
+            return self._operation(each, arrays)
+        same = work_of.opcode == each.opcode
+        result = self._operation(work_of, arrays) if same else self._instruction(work_of, operands)
+        others = [self._new(part) for part in each.type[2:]]
+        if place == 0:
+            return (result, given, *others)
+        return (given if isinstance(each.type[0], Array) else tuple(operands), result, *others)
 
     @staticmethod
     def _element(each: Instruction, operands: list[Tree]) -> Tree:
