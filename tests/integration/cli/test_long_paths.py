@@ -121,6 +121,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "events inlets": (None, "events inlets"),
     "events quarantine": (None, "events quarantine"),
     "estimate": (None, "estimate {place}/none.hlo"),
+    "export": (None, "export jobstats 7"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
     "rules": (None, "rules list"),
     "rules check": (rule, "rules check {place}/idle.toml"),

@@ -33,6 +33,7 @@ FORMER = [
     ("report --cluster gw", "--cluster", "clusters", "gw"),
     ("report --cluster -M gw", "--cluster", "clusters", "gw"),
     ("report --fail-over 20", "--fail-over", "fail_above", 20.0),
+    ("simulate sweep study.toml --slurm", "--slurm", "as_job", True),
     ("top --fail-over 20", "--fail-over", "fail_above", 20.0),
     ("train --cluster gw", "--cluster", "clusters", "gw"),
     ("train --since now-1days", "--since", "starttime", "now-1days"),

@@ -1,7 +1,6 @@
 """Evaluate predictions on the last part of a job history, compared with simple baselines; stores nothing."""
 
 import argparse
-from pathlib import Path
 
 from gpuwaste.cli.job_options import add_as_job
 from gpuwaste.cli.options import add, add_config, add_learning, config_of
@@ -33,6 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Evaluate and print."""
     if options.as_job:
+        from pathlib import Path
+
         from gpuwaste.cli.as_job import submit_and_tell
 
         return submit_and_tell(options, config_of(options), "evaluate", Path.cwd())
