@@ -4,23 +4,18 @@ What the command reads and writes, its log included, has to be shared with the n
 """
 
 import argparse
-import os
-import re
 import shlex
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import SlurmError, UsageError
-from gpuwaste.core.text import words_of
+from gpuwaste.slurm.sbatch_run import submit
 
 _OWN_VALUES: Final = frozenset({"--partition", "--time", "-A", "--accounts"})
-_JOB_ID: Final = re.compile(r"([0-9]{1,19})(?:;[^\n]{1,200})?", re.ASCII)
 _TIMEOUT_S: Final = 60.0
-Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
 def submit_and_tell(options: argparse.Namespace, config: Config, what: str, logs: Path) -> int:
@@ -29,17 +24,19 @@ def submit_and_tell(options: argparse.Namespace, config: Config, what: str, logs
         logs.mkdir(mode=0o750, parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{logs}: cannot be made: {error.strerror}: --as-job needs it on shared disk") from error
-    if config.common.slurm_conf:
-        os.environ.setdefault("SLURM_CONF", config.common.slurm_conf)
-    job = submitted(command_of(options, what, logs, options.command_line), what, _run)
+    words = sbatch_words(options, what, logs, options.command_line)
+    try:
+        job = submit(words, _TIMEOUT_S, config.common.slurm_conf)
+    except SlurmError as error:
+        raise SlurmError(f"{what} --as-job: Slurm did not take the job: {error}") from error
     sys.stdout.write(f"submitted as job {job}; log: {logs / f'{what}-{job}.log'}\n")
     return 0
 
 
-def command_of(options: argparse.Namespace, what: str, logs: Path, words: Sequence[str]) -> list[str]:
-    """Return the sbatch command: the same words without those that are about the job itself."""
+def sbatch_words(options: argparse.Namespace, what: str, logs: Path, words: Sequence[str]) -> list[str]:
+    """Return what sbatch is told: the same words without those that are about the job itself."""
     argv = [
-        *("sbatch", "--parsable", f"--job-name=gpuwaste-{what}", f"--output={_pattern(logs)}/{what}-%j.log"),
+        *(f"--job-name=gpuwaste-{what}", f"--output={_pattern(logs)}/{what}-%j.log"),
         *("--nodes=1", "--ntasks=1", f"--cpus-per-task={max(1, options.threads)}", f"--time={options.time}"),
         "--nice=1000",
     ]
@@ -61,29 +58,9 @@ def without_own(words: Sequence[str]) -> list[str]:
             skip = False
         elif name in _OWN_VALUES:
             skip = not given
-        elif word != "--as-job" and not (word.startswith("-A") and not word.startswith("--")):
+        elif word != "--as-job" and not word.startswith("-A"):
             kept.append(word)
     return kept
-
-
-def submitted(argv: Sequence[str], what: str, run: Run) -> str:
-    """Run sbatch and return the job's id. Raises SlurmError."""
-    try:
-        done = run(argv)
-    except FileNotFoundError as error:
-        raise SlurmError(
-            f"{what} --as-job: no sbatch on PATH: see common.slurm_conf and /etc/gpuwaste/environment"
-        ) from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SlurmError(f"{what} --as-job: sbatch: {words_of(error)}") from error
-    found = _JOB_ID.fullmatch(done.stdout.strip())
-    if done.returncode or found is None:
-        raise SlurmError(f"{what} --as-job: Slurm did not take the job: {words_of(done.stderr or done.stdout)}")
-    return found[1]
-
-
-def _run(argv: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, errors="replace")
 
 
 def _pattern(path: Path) -> str:

@@ -50,7 +50,7 @@ def submit(words: Sequence[str], timeout_s: float, slurm_conf: str = "") -> int:
     output = run_command(("sbatch", "--parsable", *words), _environment(slurm_conf), timeout_s, _MAX_OUTPUT_B)
     found = _JOB.fullmatch(decoded(output.stdout))
     if output.code or found is None:
-        said = harmless(last_line(output.stderr)) or f"exit code {output.code}"
+        said = harmless(last_line(output.stderr) or last_line(output.stdout)) or f"exit code {output.code}"
         raise SlurmError(f"sbatch rejected the job: {said.removeprefix('sbatch: error: ')}")
     return int(found[1])
 

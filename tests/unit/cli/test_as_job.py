@@ -3,16 +3,19 @@
 import argparse
 import os
 import shlex
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from gpuwaste.cli.as_job import command_of, submitted, without_own
+from gpuwaste.cli.as_job import sbatch_words, submit_and_tell, without_own
 from gpuwaste.cli.main import main
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import SlurmError
+from gpuwaste.slurm import sbatch_run
+from gpuwaste.slurm.command import CommandError, Output
 
 
 def options(**more: object) -> argparse.Namespace:
@@ -37,13 +40,12 @@ def test_only_words_about_the_job_are_left_out(words: str, kept: str) -> None:
 
 def test_the_job_runs_the_same_command() -> None:
     """In this Python, quoted as one shell line; the log's place is no pattern of sbatch's but for the job's id."""
-    argv = command_of(
+    argv = sbatch_words(
         options(partition="cpu", accounts="proj", threads=4, time=60),
         "train",
         Path("/m/100%/.jobs"),
         ["train", "-S", "a b"],
     )
-    assert argv[0] == "sbatch"
     assert "--output=/m/100%%/.jobs/train-%j.log" in argv
     assert {"--cpus-per-task=4", "--time=60", "--partition=cpu", "--account=proj", "--nice=1000"} <= set(argv)
     (wrapped,) = [word.removeprefix("--wrap=") for word in argv if word.startswith("--wrap=")]
@@ -52,15 +54,15 @@ def test_the_job_runs_the_same_command() -> None:
 
 def test_what_slurm_leaves_to_its_defaults_is_not_said() -> None:
     """Without --partition and -A there is no such option."""
-    argv = command_of(options(), "train", Path("/m"), ["train"])
+    argv = sbatch_words(options(), "train", Path("/m"), ["train"])
     assert not [word for word in argv if word.startswith(("--partition", "--account"))]
 
 
 def test_json_has_a_file_of_its_own() -> None:
     """With --json what the command says on stderr is not in the document's file."""
-    argv = command_of(options(json=True), "evaluate", Path("/m"), ["evaluate", "--json"])
+    argv = sbatch_words(options(json=True), "evaluate", Path("/m"), ["evaluate", "--json"])
     assert {"--output=/m/evaluate-%j.log", "--error=/m/evaluate-%j.err"} <= set(argv)
-    assert not [word for word in command_of(options(), "evaluate", Path("/m"), []) if word.startswith("--error")]
+    assert not [word for word in sbatch_words(options(), "evaluate", Path("/m"), []) if word.startswith("--error")]
 
 
 def test_an_import_as_a_job_names_its_store(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,17 +71,43 @@ def test_an_import_as_a_job_names_its_store(capsys: pytest.CaptureFixture[str]) 
     assert "--into" in capsys.readouterr().err
 
 
-def answering(code: int, out: str, err: str = "") -> object:
-    def run(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(argv, code, out, err)
+@dataclass(slots=True)
+class Sbatch:
+    """An sbatch that answers what it is told to; `argv` is how it was called."""
 
-    return run
+    argv: Sequence[str] = ()
+    answer: Output | Exception = field(default_factory=lambda: Output(0, b"17\n", b""))
+
+    def run(self, argv: Sequence[str], _env: Mapping[str, str], _timeout_s: float, _most_b: int) -> Output:
+        """Answer."""
+        self.argv = argv
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.fixture
+def sbatch(monkeypatch: pytest.MonkeyPatch) -> Sbatch:
+    """Put one in the place of the process."""
+    double = Sbatch()
+    monkeypatch.setattr(sbatch_run, "run_command", double.run)
+    return double
+
+
+def submitted(logs: Path, **more: object) -> int:
+    """Submit a training."""
+    return submit_and_tell(options(command_line=["train", "--as-job"], **more), Config(), "train", logs)
 
 
 @pytest.mark.parametrize(("out", "job"), [("17\n", "17"), ("17;gw\n", "17")])
-def test_the_job_s_id_is_what_sbatch_prints(out: str, job: str) -> None:
-    """With the cluster's name or without."""
-    assert submitted(["sbatch"], "train", answering(0, out)) == job  # type: ignore[arg-type]
+def test_the_job_s_id_is_what_sbatch_prints(
+    sbatch: Sbatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str, job: str
+) -> None:
+    """With the cluster's name or without; the log's name has it."""
+    sbatch.answer = Output(0, out.encode(), b"")
+    assert submitted(tmp_path / "logs") == 0
+    assert sbatch.argv[0] == "sbatch"
+    assert capsys.readouterr().out == f"submitted as job {job}; log: {tmp_path}/logs/train-{job}.log\n"
 
 
 @pytest.mark.parametrize(
@@ -90,20 +118,18 @@ def test_the_job_s_id_is_what_sbatch_prints(out: str, job: str) -> None:
         (0, "", "", "did not take the job"),
     ],
 )
-def test_an_answer_that_is_no_job_is_an_error(code: int, out: str, err: str, words: str) -> None:
+def test_an_answer_that_is_no_job_is_an_error(  # noqa: PLR0917 four of a row, two fixtures
+    sbatch: Sbatch, tmp_path: Path, code: int, out: str, err: str, words: str
+) -> None:
     """One line with Slurm's words."""
+    sbatch.answer = Output(code, out.encode(), err.encode())
     with pytest.raises(SlurmError, match=words):
-        submitted(["sbatch"], "train", answering(code, out, err))  # type: ignore[arg-type]
+        submitted(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "error", [FileNotFoundError(2, "no"), subprocess.TimeoutExpired("sbatch", 60), PermissionError()]
-)
-def test_no_answer_is_an_error(error: Exception) -> None:
-    """No sbatch, one that hangs, one that may not be run."""
-
-    def run(_: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        raise error
-
-    with pytest.raises(SlurmError, match="train --as-job"):
-        submitted(["sbatch"], "train", run)
+@pytest.mark.parametrize("reason", ["sbatch: not found", "sbatch: no answer after 60 s", "sbatch: permission denied"])
+def test_no_answer_is_an_error(sbatch: Sbatch, tmp_path: Path, reason: str) -> None:
+    """No sbatch, one that hangs, one that may not be run: the line names the option and the reason."""
+    sbatch.answer = CommandError(reason)
+    with pytest.raises(SlurmError, match=f"train --as-job: .*{reason}"):
+        submitted(tmp_path)
