@@ -1,25 +1,33 @@
 """The program that a submission is tied to, as `gpuwaste predict` and `gpuwaste plan` know it on this host.
 
 The tie is the comment's, or a line of the script that names the program's file. The file is read as `gpuwaste estimate`
-reads it, never run. Whatever cannot be read is a note: predictions and plans are made without it.
+reads it, never run. Whatever cannot be read is a note: predictions and plans are made without it. The package of
+estimates is loaded for a job with a tie only: a host may not have it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.cli.programs import load_program
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.program_estimate import ProgramEstimate, ProgramRun, ProgramRunsAnswer
 from gpuwaste.core.program_tie import ProgramTie, comment_of, script_program, tie_of
 from gpuwaste.core.request import JobRequest
-from gpuwaste.estimate.hybrid import Job, RunTime
-from gpuwaste.estimate.memory import MemoryEstimate, estimate_memory
-from gpuwaste.estimate.program import Program
-from gpuwaste.estimate.program_answer import program_estimate
-from gpuwaste.estimate.step_answer import StepTime
+
+if TYPE_CHECKING:
+    from gpuwaste.estimate.hybrid import RunTime
+    from gpuwaste.estimate.memory import MemoryEstimate
+    from gpuwaste.estimate.program import Program
+    from gpuwaste.estimate.step_answer import StepTime
+
+
+_EXTRA: Final = "estimate"
+_HOST: Final = "this host"
 
 
 @dataclass(slots=True)
@@ -29,18 +37,21 @@ class OwnProgram:
     tie: ProgramTie
     models_dir: Path
     runs: Sequence[ProgramRun] = ()
-    program: Program | None = None
-    memory: MemoryEstimate | None = None
+    program: "Program | None" = None
+    memory: "MemoryEstimate | None" = None
     notes: list[str] = field(default_factory=list)
-    _times: dict[str, StepTime] = field(default_factory=dict)
+    _times: "dict[str, StepTime]" = field(default_factory=dict)
 
-    def estimate(self, request: JobRequest, history: RunTime | None, gpu_type: str = "") -> ProgramEstimate:
+    def estimate(self, request: JobRequest, history: "RunTime | None", gpu_type: str = "") -> ProgramEstimate:
         """Return what is expected of a request; `gpu_type` is the type that it gets where it names none."""
+        from gpuwaste.estimate.hybrid import Job
+        from gpuwaste.estimate.program_answer import program_estimate
+
         job = Job(request.gpu_type or gpu_type, request.gpus, self.tie.steps, request.name)
         times = self._time if self.program is not None else None
         return program_estimate(self.tie, job, self.runs, memory=self.memory, times=times, history=history)
 
-    def _time(self, gpu_type: str) -> StepTime:
+    def _time(self, gpu_type: str) -> "StepTime":
         if gpu_type not in self._times:
             from gpuwaste.cli.estimate_times import step_times
 
@@ -63,8 +74,12 @@ def own_program(config: Config, script: str, comment: str, folder: Path | None) 
         notes.append(f"the program is not read: {error}")
     if tie is None:
         return None, notes
+    try:
+        memory = load_program("gpuwaste.estimate.memory", _EXTRA, _HOST)
+    except GpuwasteError as error:
+        return None, notes or [f"the program is not known: {error}"]
     own = OwnProgram(tie, Path(config.common.models_dir), program=program, notes=notes)
-    own.memory = None if program is None else estimate_memory(program)
+    own.memory = None if program is None else memory.estimate_memory(program)
     try:
         own.runs = convert(hub_client(config).program_runs(tie.program), ProgramRunsAnswer, "the hub's runs").runs
     except GpuwasteError as error:
@@ -74,16 +89,14 @@ def own_program(config: Config, script: str, comment: str, folder: Path | None) 
 
 def _from_script(
     script: str, folder: Path | None, tie: ProgramTie | None, notes: list[str]
-) -> tuple[Program | None, ProgramTie | None]:
+) -> "tuple[Program | None, ProgramTie | None]":
     """Return the program that the script names, and the tie with its steps. Raises GpuwasteError."""
     said = script_program(script)
     if said is None:
         return None, tie
     if folder is None:
         raise UsageError(f"{said.file[:80]!r} is named by a script without a folder")
-    from gpuwaste.cli.programs import load_program
-
-    reading = load_program("gpuwaste.estimate.reading", "estimate", "this host")
+    reading = load_program("gpuwaste.estimate.reading", _EXTRA, _HOST)
     program: Program = reading.read_program(folder / said.file)
     steps = said.steps if said.steps is not None or tie is None else tie.steps
     found = ProgramTie(program.fingerprint, steps)

@@ -1,23 +1,27 @@
 """What the estimate of a job's program changes in a plan: the run time that is expected, its end, and where it fits."""
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core.program_estimate import ProgramEstimate
 from gpuwaste.core.units import format_size
 from gpuwaste.documents.fields import Interval
-from gpuwaste.estimate.hybrid import RunTime
 from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.outlook import quantile
 from gpuwaste.predict.prediction import Source, TargetPrediction
+
+if TYPE_CHECKING:
+    from gpuwaste.estimate.hybrid import RunTime
 
 WALLTIME: Final = "walltime"
 _SOURCES: Final[dict[str, Source]] = {"own runs": "own runs", "white box": "white box"}
 _LEVELS: Final = (0.1, 0.5, 0.9)
 
 
-def history_of(target: TargetPrediction | None) -> RunTime | None:
+def history_of(target: TargetPrediction | None) -> "RunTime | None":
     """Return the run time that the model of job history expects, None where it has none."""
+    from gpuwaste.estimate.hybrid import RunTime  # noqa: PLC0415 a host without this package plans, without programs
+
     median = quantile(target.quantiles, 0.5) if target else None
     if target is None or median is None:
         return None

@@ -1,6 +1,8 @@
 """A script that is tied to its program: `gpuwaste estimate`, `predict` and `plan` name which estimator speaks."""
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,18 @@ __all__ = ["here", "hub"]
 ONE_GPU = SCRIPT.replace("a100:2", "a100:1")
 RUNS = "/v1/programs/runs"
 LARGE = PRODUCT.replace("64,128", "640000,128000").replace("128,32", "128000,32").replace("64,32", "640000,32")
+
+
+WITHOUT = """
+import importlib.abc, sys
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "gpuwaste.estimate":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from gpuwaste.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @pytest.fixture
@@ -124,3 +138,17 @@ def test_a_hub_that_knows_no_programs_is_a_note(
     hub.answers[RUNS] = {"runs": [{"submit": -1, "run_s": "x"}]}
     found = planned(capsys, "train.sh")
     assert any("own runs of the program are not known" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize("command", ["predict", "plan"])
+def test_a_host_without_the_package_of_estimates_predicts_and_plans(
+    here: Path, hub: HubDouble, tie: str, command: str
+) -> None:
+    """Whose job is tied to a program is told what to install; nobody else notices that it is not there."""
+    hub.answers[RUNS] = past(1000, 1100)
+    argv = [sys.executable, "-c", WITHOUT, command, "train.sh", "--config", "gpuwaste.toml"]
+    for line, told in (("#", False), (f"#SBATCH {tie}", True)):
+        scripted(here, line)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert ("install gpuwaste-estimate" in " ".join(done.stdout.split())) is told
