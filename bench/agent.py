@@ -30,6 +30,7 @@ from typing import Any, Final, TextIO
 from bench.agent_child import DAY_S, GPUS, INTERVAL_S, NODE
 from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.testing.sim_build import build_level_zero, build_native, library_env
+from gpuwaste.testing.sim_gpus import FIRST_RENDER
 from gpuwaste.testing.simnvml import Arch, SimGpu, SimNode, make_amd_gpus, make_gpus, make_intel_gpus
 from gpuwaste.wire.tokens import TokenChecker
 
@@ -257,7 +258,7 @@ def measure(hours: int, seed: int, amd: int = 0, intel: int = 0) -> dict[str, An
         directory = Path(name)
         gpus: list[SimGpu] = make_gpus(range(GPUS), Arch.HOPPER) + make_amd_gpus(range(GPUS, GPUS + amd))
         first = GPUS + amd
-        gpus += make_intel_gpus(range(first, first + intel), first_render=128 + amd)
+        gpus += make_intel_gpus(range(first, first + intel), first_render=FIRST_RENDER + amd)
         if intel and build_level_zero() is None:
             raise SystemExit("no zes_api.h on this machine: install libze-dev")
         vendors = [name for name, count in (("amd", amd), ("intel", intel)) if count]

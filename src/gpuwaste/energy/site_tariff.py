@@ -8,7 +8,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ParseError
-from gpuwaste.energy.tariff import Rate, Tariff
+from gpuwaste.energy.tariff import Tariff
 from gpuwaste.energy.tariff_file import read_tariff
 
 _LOOK_US: Final = 60_000_000
@@ -24,7 +24,8 @@ class SiteTariff:
     def __init__(self, config: EnergyConfig, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._tariff: Tariff | None = None
+        self._tariff = Tariff()
+        self._read_once = False
         self._next_us = 0
         self.use(config)
 
@@ -41,18 +42,16 @@ class SiteTariff:
                 self._next_us = self._clock.mono_us() + _LOOK_US
                 if self._seen != _state(self._config):
                     self._read()
-            return self._tariff or Tariff()
+            return self._tariff
 
     def _read(self) -> None:
         self._seen = _state(self._config)
         self._next_us = self._clock.mono_us() + _LOOK_US
         try:
-            self._tariff = read_tariff(self._config)
+            self._tariff, self._read_once = read_tariff(self._config), True
         except ParseError as error:
-            kept = self._tariff is not None
-            follows = "the earlier prices stay in force" if kept else "reports have kilowatt-hours and no costs"
-            _REJECTED.log(error=error, follows=follows)
-            self._tariff = self._tariff or Tariff(Rate())
+            none = "reports have kilowatt-hours and no costs"
+            _REJECTED.log(error=error, follows="the earlier prices stay in force" if self._read_once else none)
 
 
 def _state(config: EnergyConfig) -> tuple[int, int, int] | None:

@@ -10,13 +10,13 @@ from string import Template
 
 from gpuwaste.testing.cluster_host import AGENT_USER, BACKUP_HOST, USERS, short_name
 from gpuwaste.testing.cluster_options import Layout, Node
+from gpuwaste.testing.sim_gpus import FIRST_RENDER
 
 CLUSTER_NAME = "gw"
 _TEMPLATES = Path(__file__).parent / "templates"
 _REPOSITORY = Path(__file__).parents[3]
 _NVIDIA_MAJOR = 195
 _DRM_MAJOR = 226
-_FIRST_RENDER = 128
 _SLURM_PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"  # Debian's
 
 
@@ -97,10 +97,10 @@ def _make_devices(layout: Layout) -> None:
             os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(_NVIDIA_MAJOR, minor))
             path.chmod(0o666)
     for at in range(layout.variant.amd + layout.variant.intel):
-        path = layout.directory / "dev" / "dri" / f"renderD{_FIRST_RENDER + at}"
+        path = layout.directory / "dev" / "dri" / f"renderD{FIRST_RENDER + at}"
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
-            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(_DRM_MAJOR, _FIRST_RENDER + at))
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(_DRM_MAJOR, FIRST_RENDER + at))
             path.chmod(0o666)
     for node in layout.nodes.values():
         order = ",".join(map(str, node.positions))
@@ -119,7 +119,7 @@ def _gres_lines(layout: Layout) -> str:
         if node.minors:
             files = f"{layout.directory}/dev/nvidia[{','.join(map(str, node.minors))}]"
             lines.append(f"NodeName={node.name} Name=gpu Type=a100 File={files}")
-            first = _FIRST_RENDER
+            first = FIRST_RENDER
             for kind, gpus in _others(node):
                 files = f"{layout.directory}/dev/dri/renderD[{first}-{first + len(gpus) - 1}]"
                 lines.append(f"NodeName={node.name} Name=gpu Type={kind} File={files}")

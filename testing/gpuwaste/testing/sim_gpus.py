@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from uuid import uuid4
 
+FIRST_RENDER = 128  # the kernel numbers render nodes from here
 _FIRST_CAP_MINOR = 3  # the driver numbers the capability files of a GPU's instances from here
 
 
@@ -79,7 +80,7 @@ def make_amd_gpus(slots: Sequence[int], *, partitions: int = 0) -> list[SimGpu]:
 
 def _amd_gpu(slot: int, index: int, parts: int, *, cut: bool) -> SimGpu:
     unique_id = uuid4().int >> 64 | 1
-    uuid, first = f"GPU-{unique_id:016x}", 128 + index * parts
+    uuid, first = f"GPU-{unique_id:016x}", FIRST_RENDER + index * parts
     partitions = (
         MigInstance(gi=at, profile="CPX", memory_mib=196608 // parts, uuid=f"{uuid}-p{at}", render=first + at)
         for at in range(parts)
@@ -101,7 +102,7 @@ def _amd_gpu(slot: int, index: int, parts: int, *, cut: bool) -> SimGpu:
     )
 
 
-def make_intel_gpus(slots: Sequence[int], *, tiles: int = 2, first_render: int = 128) -> list[SimGpu]:
+def make_intel_gpus(slots: Sequence[int], *, tiles: int = 2, first_render: int = FIRST_RENDER) -> list[SimGpu]:
     """Make one Max 1550 for each slot, /dev/dri/renderD128 and on in the order given."""
     return [_intel_gpu(slot, index, tiles, first_render + index) for index, slot in enumerate(slots)]
 

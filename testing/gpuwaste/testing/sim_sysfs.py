@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.testing.sim_gpus import SimGpu
+from gpuwaste.testing.sim_gpus import FIRST_RENDER, SimGpu
 
 _PCI_VENDOR: Final = {"nvidia": "0x10de", "amd": "0x1002", "intel": "0x8086"}
-_FIRST_RENDER: Final = 128
 
 
 def make_pci_devices(directory: Path, gpus: Sequence[SimGpu]) -> None:
@@ -19,7 +18,7 @@ def make_pci_devices(directory: Path, gpus: Sequence[SimGpu]) -> None:
         (place / "vendor").write_text(f"{_PCI_VENDOR[gpu.vendor]}\n")
         if gpu.render:
             (place / "drm" / f"renderD{gpu.render}").mkdir(parents=True, exist_ok=True)
-            (place / "drm" / f"card{gpu.render - _FIRST_RENDER}").mkdir(exist_ok=True)
+            (place / "drm" / f"card{gpu.render - FIRST_RENDER}").mkdir(exist_ok=True)
 
 
 def with_pci_devices(directory: Path) -> list[str]:

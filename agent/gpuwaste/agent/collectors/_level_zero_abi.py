@@ -4,6 +4,7 @@ tests/contract/test_intel_contract.py compares sizes and offsets with the vendor
 """
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 _TEXT: Final = 64
@@ -15,6 +16,7 @@ class Struct(ctypes.Structure):
     """A struct that begins with the number of its type, which a driver may look at, and a pointer to more."""
 
     STYPE: ClassVar[int]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = (("stype", ctypes.c_uint32), ("next", ctypes.c_void_p))
 
     @classmethod
     def new(cls) -> Any:
@@ -25,9 +27,8 @@ class Struct(ctypes.Structure):
 class _Core(Struct):
     """ze_device_properties_t."""
 
+    STYPE = 0x3
     _fields_ = (
-        ("stype", ctypes.c_uint32),
-        ("next", ctypes.c_void_p),
         ("type", ctypes.c_uint32),
         ("vendor_id", ctypes.c_uint32),
         ("device_id", ctypes.c_uint32),
@@ -48,8 +49,6 @@ class DeviceProperties(Struct):
 
     STYPE = 0x1
     _fields_ = (
-        ("stype", ctypes.c_uint32),
-        ("next", ctypes.c_void_p),
         ("core", _Core),
         ("tiles", ctypes.c_uint32),
         ("serial_number", ctypes.c_char * _TEXT),
@@ -62,9 +61,9 @@ class DeviceProperties(Struct):
 
     @classmethod
     def new(cls) -> Any:
-        """Return an empty one; the struct in it has the same type number."""
+        """Return an empty one; the struct in it has a type of its own."""
         made = super().new()
-        made.core.stype = 0x3  # ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES
+        made.core.stype = _Core.STYPE
         return made
 
 
@@ -73,8 +72,6 @@ class PciProperties(Struct):
 
     STYPE = 0x2
     _fields_ = (
-        ("stype", ctypes.c_uint32),
-        ("next", ctypes.c_void_p),
         ("address", ctypes.c_uint32 * 4),  # domain, bus, device, function
         ("speed", ctypes.c_int64 * 2),
         ("flags", ctypes.c_uint8 * 3),
@@ -86,8 +83,6 @@ class EngineProperties(Struct):
 
     STYPE = 0x5
     _fields_ = (
-        ("stype", ctypes.c_uint32),
-        ("next", ctypes.c_void_p),
         ("type", ctypes.c_uint32),
         ("on_tile", ctypes.c_uint8),
         ("tile", ctypes.c_uint32),
@@ -99,8 +94,6 @@ class MemProperties(Struct):
 
     STYPE = 0xB
     _fields_ = (
-        ("stype", ctypes.c_uint32),
-        ("next", ctypes.c_void_p),
         ("type", ctypes.c_uint32),
         ("on_tile", ctypes.c_uint8),
         ("tile", ctypes.c_uint32),
@@ -116,8 +109,6 @@ class MemState(Struct):
 
     STYPE = 0x1E
     _fields_ = (
-        ("stype", ctypes.c_uint32),
-        ("next", ctypes.c_void_p),
         ("health", ctypes.c_uint32),
         ("free", ctypes.c_uint64),
         ("size", ctypes.c_uint64),
@@ -129,8 +120,6 @@ class PowerProperties(Struct):
 
     STYPE = 0xD
     _fields_ = (
-        ("stype", ctypes.c_uint32),
-        ("next", ctypes.c_void_p),
         ("on_tile", ctypes.c_uint8),
         ("tile", ctypes.c_uint32),
         ("can_control", ctypes.c_uint8),
@@ -146,8 +135,6 @@ class ProcessState(Struct):
 
     STYPE = 0x16
     _fields_ = (
-        ("stype", ctypes.c_uint32),
-        ("next", ctypes.c_void_p),
         ("pid", ctypes.c_uint32),
         ("mem_b", ctypes.c_uint64),
         ("shared_b", ctypes.c_uint64),
