@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.readers.hlo_text import Instruction, read_module
 
-_NAME: Final = st.from_regex(r"[a-z][\w.\-]{0,9}", fullmatch=True).filter(str.isascii)
+_NAME: Final = st.from_regex(r"[a-z][a-zA-Z0-9_.\-]{0,9}", fullmatch=True)
 _LINE: Final = st.tuples(
     st.booleans(),
     _NAME,
