@@ -104,8 +104,12 @@ class BundleRegistry(ABC, Generic[M, B]):
         return self._linked(CHAMPION)
 
     def challenger(self) -> Path | None:
-        """Return the directory of the bundle on trial, None where there is none. Raises ModelError."""
-        return self._linked(CHALLENGER)
+        """Return the directory of the bundle on trial, None where there is none. Raises ModelError.
+
+        The champion is not on trial: a promotion that was killed, or is under way, has both links at one bundle.
+        """
+        challenger = self._linked(CHALLENGER)
+        return None if challenger == self._linked(CHAMPION) else challenger
 
     def challenger_since(self) -> float | None:
         """Return when the trial began, UTC seconds, None where there is none."""
@@ -245,7 +249,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         ]
 
     def _entry(self, path: Path, champion: str | None, challenger: str | None) -> Entry[M]:
-        on_trial = path.name == challenger
+        on_trial = path.name == challenger != champion
         try:
             manifest, _, digest = self.files(path)
         except ModelError as error:

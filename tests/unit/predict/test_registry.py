@@ -198,6 +198,18 @@ def test_what_cannot_be_on_trial_changes_nothing(registry: Registry) -> None:
         registry.challenger()
 
 
+def test_a_promotion_killed_between_its_two_links_leaves_no_trial(registry: Registry) -> None:
+    """With both links at one bundle it is the champion and not on trial, and the next trial begins as any other."""
+    registry.promote("one")
+    registry.challenge("two")
+    (registry.models_dir / CHAMPION).unlink()
+    (registry.models_dir / CHAMPION).symlink_to("two")
+    assert (champion(registry), registry.challenger()) == ("two", None)
+    assert [entry.name for entry in registry.list() if entry.challenger] == []
+    registry.challenge("three")
+    assert registry.challenger() == registry.models_dir / "three"
+
+
 def test_a_rollback_to_the_challenger_ends_its_trial(registry: Registry) -> None:
     """A bundle is not compared with itself."""
     registry.promote("one")
