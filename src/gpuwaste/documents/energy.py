@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.energy_types import EnergyCost
-from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, RunRow
-from gpuwaste.energy.drawn import drawn_by_run
-from gpuwaste.energy.tariff import MeanRate, Tariff
+from gpuwaste.documents.report_types import DayRow, GpuTime, JobDocument, ReportDocument, RunRow
+from gpuwaste.energy.drawn import DrawnGroups, drawn_by_run
+from gpuwaste.energy.tariff import DrawnEnergy, MeanRate, Tariff
 from gpuwaste.store.database import Database
 
 
-def energy_cost(totals: GpuTime, mean: MeanRate, currency: str) -> EnergyCost | None:
+def energy_cost(totals: GpuTime | DayRow, mean: MeanRate, currency: str) -> EnergyCost | None:
     """Return what the energy of some GPUs costs; None where none was measured."""
     bill = mean.bill(totals.energy_j)
     if bill is None:
@@ -37,19 +38,32 @@ def energy_cost(totals: GpuTime, mean: MeanRate, currency: str) -> EnergyCost | 
     )
 
 
-def report_with_energy(document: ReportDocument, drawn: Mapping[int, float] | None, tariff: Tariff) -> ReportDocument:
-    """Return a report with what the energy of its totals costs; `drawn` is asked for where the tariff is by hour."""
-    return replace(document, energy=energy_cost(document.totals, tariff.over(drawn), tariff.currency))
+def report_with_energy(document: ReportDocument, drawn: DrawnGroups | None, tariff: Tariff) -> ReportDocument:
+    """Return a report with what the energy of its totals, users and days costs.
+
+    `drawn` is asked for where the tariff is by hour; its steps are UTC days.
+    """
+    groups = drawn or DrawnGroups()
+
+    def cost(sums: GpuTime | DayRow, energy: DrawnEnergy | None) -> EnergyCost | None:
+        return energy_cost(sums, tariff.over(energy), tariff.currency)
+
+    return replace(
+        document,
+        energy=cost(document.totals, groups.total),
+        users=[replace(row, energy=cost(row, groups.users.get(row.user))) for row in document.users],
+        days=[replace(row, energy=cost(row, groups.bins.get(row.day // DAY_S))) for row in document.days],
+    )
 
 
 def job_with_energy(db: Database, document: JobDocument, tariff: Tariff) -> JobDocument:
     """Return a job with what the energy of each run costs."""
     keys = [key for run in document.runs if (key := _key(run)) is not None]
-    drawn = drawn_by_run(db, keys, document.generated) if tariff.by_hour and keys else {}
+    drawn = drawn_by_run(db, keys, document.generated, tariff) if tariff.by_hour and keys else {}
     return replace(document, runs=[_run_with_energy(run, drawn, tariff) for run in document.runs])
 
 
-def _run_with_energy(run: RunRow, drawn: Mapping[RunKey, Mapping[int, float]], tariff: Tariff) -> RunRow:
+def _run_with_energy(run: RunRow, drawn: Mapping[RunKey, DrawnEnergy], tariff: Tariff) -> RunRow:
     key = _key(run)
     if key is None:
         return run

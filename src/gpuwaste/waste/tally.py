@@ -126,6 +126,12 @@ class Tally:
             "exempt_by_reason_s": {reason: seconds(ms) for reason, ms in sorted(self.exempt.items())},
             "coverage": round(self.known_ms / active_ms, 4) if active_ms > 0 else None,
             "mean_util_pct": round(self.pct_ms / self.seen_ms, 2) if self.seen_ms else None,
+            **self.energy_json(),
+        }
+
+    def energy_json(self) -> dict[str, float | None]:
+        """Return what is known of the energy."""
+        return {
             "energy_j": self.energy_j,
             "energy_measured_s": None if self.energy_ms is None else seconds(self.energy_ms),
             "wasted_energy_j": self.wasted_j,

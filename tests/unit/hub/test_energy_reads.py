@@ -16,12 +16,14 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.report_reads import ReportQuestion
 from gpuwaste.hub.roles import Scope
 from gpuwaste.report.layout import Look
+from gpuwaste.report.machine import table, to_csv
 from gpuwaste.report.report_text import job_text, report_text
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.job import job_page
+from gpuwaste.web.pages.usage import Asked, usage_page
 
 NOW = HOUR + 10 * 86400
 ALL = Scope(user="root", everything=True)
@@ -103,6 +105,61 @@ def test_prices_by_hour_weigh_each_hour(store: HubStore, tmp_path: Path) -> None
     assert (alice.co2e_kg, alice.hours_without_carbon, everybody.hours_without_price) == (None, 2, 0)
     (run,) = answers.job(ALL, "7").runs
     assert run.energy == alice
+
+
+def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path: Path) -> None:
+    """Alice's 4 kWh over two hours cost 1.00, bob's 2 kWh in the cheap one 0.20; carol's cost is not known, not 0.
+
+    All end on one UTC day, which costs what they cost together; a day on which dave's job ends costs his 1 kWh at 0.50.
+    """
+    next_day = HOUR - HOUR % 86400 + 86400
+    hours = (next_day - HOUR) // 3600
+    store.upsert_jobs([record(11, "dave", "proj1", start=next_day, end=next_day + 1800, submit=HOUR)])
+    moved: dict[str, Any] = {"hour_utc": next_day, "t0_ms": next_day * 1000, "t1_ms": (next_day + 1800) * 1000}
+    key = RunKey("gw", 11, next_day)
+    store.upsert_hours(
+        [hour(11, run_key=key, gpu_uuid="GPU-d", energy_j=J_PER_KWH, energy_ms=1_800_000, final=True, **moved)]
+    )
+    prices = f"{HOURS}{utc(0)},0.1,100\n{utc(1)},0.3,100\n{utc(hours)},0.5,\n"
+    answers = reads(store, tmp_path, prices, pue=2.0)
+    report = answers.report(ALL, ReportQuestion(start=HOUR, end=next_day + 3600, cluster="1"))
+    users = {row.user: row.energy for row in report.users}
+    assert users["carol"] is None
+    found = {user: (energy.kwh, energy.cost, energy.co2e_kg) for user, energy in users.items() if energy is not None}
+    assert found["alice"] == pytest.approx((8, 2.0, 0.8))
+    assert found["bob"] == pytest.approx((4, 0.4, 0.4))
+    assert found["dave"] == (pytest.approx(2), pytest.approx(1.0), None)
+    days = [(row.jobs, row.energy) for row in report.days]
+    first, second = (energy for _, energy in days if energy is not None)
+    assert (first.kwh, first.cost, first.wasted_kwh, first.co2e_kg) == pytest.approx((12, 2.4, 2, 1.2))
+    assert (second.kwh, second.cost, second.co2e_kg, second.hours_without_carbon) == (2, 1.0, None, 1)
+    assert first.measured_share == pytest.approx(9000 / 10800, abs=1e-4)
+    text = report_text(report, Look())
+    assert "UNDER  KWH  EUR USER" in text
+    assert "12.00 2.40" in text
+    assert [row["cost"] for row in table(report, "users")[1] if "cost" in row] == pytest.approx([2.0, 0.4, 1.0])
+    assert to_csv(report, part="days").splitlines()[2].startswith(f"{next_day},1,1800,")
+    page = usage_page(report, None, Asked("/", HOUR, next_day + 3600), Frame(path="/cluster", user="root"))
+    assert page.count('<th scope="col" class="number">EUR</th>') == 2
+    assert '<td class="number" data-label="EUR">2.40</td>' in page
+
+
+def test_users_cost_by_numbers_alone(store: HubStore, tmp_path: Path) -> None:
+    """With one price at all times a user's cost is their energy times it, and the users' costs add up to the total."""
+    answers = reads(store, tmp_path, price_per_kwh=0.2, pue=1.5)
+    report = answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 7200, cluster="1"))
+    costs = [row.energy.cost or 0 for row in report.users if row.energy is not None]
+    assert report.energy is not None
+    assert sum(costs) == pytest.approx(report.energy.cost) == pytest.approx(1.8)
+
+
+def test_a_changed_file_prices_a_report_that_was_asked_before(store: HubStore, tmp_path: Path) -> None:
+    """What is kept of an answer is of the prices that it was made with."""
+    answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
+    assert cost(answers, user="bob").cost == pytest.approx(0.2)  # type: ignore[union-attr] measured
+    (tmp_path / "hours.csv").write_text(f"{HOURS}{utc(0)},0.7,\n")
+    answers.tariff.use(EnergyConfig(hours_file=str(tmp_path / "hours.csv")))
+    assert cost(answers, user="bob").cost == pytest.approx(1.4)  # type: ignore[union-attr] measured
 
 
 def test_an_hour_without_a_price_leaves_the_cost_unknown_and_says_so(store: HubStore, tmp_path: Path) -> None:
