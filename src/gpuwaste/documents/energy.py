@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, J_PER_KWH
 from gpuwaste.documents.energy_types import EnergyCost
 from gpuwaste.documents.report_types import DayRow, GpuTime, JobDocument, ReportDocument, RunRow
 from gpuwaste.energy.drawn import DrawnGroups, drawn_by_run
@@ -19,23 +19,30 @@ def energy_cost(totals: GpuTime | DayRow, mean: MeanRate, currency: str) -> Ener
     if bill is None:
         return None
     wasted = mean.bill(totals.wasted_energy_j)
-    active_s = totals.gpu_s - totals.pending_s
-    measured_s = totals.energy_measured_s
+    cpu_j = totals.cpu_energy_j
     return EnergyCost(
         gpu_kwh=bill.gpu_kwh,
         kwh=bill.kwh,
         pue=mean.pue,
-        measured_share=None if measured_s is None or active_s <= 0 else round(min(1.0, measured_s / active_s), 4),
+        measured_share=_measured(totals, totals.energy_measured_s),
         wasted_kwh=None if wasted is None else wasted.kwh,
         wasted_share=totals.wasted_energy_share,
         currency=currency,
         cost=bill.cost,
         wasted_cost=None if wasted is None else wasted.cost,
+        cpu_kwh=None if cpu_j is None else cpu_j / J_PER_KWH,
+        cpu_measured_share=_measured(totals, totals.cpu_energy_measured_s),
         co2e_kg=bill.co2e_kg,
         wasted_co2e_kg=None if wasted is None else wasted.co2e_kg,
         hours_without_price=mean.hours_without_price,
         hours_without_carbon=mean.hours_without_carbon,
     )
+
+
+def _measured(totals: GpuTime | DayRow, measured_s: float | None) -> float | None:
+    """Return the share of the GPU-time over which energy was measured."""
+    active_s = totals.gpu_s - totals.pending_s
+    return None if measured_s is None or active_s <= 0 else round(min(1.0, measured_s / active_s), 4)
 
 
 def report_with_energy(document: ReportDocument, drawn: DrawnGroups | None, tariff: Tariff) -> ReportDocument:

@@ -16,11 +16,20 @@ def energy_words(energy: EnergyCost | None) -> list[tuple[str, str]]:
     """Return names and values: energy, its wasted part, cost, CO2e; nothing where no energy was measured."""
     if energy is None:
         return []
-    parts = [f"GPUs {energy_number(energy.gpu_kwh)} kWh, PUE {energy.pue:g}" if energy.pue > 1 else "GPUs, without cooling"]
+    own = f"GPUs {energy_number(energy.gpu_kwh)} kWh, PUE {energy.pue:g}"
+    parts = [own if energy.pue > 1 else "GPUs, without cooling"]
     if energy.measured_share is not None:
         parts.append(f"measured in {_percent(energy.measured_share)} of the GPU-time")
     energy_row = ("Energy", f"{energy_number(energy.kwh)} kWh ({'; '.join(parts)})")
-    return [energy_row, ("Wasted", _wasted(energy)), *_costs(energy)]
+    return [energy_row, ("Wasted", _wasted(energy)), *_costs(energy), *_cpus(energy)]
+
+
+def _cpus(energy: EnergyCost) -> list[tuple[str, str]]:
+    """Return the energy of CPUs, where it was measured."""
+    if energy.cpu_kwh is None:
+        return []
+    share = "" if energy.cpu_measured_share is None else f" of {_percent(energy.cpu_measured_share)} of the GPU-time"
+    return [("CPUs", f"{energy_number(energy.cpu_kwh)} kWh (measured{share}; in no other figure)")]
 
 
 def energy_number(value: float) -> str:
@@ -71,4 +80,4 @@ def _costs(energy: EnergyCost) -> list[tuple[str, str]]:
 
 
 def _percent(ratio: float) -> str:
-    return f"{sayenergy_number(100 * ratio, 0)} %"
+    return f"{say_number(100 * ratio, 0)} %"

@@ -30,14 +30,19 @@ _Percent = Annotated[float | None, Meta(description="Percent of the known GPU-ti
 _Limit = Annotated[float, Meta(description="Percent.")]
 _Duration = Annotated[float, Meta(description="Seconds.")]
 _EnergyJ = Annotated[float | None, Meta(description="Joules; null: not measured.")]
-_EnergyMeasured = Annotated[
-    float | None, Meta(description="GPU-seconds over which energy_j was measured; null: none.")
-]
+_EnergyMeasured = Annotated[float | None, Meta(description="GPU-seconds over which energy_j was measured; null: none.")]
 _WastedEnergy = Annotated[
     float | None, Meta(description="The part of energy_j that is known to be of wasted time, joules.")
 ]
 _WastedEnergyShare = Annotated[
     float | None, Meta(description="Wasted part of the energy of which that is known, 0 to 1; null: of none.")
+]
+_CpuEnergy = Annotated[
+    float | None,
+    Meta(description="Energy of CPU packages by the jobs' CPU time on nodes where it was measured, joules; null: none."),
+]
+_CpuEnergyMeasured = Annotated[
+    float | None, Meta(description="GPU-seconds over which cpu_energy_j was measured; null: none.")
 ]
 _Reasons = Annotated[Mapping[str, float], Meta(description="GPU-seconds by reason.")]
 
@@ -66,6 +71,8 @@ class GpuTime(Struct, kw_only=True, frozen=True):
     energy_measured_s: _EnergyMeasured = None
     wasted_energy_j: _WastedEnergy = None
     wasted_energy_share: _WastedEnergyShare = None
+    cpu_energy_j: _CpuEnergy = None
+    cpu_energy_measured_s: _CpuEnergyMeasured = None
 
 
 if TYPE_CHECKING:
@@ -151,6 +158,8 @@ class DayRow(Struct, kw_only=True, frozen=True):
     energy_measured_s: _EnergyMeasured = None
     wasted_energy_j: _WastedEnergy = None
     wasted_energy_share: _WastedEnergyShare = None
+    cpu_energy_j: _CpuEnergy = None
+    cpu_energy_measured_s: _CpuEnergyMeasured = None
     energy: Annotated[EnergyCost | None, Meta(description="Of these runs; null: none was measured.")] = None
 
 

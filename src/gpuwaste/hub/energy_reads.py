@@ -38,21 +38,20 @@ class EnergyReads:
         drawn = self._drawn_in(document, accounts, tariff) if tariff.by_hour and document.totals.energy_j else None
         return report_with_energy(document, drawn, tariff)
 
-    def _drawn_in(
-        self, document: ReportDocument, accounts: Collection[str] | None, tariff: Tariff
-    ) -> DrawnGroups:
+    def _drawn_in(self, document: ReportDocument, accounts: Collection[str] | None, tariff: Tariff) -> DrawnGroups:
         """Return the energy of a report's users and days by the prices of its hours."""
         whose, bins = _whose(document, accounts), Bins(document.generated)
+        window = document.start, document.end
 
         def drawn() -> bytes:
             with self._turns, self._store.reader() as db:
-                return msgspec.json.encode(drawn_by_group(db, whose, document.start, document.end, tariff, bins))
+                return msgspec.json.encode(drawn_by_group(db, whose, window, tariff, bins))
 
         known, answers = self._drawn
         if known is not tariff:
             answers = KeptAnswers(self._clock, _KEPT_B)
             self._drawn = tariff, answers
-        key = (whose, document.start, document.end)
+        key = (whose, window)
         return msgspec.json.decode(answers.made(key, OLD_S, drawn), type=DrawnGroups)
 
 

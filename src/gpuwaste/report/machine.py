@@ -19,7 +19,7 @@ _SUMS: Final = (
     "gpu_s", "idle_s", "low_s", "moderate_s", "high_s", "unknown_s", "suspended_s", "pending_s", "untouched_s",
     "idle_run_s", "wasted_s", "exempt_s", "coverage", "mean_util_pct",
 )  # fmt: skip
-_ENERGY: Final = ("energy_j", "energy_measured_s", "wasted_energy_j")
+_ENERGY: Final = ("energy_j", "energy_measured_s", "wasted_energy_j", "cpu_energy_j")
 _JOB: Final = (
     "cluster", "jobid", "name", "user", "account", "partition", "state", "tasks", "requeued", "start", "end", "gpus",
     "gpu_type", *_SUMS, "under_used_devices", "cpu_efficiency", "memory_efficiency", *_ENERGY, "recorded",

@@ -17,7 +17,9 @@ from gpuwaste.waste.judged_runs import judged_runs
 from gpuwaste.waste.load import Selection
 
 TITLE: Final = "Energy of GPUs"
-QUESTION: Final = "How much energy do jobs' GPUs take each day, whose is it, how much of it is wasted, what does it cost?"
+QUESTION: Final = (
+    "How much energy do jobs' GPUs take each day, whose is it, how much of it is wasted, what does it cost?"
+)
 SENTENCES: Final = (
     "The GPUs of jobs took {energy_kwh+}, {energy_by_day} a day.",
     "Energy was measured in {measured_share} of the GPU-time.",
@@ -40,7 +42,9 @@ _NOTES: Final = (
     "Runs count by the day of their end, cut at the edges of the window.",
     "Wasted energy is not known of the hours of older agents in which a GPU was idle in a part of the time.",
 )
-_COST_NOTE: Final = "Cost and CO2e are of the energy times the PUE of the site, each hour's energy at that hour's price."
+_COST_NOTE: Final = (
+    "Cost and CO2e are of the energy times the PUE of the site, each hour's energy at that hour's price."
+)
 _SHOWN: Final = 20
 _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j")
 _Sums = dict[str, Counter[str]]
@@ -91,7 +95,7 @@ def _drawn(asking: Asking, rows: list[dict[str, Any]]) -> DrawnGroups:
         return DrawnGroups()
     whose = DrawnBy(clusters=window.clusters or None)
     bins = Bins(window.now, window.start, window.step)
-    return drawn_by_group(asking.db, whose, window.start, window.end, tariff, bins)
+    return drawn_by_group(asking.db, whose, (window.start, window.end), tariff, bins)
 
 
 def _bill(asking: Asking, sums: Mapping[str, float], drawn: DrawnEnergy | None, of: str = "energy_j") -> Bill | None:

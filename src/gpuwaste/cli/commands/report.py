@@ -9,7 +9,10 @@ HELP = "GPU use and waste of a user, an account or a cluster"
 EXAMPLES = (
     ("gpuwaste report", "Your last seven days and today (UTC days)."),
     ("gpuwaste report -A physics -S now-30days --csv", "An account's month, for a spreadsheet."),
-    ("gpuwaste report -a -S now-30days --table users --csv", "Each user's GPU-time, energy and cost, for a spreadsheet."),
+    (
+        "gpuwaste report -a -S now-30days --table users --csv",
+        "Each user's GPU-time, energy and cost, for a spreadsheet.",
+    ),
     ("gpuwaste report --allusers --fail-above 20", "Everybody; exit code 4 if more than 20 % is wasted."),
 )
 _TEXT_ROWS = 40
