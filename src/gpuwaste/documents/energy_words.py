@@ -28,8 +28,8 @@ def _cpus(energy: EnergyCost) -> list[tuple[str, str]]:
     """Return the energy of CPUs, where it was measured."""
     if energy.cpu_kwh is None:
         return []
-    share = "" if energy.cpu_measured_share is None else f" of {_percent(energy.cpu_measured_share)} of the GPU-time"
-    return [("CPUs", f"{energy_number(energy.cpu_kwh)} kWh (measured{share}; in no other figure)")]
+    share = "" if energy.cpu_measured_share is None else f" in {_percent(energy.cpu_measured_share)} of the GPU-time"
+    return [("CPUs", f"{energy_number(energy.cpu_kwh)} kWh (measured{share}; not in the figures above)")]
 
 
 def energy_number(value: float) -> str:

@@ -144,6 +144,40 @@ def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path
     assert '<td class="number" data-label="EUR">2.40</td>' in page
 
 
+def test_energy_of_cpus_is_beside_that_of_gpus(store: HubStore, tmp_path: Path) -> None:
+    """Alice's CPUs drew 2 kWh in her second hour: half of her GPU-time, in no cost; half a window has half of it.
+
+    The sums are the same after her hours are added up by day.
+    """
+    store.upsert_hours(
+        [
+            hour(
+                7, seq=9, util_ms={90: 3_600_000}, energy_j=3 * J_PER_KWH, energy_ms=3_600_000, idle_energy_j=0.0,
+                hour_utc=HOUR + 3600, t0_ms=(HOUR + 3600) * 1000, t1_ms=(HOUR + 7200) * 1000, proc_seen=True, final=True,
+                cpu_energy_j=2 * J_PER_KWH, cpu_energy_ms=3_600_000,
+            )
+        ]
+    )  # fmt: skip
+    answers = reads(store, tmp_path, price_per_kwh=0.1)
+
+    def told() -> list[tuple[float | None, ...]]:
+        run = answers.job(ALL, "7").runs[0].energy
+        whole = cost(answers, user="alice")
+        everybody = cost(answers, cluster="1")
+        return [(e.cpu_kwh, e.cpu_measured_share, e.kwh, e.cost) for e in (run, whole, everybody) if e is not None]
+
+    before = told()
+    assert before[0] == pytest.approx((2, 0.5, 4, 0.4))
+    assert before[1] == before[0]
+    assert before[2] == pytest.approx((2, 3600 / 10800, 6, 0.6), abs=1e-4)
+    half = answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 5400, user="alice")).totals
+    assert (half.cpu_energy_j, half.cpu_energy_measured_s) == pytest.approx((J_PER_KWH, 1800))
+    text = job_text(answers.job(ALL, "7"), Look())
+    assert "CPUs: 2.00 kWh (measured in 50 % of the GPU-time; not in the figures above)" in text
+    assert sum(Rollup(store, {"hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
+    assert told() == before
+
+
 def test_users_cost_by_numbers_alone(store: HubStore, tmp_path: Path) -> None:
     """With one price at all times a user's cost is their energy times it, and the users' costs add up to the total."""
     answers = reads(store, tmp_path, price_per_kwh=0.2, pue=1.5)
