@@ -56,9 +56,7 @@ class DrawnGroups:
             self.total = drawn
 
 
-def drawn_by_group(
-    db: Database, whose: DrawnBy, window: tuple[int, int], tariff: Tariff, bins: Bins
-) -> DrawnGroups:
+def drawn_by_group(db: Database, whose: DrawnBy, window: tuple[int, int], tariff: Tariff, bins: Bins) -> DrawnGroups:
     """Return what the runs of a selection drew in the hours that touch the window [start, end)."""
     start, end = window
     chosen: dict[str, Any] = {"user": whose.user, "account": whose.account}

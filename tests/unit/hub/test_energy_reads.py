@@ -110,10 +110,11 @@ def test_prices_by_hour_weigh_each_hour(store: HubStore, tmp_path: Path) -> None
 def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path: Path) -> None:
     """Alice's 4 kWh over two hours cost 1.00, bob's 2 kWh in the cheap one 0.20; carol's cost is not known, not 0.
 
-    All end on one UTC day, which costs what they cost together; a day on which dave's job ends costs his 1 kWh at 0.50.
+    Each day has the jobs that ended on it: bob's and carol's, alice's at midnight, and dave's a day later.
     """
-    next_day = HOUR - HOUR % 86400 + 86400
-    hours = (next_day - HOUR) // 3600
+    midnight = HOUR - HOUR % 86400 + 86400
+    assert midnight == HOUR + 7200
+    next_day, hours = midnight + 86400, 26
     store.upsert_jobs([record(11, "dave", "proj1", start=next_day, end=next_day + 1800, submit=HOUR)])
     moved: dict[str, Any] = {"hour_utc": next_day, "t0_ms": next_day * 1000, "t1_ms": (next_day + 1800) * 1000}
     key = RunKey("gw", 11, next_day)
@@ -130,18 +131,20 @@ def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path
     assert found["bob"] == pytest.approx((4, 0.4, 0.4))
     assert found["dave"] == (pytest.approx(2), pytest.approx(1.0), None)
     days = [(row.jobs, row.energy) for row in report.days]
-    first, second = (energy for _, energy in days if energy is not None)
-    assert (first.kwh, first.cost, first.wasted_kwh, first.co2e_kg) == pytest.approx((12, 2.4, 2, 1.2))
-    assert (second.kwh, second.cost, second.co2e_kg, second.hours_without_carbon) == (2, 1.0, None, 1)
-    assert first.measured_share == pytest.approx(9000 / 10800, abs=1e-4)
+    first, second, third = (energy for _, energy in days if energy is not None)
+    assert (first.kwh, first.cost, first.wasted_kwh, first.co2e_kg) == pytest.approx((4, 0.4, 0, 0.4))
+    assert (second.kwh, second.cost, second.wasted_kwh, second.co2e_kg) == pytest.approx((8, 2.0, 2, 0.8))
+    assert (third.kwh, third.cost, third.co2e_kg, third.hours_without_carbon) == (2, 1.0, None, 1)
+    assert first.measured_share == pytest.approx(0.5)
+    assert [jobs for jobs, _ in days] == [2, 1, 1]
     text = report_text(report, Look())
     assert "UNDER  KWH  EUR USER" in text
-    assert "12.00 2.40" in text
+    assert "2023-11-15    1 8.00 2.00" in text
     assert [row["cost"] for row in table(report, "users")[1] if "cost" in row] == pytest.approx([2.0, 0.4, 1.0])
-    assert to_csv(report, part="days").splitlines()[2].startswith(f"{next_day},1,1800,")
+    assert to_csv(report, part="days").splitlines()[3].startswith(f"{next_day},1,1800,")
     page = usage_page(report, None, Asked("/", HOUR, next_day + 3600), Frame(path="/cluster", user="root"))
     assert page.count('<th scope="col" class="number">EUR</th>') == 2
-    assert '<td class="number" data-label="EUR">2.40</td>' in page
+    assert '<td class="number" data-label="EUR">2.00</td>' in page
 
 
 def test_energy_of_cpus_is_beside_that_of_gpus(store: HubStore, tmp_path: Path) -> None:
@@ -153,7 +156,7 @@ def test_energy_of_cpus_is_beside_that_of_gpus(store: HubStore, tmp_path: Path) 
         [
             hour(
                 7, seq=9, util_ms={90: 3_600_000}, energy_j=3 * J_PER_KWH, energy_ms=3_600_000, idle_energy_j=0.0,
-                hour_utc=HOUR + 3600, t0_ms=(HOUR + 3600) * 1000, t1_ms=(HOUR + 7200) * 1000, proc_seen=True, final=True,
+                hour_utc=HOUR + 3600, t0_ms=(HOUR + 3600) * 1000, t1_ms=(HOUR + 7200) * 1000, final=True,
                 cpu_energy_j=2 * J_PER_KWH, cpu_energy_ms=3_600_000,
             )
         ]
