@@ -29,9 +29,7 @@ class EnergyCost(Struct, kw_only=True, frozen=True):
     wasted_co2e_kg: Annotated[float | None, _Part]
     cpu_kwh: Annotated[
         float | None,
-        Meta(
-            description="Energy of the CPUs, as far as it was measured, kilowatt-hours; not in kwh and cost."
-        ),
+        Meta(description="Energy of the CPUs, as far as it was measured, kilowatt-hours; not in kwh and cost."),
     ] = None
     cpu_measured_share: Annotated[
         float | None, Meta(description="Share of the GPU-time over which the energy of CPUs was measured, 0 to 1.")

@@ -39,9 +39,7 @@ _WastedEnergyShare = Annotated[
 ]
 _CpuEnergy = Annotated[
     float | None,
-    Meta(
-        description="Energy of CPU packages by the jobs' CPU time, where it was measured, joules; null: none."
-    ),
+    Meta(description="Energy of CPU packages by the jobs' CPU time, where it was measured, joules; null: none."),
 ]
 _CpuEnergyMeasured = Annotated[
     float | None, Meta(description="GPU-seconds over which cpu_energy_j was measured; null: none.")

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from tests.unit.analytics.sites import fact
 from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 
 from gpuwaste.core.energy_config import EnergyConfig
@@ -15,6 +17,7 @@ from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.report_reads import ReportQuestion
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.view_reads import ViewQuestion, ViewReads
 from gpuwaste.report.layout import Look
 from gpuwaste.report.machine import table, to_csv
 from gpuwaste.report.report_text import job_text, report_text
@@ -140,6 +143,8 @@ def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path
     text = report_text(report, Look())
     assert "UNDER  KWH  EUR USER" in text
     assert "2023-11-15    1 8.00 2.00" in text
+    long = replace(report, users=[replace(row, user="u" * 64, wasted_s=1e12, gpu_s=9e12) for row in report.users])
+    assert max(map(len, report_text(long, Look()).splitlines())) <= 80
     assert [row["cost"] for row in table(report, "users")[1] if "cost" in row] == pytest.approx([2.0, 0.4, 1.0])
     assert to_csv(report, part="days").splitlines()[3].startswith(f"{next_day},1,1800,")
     page = usage_page(report, None, Asked("/", HOUR, next_day + 3600), Frame(path="/cluster", user="root"))
@@ -179,6 +184,17 @@ def test_energy_of_cpus_is_beside_that_of_gpus(store: HubStore, tmp_path: Path) 
     assert "CPUs: 2.00 kWh (measured in 50 % of the GPU-time; not in the figures above)" in text
     assert sum(Rollup(store, {"hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
     assert told() == before
+
+
+def test_the_view_is_priced_as_the_report_is(store: HubStore) -> None:
+    """The hub's view has the site's prices: 6 kWh at 0.50 are 3.00, the report's cost."""
+    clock = FakeClock(NOW)
+    tariff = SiteTariff(EnergyConfig(price_per_kwh=0.5), clock)
+    asked = ViewQuestion(HOUR, HOUR + 7200)
+    view = ViewReads(store, LedgerSettings(), clock, tariff=tariff).view(ALL, "energy", asked)
+    found = cost(Reads(store, LedgerSettings(), clock, None, tariff), cluster="1")
+    assert found is not None
+    assert fact(view, "cost") == pytest.approx(found.cost) == pytest.approx(3.0)
 
 
 def test_users_cost_by_numbers_alone(store: HubStore, tmp_path: Path) -> None:

@@ -143,9 +143,7 @@ def test_root_s_counter_is_refused_with_what_to_do(
     if not before:
         os.seteuid(_NOBODY)
     try:
-        with pytest.raises(
-            CollectorError, match=r"Permission denied: let the agent's group read it \(docs/"
-        ):
+        with pytest.raises(CollectorError, match=r"Permission denied: let the agent's group read it \(docs/"):
             tree.collector.read()
     finally:
         os.seteuid(before)
