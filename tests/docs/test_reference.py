@@ -145,7 +145,7 @@ def test_every_field_that_travels_is_documented() -> None:
     """The page has a meaning for each field of a row of hours, one that travels only where it is not empty included."""
     row = AllocationHour(RunKey("gw", 7, 1), "gpu1", "GPU-1", 0, 1, 0, 0, xids={79: 1})
     row.profiled_ms, row.sm_active, row.tensor_active, row.dram_active, row.nvlink_b, row.pcie_b = 0, 0, 0, 0, 0, 0
-    row.energy_ms, row.idle_energy_j = 0, 0.0
+    row.energy_ms, row.idle_energy_j, row.cpu_energy_ms, row.cpu_energy_j = 0, 0.0, 0, 0.0
     sent = row.to_wire()
     found = schema(HOUR_CODEC.struct)["properties"]
     assert set(found) == set(sent)

@@ -200,6 +200,13 @@ class Accumulator:
                 if row.idle_energy_j is not None:
                     row.idle_energy_j += power_w * length_ms / 1000 * self.share
 
+    def add_cpu_energy(self, power_w: float, start_ms: int, end_ms: int) -> None:
+        """Add what the job's CPUs drew in a stretch, this GPU's part of it."""
+        for hour, length_ms in self._pieces(start_ms, end_ms):
+            row = self._open(hour, max(hour * 1000, start_ms)).row
+            row.cpu_energy_j = (row.cpu_energy_j or 0.0) + power_w * length_ms / 1000
+            row.cpu_energy_ms = (row.cpu_energy_ms or 0) + length_ms
+
     def at_full(self, ms: int, power_w: float | None, sm_ratio: float | None) -> None:
         """Take power and SM ratio of a stretch of `ms` at full use that ends at `covered_ms`."""
         hour = self.current

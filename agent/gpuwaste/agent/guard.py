@@ -13,7 +13,8 @@ from gpuwaste.core.sample import UnknownReason
 
 _FAILED: Final = log_event.warning(
     "collector-failed: collector {about}: {error}",
-    "A collector (`nvml`, `amd`, `intel`, `pcp`, `host`) cannot read. Its GPU time is unknown until it works again: "
+    "A collector (`nvml`, `amd`, `intel`, `pcp`, `host`) cannot read. Its GPU time is unknown until it works again "
+    "(`dcgm`, `rapl`: only what they measure): "
     "[troubleshooting](../how-to/troubleshooting.md).",
 )
 

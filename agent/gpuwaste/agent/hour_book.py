@@ -48,7 +48,7 @@ class HourBook:
 
         A GPU without a sample is not covered at this tick: samples with a `reason` say why there is no utilization.
         """
-        self._meter.begin(tick)
+        self._meter.begin(tick, jobs.holdings)
         for job_id, end_us in jobs.ended:
             self._end(job_id, end_us, tick)
         for job_id, since_us, key in jobs.late_keys:
@@ -59,7 +59,9 @@ class HourBook:
             if holding.since_us <= ended.get(holding.job_id, -1):  # it came and went since the last tick
                 self._end(holding.job_id, ended[holding.job_id], tick)
             else:
+                begin_ms = item.covered_ms
                 self._meter.cover(item, tick.now_us, tick)
+                self._meter.cover_cpus(item, begin_ms, tick)
                 self._meter.note(item, tick)
                 self._meter.note_xids(item, tick)
         self._close_dormant(tick.now_us // 1000)

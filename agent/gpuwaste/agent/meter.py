@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from gpuwaste.agent.accumulator import FULL_PCT, SUSPENDED, Accumulator, State, whole_percent
-from gpuwaste.agent.model import GpuReading, HostUse
+from gpuwaste.agent.cpu_energy import CpuEnergy, CpuPower
+from gpuwaste.agent.model import GpuReading, Holding, HostUse, PackageReading
 from gpuwaste.core.clock import StepDetector
 from gpuwaste.core.hour import HOUR_MS, MISSING_PREFIX
 from gpuwaste.core.sample import Sample, UnknownReason
@@ -28,6 +29,7 @@ class MeterTick:
     readings: Mapping[str, GpuReading] = field(default_factory=dict)
     host: Mapping[int, HostUse] = field(default_factory=dict)
     xids: Mapping[tuple[str, int], int] = field(default_factory=dict)  # (GPU uuid, Xid) -> errors since the start
+    packages: PackageReading | None = None
 
 
 class Meter:
@@ -40,10 +42,15 @@ class Meter:
         self._steps = StepDetector()
         self._stepped = False
         self._xids: Mapping[tuple[str, int], int] = {}  # as counted at the previous tick
+        self._cpu_energy = CpuEnergy(gap_us)
+        self._cpu_power: CpuPower | None = None
 
-    def begin(self, tick: MeterTick) -> None:
+    def begin(self, tick: MeterTick, holdings: Sequence[Holding] = ()) -> None:
         """Take up a tick, and tell whether the clock stepped since the previous one."""
         self._stepped = self._steps.stepped(tick.now_us, tick.mono_us)
+        self._cpu_power = self._cpu_energy.since_last(
+            tick.now_us, tick.packages, tick.host, holdings, stepped=self._stepped
+        )
 
     def end(self, tick: MeterTick) -> None:
         """Remember the tick's samples as the previous ones."""
@@ -135,6 +142,13 @@ class Meter:
         if not measured or power_w is None or not 0 <= power_w <= _MAX_GPU_W:
             return None
         return MeanPower(0, power_w)
+
+    def cover_cpus(self, item: Accumulator, begin_ms: int, tick: MeterTick) -> None:
+        """Add what the job's CPUs drew from `begin_ms` on, the part of this GPU."""
+        drawn = self._cpu_power
+        power_w = None if drawn is None else drawn.watts.get(item.job_id)
+        if drawn is not None and power_w is not None and not item.conflict:
+            item.add_cpu_energy(power_w, max(begin_ms, drawn.since_ms), min(item.covered_ms, tick.now_us // 1000))
 
     def note_xids(self, item: Accumulator, tick: MeterTick) -> None:
         """Take the Xid errors of the holding's GPU since the previous tick: also of one that ended since then."""

@@ -83,6 +83,15 @@ class HostUse:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageReading:
+    """The energy counters of all CPU packages of the node, added up; those of two generations cannot be compared."""
+
+    energy_j: float  # since the generation began
+    generation: int
+    cpus: int  # online
+
+
+@dataclass(frozen=True, slots=True)
 class Holding:
     """A GPU held by a run of a job on this node, as the device map knows it at one instant."""
 
@@ -148,4 +157,18 @@ class HostCollector(Protocol):
 
     def close(self) -> None:
         """Forget what was cached."""
+        ...
+
+
+class PackageCollector(Protocol):
+    """Reads the energy of the node's CPU packages. A failure is raised as CollectorError."""
+
+    name: str
+
+    def read(self) -> PackageReading:
+        """Return the counters. Called from the sampling thread only."""
+        ...
+
+    def close(self) -> None:
+        """Forget what was read."""
         ...

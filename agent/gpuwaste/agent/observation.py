@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpuwaste.agent.accumulator import SUSPENDED
-from gpuwaste.agent.model import GpuIdentity, GpuReading, Holding, HostUse, JobMap
+from gpuwaste.agent.model import GpuIdentity, GpuReading, Holding, HostUse, JobMap, PackageReading
 from gpuwaste.core.sample import Confidence, MapSource, Sample, UnknownReason
 
 
@@ -22,6 +22,7 @@ class Observation:
     host: Mapping[int, HostUse] = field(default_factory=dict)
     samples: tuple[Sample, ...] = ()
     xids: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    packages: PackageReading | None = None
 
 
 class Sink(Protocol):

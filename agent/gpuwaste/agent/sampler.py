@@ -13,7 +13,7 @@ from typing import Any, Final
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.guard import Guard
-from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan, HostUse, JobMap
+from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
 from gpuwaste.agent.profiles import with_profiles
 from gpuwaste.core import log_event
@@ -76,6 +76,7 @@ class Sampler:
             Guard[Mapping[tuple[str, str], GpuProfile]](c.name, c.profiles, clock, events, interval_s)
             for c in collectors.profile
         ]
+        self._package = [Guard[PackageReading](c.name, c.read, clock, events, interval_s) for c in collectors.package]
         self._device_map = device_map
         self._sinks = sinks
         self._events = events
@@ -119,6 +120,8 @@ class Sampler:
             host.close()
         for profile in self._collectors.profile:
             profile.close()
+        for package in self._collectors.package:
+            package.close()
 
     def release(self, seconds: float, timeout_s: float) -> bool:
         """Let go of the GPUs for a while, so that one can be reset; 0 ends that early. Called from any thread.
@@ -140,14 +143,15 @@ class Sampler:
     @property
     def health(self) -> list[CollectorHealth]:
         """The health of every collector."""
-        guards: list[Guard[Any]] = [*self._gpu, *self._host, *self._profile]
+        guards: list[Guard[Any]] = [*self._gpu, *self._host, *self._profile, *self._package]
         return [CollectorHealth(guard.name, guard.ok, guard.duration_s) for guard in guards]
 
     def tick(self) -> None:
         """Read, attribute and hand on once."""
         self._serve_release()
         now = (self._clock.utc_us(), self._clock.mono_us())
-        seen = self._observe(*now)
+        packages = next((found for guard in self._package if (found := guard.read()) is not None), None)
+        seen = replace(self._observe(*now), packages=packages)
         if self._steps.stepped(*now):
             self._events.trouble(_CLOCK_SET, "clock")
             reason = UnknownReason.CLOCK_STEP

@@ -70,4 +70,4 @@ def tick_of(seen: Observation) -> MeterTick:
     if len(samples) < len(seen.samples):  # of a shared GPU one holder's sample stands for all, without its processes
         holders = Counter(sample.gpu_uuid for sample in seen.samples)
         samples = {u: replace(s, procs=None) if holders[u] > 1 else s for u, s in samples.items()}
-    return MeterTick(seen.t_utc_us, seen.mono_us, samples, seen.readings, seen.host, seen.xids)
+    return MeterTick(seen.t_utc_us, seen.mono_us, samples, seen.readings, seen.host, seen.xids, seen.packages)

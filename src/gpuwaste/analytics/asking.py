@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.energy.tariff import Tariff
 from gpuwaste.store.database import Database, QueryAnswer, query_text
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -87,6 +88,7 @@ class Asking:
     settings: LedgerSettings = field(default_factory=LedgerSettings)
     asked: dict[str, str] = field(default_factory=dict)
     kept: Days | None = None
+    tariff: Tariff = field(default_factory=Tariff)
 
     def rows(self, name: str, **more: Any) -> list[dict[str, Any]]:
         """Return the rows of query analytics.NAME. Raises StoreError."""

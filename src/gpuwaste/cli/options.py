@@ -218,4 +218,4 @@ def _rendered(
     if options.form == "json":
         return machine.to_json(raw)
     write = machine.to_csv if options.form == "csv" else machine.to_parsable
-    return write(document, header=not options.noheader)
+    return write(document, header=not options.noheader, part=getattr(options, "table", ""))

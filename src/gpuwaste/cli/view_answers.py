@@ -130,10 +130,12 @@ class _StoreAnswers:
     def _viewed(self, name: str, period: Period) -> Any:
         from gpuwaste.analytics.asking import Asking
         from gpuwaste.analytics.view import look, view_named
+        from gpuwaste.energy.tariff_file import read_tariff
         from gpuwaste.waste.ledger_settings import LedgerSettings
 
         settings = LedgerSettings.from_config(self._config.hub, self._config.agent.ship_every_s)
-        return look(view_named(name), Asking(self._db, self._window(period), settings))
+        tariff = read_tariff(self._config.energy)
+        return look(view_named(name), Asking(self._db, self._window(period), settings, tariff=tariff))
 
     def _window(self, period: Period) -> "Window":
         from gpuwaste.analytics.asking import stored_window

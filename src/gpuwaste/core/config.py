@@ -62,7 +62,8 @@ class AgentConfig:
     collectors: tuple[str, ...] = _key(
         ("nvml", "host"),
         "Collectors to run, in order of preference for GPUs; add amd on nodes with AMD GPUs, intel on those with Intel"
-        " GPUs, pcp if pmproxy serves pmdanvidia, dcgm if dcgm-exporter runs on the node.",
+        " GPUs, pcp if pmproxy serves pmdanvidia, dcgm if dcgm-exporter runs on the node, rapl if the agent may"
+        " read the energy of CPUs.",
     )
     state_dir: str = _key("/var/lib/gpuwaste/agent", "Directory of raw samples and outbox; a tmpfs on a diskless node.")
     diskless: bool = _key(default=False, text="State is lost at a reboot: send rows every minute.")

@@ -147,6 +147,16 @@ class AllocationHour:
     idle_energy_j: Annotated[
         Annotated[float, Meta(ge=0, le=1e15)] | None, SPARSE, _about("the part of energy_j at 0 % utilization, joules")
     ] = None
+    cpu_energy_ms: Annotated[
+        int | None,
+        in_seconds("cpu_energy_s", _HOUR, "seconds over which cpu_energy_j was measured", optional=True),
+        SPARSE,
+    ] = None
+    cpu_energy_j: Annotated[
+        Annotated[float, Meta(ge=0, le=1e15)] | None,
+        SPARSE,
+        _about("energy of the node's CPU packages by the job's CPU time, divided by its GPUs on the node, joules"),
+    ] = None
 
     @property
     def key(self) -> tuple[str, int, int, str, str, int]:
@@ -194,6 +204,8 @@ def _checked(hour: AllocationHour) -> AllocationHour:
         raise ParseError(f"hours row of {hour.run_key}: profiled_s is more than its time")
     if (hour.energy_ms or 0) > span + _SLACK_MS:
         raise ParseError(f"hours row of {hour.run_key}: energy_s is more than its time")
+    if (hour.cpu_energy_ms or 0) > span + _SLACK_MS:
+        raise ParseError(f"hours row of {hour.run_key}: cpu_energy_s is more than its time")
     if (hour.idle_energy_j or 0.0) > (hour.energy_j or 0.0) * (1 + 1e-6):
         raise ParseError(f"hours row of {hour.run_key}: idle_energy_j is more than energy_j")
     if hour.idle_run_ms > hour.util_ms.get(0, 0):

@@ -27,6 +27,13 @@ class EnergyCost(Struct, kw_only=True, frozen=True):
         float | None, Meta(description="CO2e of kwh, kilograms; null: no carbon intensity, or an hour without one.")
     ]
     wasted_co2e_kg: Annotated[float | None, _Part]
+    cpu_kwh: Annotated[
+        float | None,
+        Meta(description="Energy of the CPUs, as far as it was measured, kilowatt-hours; not in kwh and cost."),
+    ] = None
+    cpu_measured_share: Annotated[
+        float | None, Meta(description="Share of the GPU-time over which the energy of CPUs was measured, 0 to 1.")
+    ] = None
     hours_without_price: Annotated[int, Meta(description="Hours of use that the site's file has no price for.")] = 0
     hours_without_carbon: Annotated[
         int, Meta(description="Hours of use that the site's file has no carbon intensity for.")

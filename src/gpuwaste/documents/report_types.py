@@ -29,6 +29,21 @@ Scope = Literal["user", "account", "cluster"]
 _Percent = Annotated[float | None, Meta(description="Percent of the known GPU-time; null: nothing known.")]
 _Limit = Annotated[float, Meta(description="Percent.")]
 _Duration = Annotated[float, Meta(description="Seconds.")]
+_EnergyJ = Annotated[float | None, Meta(description="Joules; null: not measured.")]
+_EnergyMeasured = Annotated[float | None, Meta(description="GPU-seconds over which energy_j was measured; null: none.")]
+_WastedEnergy = Annotated[
+    float | None, Meta(description="The part of energy_j that is known to be of wasted time, joules.")
+]
+_WastedEnergyShare = Annotated[
+    float | None, Meta(description="Wasted part of the energy of which that is known, 0 to 1; null: of none.")
+]
+_CpuEnergy = Annotated[
+    float | None,
+    Meta(description="Energy of CPU packages by the jobs' CPU time, where it was measured, joules; null: none."),
+]
+_CpuEnergyMeasured = Annotated[
+    float | None, Meta(description="GPU-seconds over which cpu_energy_j was measured; null: none.")
+]
 _Reasons = Annotated[Mapping[str, float], Meta(description="GPU-seconds by reason.")]
 
 
@@ -52,16 +67,12 @@ class GpuTime(Struct, kw_only=True, frozen=True):
     exempt_by_reason_s: _Reasons
     coverage: Annotated[float | None, Meta(description="Known share of what is not pending, 0 to 1.")]
     mean_util_pct: _Percent
-    energy_j: Annotated[float | None, Meta(description="Joules; null: not measured.")]
-    energy_measured_s: Annotated[
-        float | None, Meta(description="GPU-seconds over which energy_j was measured; null: none.")
-    ] = None
-    wasted_energy_j: Annotated[
-        float | None, Meta(description="The part of energy_j that is known to be of wasted time, joules.")
-    ] = None
-    wasted_energy_share: Annotated[
-        float | None, Meta(description="Wasted part of the energy of which that is known, 0 to 1; null: of none.")
-    ] = None
+    energy_j: _EnergyJ
+    energy_measured_s: _EnergyMeasured = None
+    wasted_energy_j: _WastedEnergy = None
+    wasted_energy_share: _WastedEnergyShare = None
+    cpu_energy_j: _CpuEnergy = None
+    cpu_energy_measured_s: _CpuEnergyMeasured = None
 
 
 if TYPE_CHECKING:
@@ -101,6 +112,7 @@ class UserRow(GpuTime, frozen=True):
     jobs: int
     running: Annotated[int, Meta(description="Jobs that still run.")]
     under_used: UnderUsed
+    energy: Annotated[EnergyCost | None, Meta(description="Of their own GPUs; null: none was measured.")] = None
 
 
 class JobRow(GpuTime, frozen=True):
@@ -141,6 +153,14 @@ class DayRow(Struct, kw_only=True, frozen=True):
     moderate_s: GpuSeconds
     high_s: GpuSeconds
     wasted_s: GpuSeconds
+    pending_s: GpuSeconds = 0.0
+    energy_j: _EnergyJ = None
+    energy_measured_s: _EnergyMeasured = None
+    wasted_energy_j: _WastedEnergy = None
+    wasted_energy_share: _WastedEnergyShare = None
+    cpu_energy_j: _CpuEnergy = None
+    cpu_energy_measured_s: _CpuEnergyMeasured = None
+    energy: Annotated[EnergyCost | None, Meta(description="Of these runs; null: none was measured.")] = None
 
 
 class NameRow(Struct, kw_only=True, frozen=True):

@@ -11,7 +11,7 @@ from gpuwaste.waste.efficiency import ratio
 from gpuwaste.waste.job_lines import JobLine
 from gpuwaste.waste.ledger import Level
 from gpuwaste.waste.run_sums import Group, RunSums
-from gpuwaste.waste.tally import Tally, seconds
+from gpuwaste.waste.tally import ENERGY, Tally, seconds
 
 _NO_CAUSE: Final = {"kind": "", "title": ""}
 
@@ -52,9 +52,14 @@ def job_row(line: JobLine) -> JobRow:
     )
 
 
-def day_rows(found: Iterable[Mapping[str, int]]) -> list[DayRow]:
+def day_rows(found: Iterable[Mapping[str, Any]]) -> list[DayRow]:
     """Return the sums by day, as query judged_days has them."""
-    return [DayRow(day=row["day"], jobs=row["jobs"], **_times(row)) for row in found]
+    rows = []
+    for row in found:
+        energy = Tally(**{name: row[name] for name in ENERGY}).energy_json()
+        times = {name: value for name, value in row.items() if name not in ENERGY}
+        rows.append(DayRow(day=row["day"], jobs=row["jobs"], **_times(times), **energy))
+    return rows
 
 
 def name_row(row: Mapping[str, Any] | None) -> NameRow | None:

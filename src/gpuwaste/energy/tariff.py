@@ -6,6 +6,7 @@ the price is the mean of the hours, weighted by the energy that was drawn in eac
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpuwaste.core.units import J_PER_KWH
 
@@ -29,6 +30,17 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawnEnergy:
+    """Some energy, joules, and its sums over hours, each multiplied by what that hour costs and emits."""
+
+    energy_j: float = 0.0
+    priced_j: float = 0.0  # x price_per_kwh
+    carbon_j: float = 0.0  # x g_co2e_per_kwh
+    hours_without_price: int = 0
+    hours_without_carbon: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Tariff:
     """The site's prices: `flat` at any hour, or what `hours` (by UTC hour, seconds) has instead of it."""
 
@@ -44,24 +56,30 @@ class Tariff:
         """Whether a bill needs to know at which hours the energy was drawn."""
         return self.priced_by_hour or self.carbon_by_hour
 
-    def over(self, drawn_j: Mapping[int, float] | None) -> "MeanRate":
-        """Return what a kilowatt-hour costs in the mean of hours, weighted by what was drawn in each (joules)."""
-        price, no_price = self._mean("price_per_kwh", drawn_j) if self.priced_by_hour else (None, 0)
-        carbon, no_carbon = self._mean("g_co2e_per_kwh", drawn_j) if self.carbon_by_hour else (None, 0)
+    def between(self, start: int, end: int) -> dict[str, list[Any]]:
+        """Return the hours that begin in [start, end) and their rates, as queries take them."""
+        found = [(hour, rate) for hour, rate in self.hours.items() if start <= hour < end]
+        return {
+            "hours": [hour for hour, _ in found],
+            "price_per_kwh": [rate.price_per_kwh for _, rate in found],
+            "g_co2e_per_kwh": [rate.g_co2e_per_kwh for _, rate in found],
+        }
+
+    def over(self, drawn: DrawnEnergy | None) -> "MeanRate":
+        """Return what a kilowatt-hour costs in the mean of hours, weighted by what was drawn in each."""
+        known = drawn or DrawnEnergy()
+        no_price = known.hours_without_price if self.priced_by_hour else 0
+        no_carbon = known.hours_without_carbon if self.carbon_by_hour else 0
         rate = Rate(
-            price if self.priced_by_hour else self.flat.price_per_kwh,
-            carbon if self.carbon_by_hour else self.flat.g_co2e_per_kwh,
+            _mean(known.priced_j, known.energy_j, no_price) if self.priced_by_hour else self.flat.price_per_kwh,
+            _mean(known.carbon_j, known.energy_j, no_carbon) if self.carbon_by_hour else self.flat.g_co2e_per_kwh,
         )
         return MeanRate(rate, self.pue, no_price, no_carbon)
 
-    def _mean(self, name: str, drawn_j: Mapping[int, float] | None) -> tuple[float | None, int]:
-        """Return the mean of a value, None where an hour lacks it, and how many hours do."""
-        known = {hour: getattr(self.hours.get(hour), name, None) for hour in drawn_j or {}}
-        missing = sum(value is None for value in known.values())
-        total_j = sum((drawn_j or {}).values())
-        if missing or total_j <= 0:
-            return None, missing
-        return sum(value * (drawn_j or {})[hour] for hour, value in known.items() if value is not None) / total_j, 0
+
+def _mean(weighed: float, energy_j: float, missing: int) -> float | None:
+    """Return a mean; None where an hour lacks the value, or nobody knows when energy was drawn."""
+    return None if missing or energy_j <= 0 else weighed / energy_j
 
 
 @dataclass(frozen=True, slots=True)

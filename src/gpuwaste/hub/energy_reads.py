@@ -1,6 +1,6 @@
 """EnergyReads: what the energy of a report costs, by the tariff in force when it is asked for."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -9,8 +9,9 @@ import msgspec
 from gpuwaste.core.clock import Clock
 from gpuwaste.documents.energy import report_with_energy
 from gpuwaste.documents.report_types import ReportDocument
-from gpuwaste.energy.drawn import DrawnBy, drawn_hours
+from gpuwaste.energy.drawn import Bins, DrawnBy, DrawnGroups, drawn_by_group
 from gpuwaste.energy.site_tariff import SiteTariff
+from gpuwaste.energy.tariff import Tariff
 from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.shared_runs import OLD_S
 from gpuwaste.store.hub.hub_store import HubStore
@@ -28,25 +29,34 @@ class EnergyReads:
         self._store = store
         self._tariff = tariff
         self._turns = turns
-        self._drawn = KeptAnswers(clock, _KEPT_B)
+        self._clock = clock
+        self._drawn = tariff.current(), KeptAnswers(clock, _KEPT_B)
 
     def with_costs(self, document: ReportDocument, accounts: Collection[str] | None) -> ReportDocument:
         """Return a report with what its energy costs; `accounts` are those that the report is kept to."""
         tariff = self._tariff.current()
-        drawn = self._drawn_in(document, accounts) if tariff.by_hour and document.totals.energy_j else None
+        drawn = self._drawn_in(document, accounts, tariff) if tariff.by_hour and document.totals.energy_j else None
         return report_with_energy(document, drawn, tariff)
 
-    def _drawn_in(self, document: ReportDocument, accounts: Collection[str] | None) -> Mapping[int, float]:
-        """Return joules by UTC hour."""
-        whose = DrawnBy(accounts=None if accounts is None else frozenset(accounts), **_named(document))
+    def _drawn_in(self, document: ReportDocument, accounts: Collection[str] | None, tariff: Tariff) -> DrawnGroups:
+        """Return the energy of a report's users and days by the prices of its hours."""
+        whose, bins = _whose(document, accounts), Bins(document.generated)
+        window = document.start, document.end
 
         def drawn() -> bytes:
             with self._turns, self._store.reader() as db:
-                return msgspec.json.encode(drawn_hours(db, whose, document.start, document.end))
+                return msgspec.json.encode(drawn_by_group(db, whose, window, tariff, bins))
 
-        key = (whose, document.start, document.end)
-        return msgspec.json.decode(self._drawn.made(key, OLD_S, drawn), type=dict[int, float])
+        known, answers = self._drawn
+        if known is not tariff:
+            answers = KeptAnswers(self._clock, _KEPT_B)
+            self._drawn = tariff, answers
+        key = (whose, window)
+        return msgspec.json.decode(answers.made(key, OLD_S, drawn), type=DrawnGroups)
 
 
-def _named(document: ReportDocument) -> dict[str, str]:
-    return {document.scope: document.name} if document.name or document.scope != "cluster" else {}
+def _whose(document: ReportDocument, accounts: Collection[str] | None) -> DrawnBy:
+    kept_to = None if accounts is None else frozenset(accounts)
+    if document.scope == "cluster":
+        return DrawnBy(clusters=(document.name,) if document.name else None, accounts=kept_to)
+    return DrawnBy(accounts=kept_to, **{document.scope: document.name})

@@ -158,7 +158,7 @@ class Hub:
             if config.analytics.model_url
             else None
         )
-        views = ViewReads(self.store, ledger, clock, self.rewriter)
+        views = ViewReads(self.store, ledger, clock, self.rewriter, self._reads.tariff)
         self.now = NowReads(self.store, self.site, verdict_reads, settings=ledger, clock=clock, importer=self.importer)
         seen = SourceViews(
             self.now.take, self.now.since, self.predictions.health, lambda: self.judging.standing.finding_min_s

@@ -10,8 +10,10 @@ from gpuwaste.analytics.kept_days import KeptDays
 from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.analytics.view import Viewed, all_views, look, view_named
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S
+from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
 from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.hub_store import HubStore
@@ -47,12 +49,19 @@ class ViewReads:
     """Builds views for operators."""
 
     def __init__(
-        self, store: HubStore, settings: LedgerSettings, clock: Clock, rewriter: Rewriter | None = None
+        self,
+        store: HubStore,
+        settings: LedgerSettings,
+        clock: Clock,
+        rewriter: Rewriter | None = None,
+        tariff: SiteTariff | None = None,
     ) -> None:
+        """Take the prices of energy; without them a view has kilowatt-hours and no costs."""
         self._store = store
         self._rewriter = rewriter
         self._settings = settings
         self._clock = clock
+        self._tariff = tariff or SiteTariff(EnergyConfig(), clock)
         with store.reader() as db:
             self._kept = KeptDays(db, store.touched)
 
@@ -92,7 +101,8 @@ class ViewReads:
         except NoDataError as error:
             raise Refusal(NOT_FOUND, str(error)) from error
         with self._store.reader() as db:
-            return look(view, Asking(db, window, self._settings, kept=self._kept))
+            asking = Asking(db, window, self._settings, kept=self._kept, tariff=self._tariff.current())
+            return look(view, asking)
 
 
 def _allow(scope: Scope) -> None:

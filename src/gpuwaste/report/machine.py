@@ -19,15 +19,21 @@ _SUMS: Final = (
     "gpu_s", "idle_s", "low_s", "moderate_s", "high_s", "unknown_s", "suspended_s", "pending_s", "untouched_s",
     "idle_run_s", "wasted_s", "exempt_s", "coverage", "mean_util_pct",
 )  # fmt: skip
-_ENERGY: Final = ("energy_j", "energy_measured_s", "wasted_energy_j")
+_ENERGY: Final = ("energy_j", "energy_measured_s", "wasted_energy_j", "cpu_energy_j")
 _JOB: Final = (
     "cluster", "jobid", "name", "user", "account", "partition", "state", "tasks", "requeued", "start", "end", "gpus",
     "gpu_type", *_SUMS, "under_used_devices", "cpu_efficiency", "memory_efficiency", *_ENERGY, "recorded",
 )  # fmt: skip
+_COST: Final = ("kwh", "wasted_kwh", "currency", "cost", "wasted_cost", "co2e_kg", "wasted_co2e_kg")
+_USER: Final = ("user", "accounts", "jobs", "running", *_SUMS, *_ENERGY, *_COST, "recorded")
+_DAY: Final = (
+    "day", "jobs", "gpu_s", "idle_s", "low_s", "moderate_s", "high_s", "pending_s", "wasted_s", *_ENERGY, *_COST,
+    "recorded",
+)  # fmt: skip
 _DEVICE: Final = (
     "cluster", "jobid", "run_start", "run_end", "state", "node", "gpu_uuid", "share", "t0", "t1", *_SUMS, "level",
     "untouched", "under_used", "mem_max_b", "mem_total_b", "map_source", "confidence", "profiled_s",
-    "sm_active", "tensor_active", "dram_active", "nvlink_b", "pcie_b", *_ENERGY, "recorded",
+    "sm_active", "tensor_active", "dram_active", "nvlink_b", "pcie_b", *_ENERGY, "gpu_type", "recorded",
 )  # fmt: skip
 _PREDICTED: Final = (
     "request", "name", "user", "target", "source", "basis", "p", "level", "quantile", "value", "model", "model_hash",
@@ -51,9 +57,9 @@ def to_json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def to_parsable(document: Document, header: bool = True) -> str:
+def to_parsable(document: Document, header: bool = True, part: str = "") -> str:
     """Return one line per row, `|` between the cells, times in UTC seconds; an unknown cell is empty."""
-    return parsable_rows(*table(document), header=header)
+    return parsable_rows(*table(document, part), header=header)
 
 
 def parsable_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool = True) -> str:
@@ -63,9 +69,9 @@ def parsable_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool =
     return "".join(f"{line}\n" for line in lines)
 
 
-def to_csv(document: Document, header: bool = True) -> str:
+def to_csv(document: Document, header: bool = True, part: str = "") -> str:
     """Return CSV; a text that a spreadsheet would take for a formula starts with an apostrophe."""
-    return csv_rows(*table(document), header=header)
+    return csv_rows(*table(document, part), header=header)
 
 
 def csv_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool = True) -> str:
@@ -78,9 +84,13 @@ def csv_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool = True
     return out.getvalue()
 
 
-def table(document: Document) -> tuple[Sequence[str], list[Row]]:
-    """Return the columns and rows of a document: jobs, devices, predicted numbers, verdicts, weeks of a score."""
-    columns, rows_of = _TABLES[getattr(document, "document", "")]
+def table(document: Document, part: str = "") -> tuple[Sequence[str], list[Row]]:
+    """Return the columns and rows of a document: jobs, devices, predicted numbers, verdicts, weeks of a score.
+
+    A report has other tables by their names: users, days.
+    """
+    kind = getattr(document, "document", "")
+    columns, rows_of = _PARTS.get((kind, part)) or _TABLES[kind]
     mark = {"recorded": getattr(document, "recorded", False)}
     return columns, [{**row, **mark} for row in rows_of(document)]
 
@@ -103,9 +113,20 @@ def _idle_jobs(document: Any) -> Iterable[Row]:
         yield {**row, "nodes": ",".join(row["nodes"]), "generated": document.generated}
 
 
+def _priced(name: str) -> Callable[[Any], Iterable[Row]]:
+    """Return what yields rows with their energy beside the other cells."""
+
+    def rows(document: Any) -> Iterable[Row]:
+        for row in map(to_builtins, getattr(document, name)):
+            names = {"accounts": ",".join(row["accounts"])} if "accounts" in row else {}
+            yield {**(row["energy"] or {}), **row, **names}
+
+    return rows
+
+
 def _devices(document: Any) -> Iterable[Row]:
     for run in document.runs:
-        of_run = {"cluster": run.cluster, "jobid": run.jobid, "state": run.state}
+        of_run = {"cluster": run.cluster, "jobid": run.jobid, "state": run.state, "gpu_type": run.gpu_type}
         of_run |= {"run_start": run.start, "run_end": run.end}
         yield from ({**of_run, **to_builtins(device)} for device in [*run.devices, *run.shared])
 
@@ -133,6 +154,11 @@ _TABLES: Final[Mapping[str, tuple[Sequence[str], Callable[[Any], Iterable[Row]]]
     "notice-replay": (_columns(ReplayedUser), _listed("users")),
     "notice-run": (_columns(ToldRow), _listed("told")),
     "notice-preview": (_columns(ToldRow), lambda document: [to_builtins(document)]),
+}
+
+_PARTS: Final[Mapping[tuple[str, str], tuple[Sequence[str], Callable[[Any], Iterable[Row]]]]] = {
+    ("report", "users"): (_USER, _priced("users")),
+    ("report", "days"): (_DAY, _priced("days")),
 }
 
 

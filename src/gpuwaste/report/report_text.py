@@ -18,9 +18,9 @@ from gpuwaste.documents.report_types import (
     TopDocument,
     UserRow,
 )
-from gpuwaste.report.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut
-from gpuwaste.report.energy_text import energy_lines
-from gpuwaste.report.layout import Look, bullet, facts, finding_lines, said_lines
+from gpuwaste.report.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut, width
+from gpuwaste.report.energy_text import energy_cells, energy_day_lines, energy_headers, energy_lines
+from gpuwaste.report.layout import COLUMNS, Look, bullet, facts, finding_lines, said_lines
 
 _CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
 _LEVELS: Final = (
@@ -30,8 +30,13 @@ _LEVELS: Final = (
     ("none", "never above 0 %"),
     ("unknown", "nothing known"),
 )
-_JOB_HEADERS: Final = ("JOBID", "ST", "GPUS", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "CPU", "MEM", "NAME")
+_JOB_HEADERS: Final = ("JOBID", "ST", "GPUS", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "CPU", "MEM")
 _ROWS: Final = 20
+_NAME: Final = 17
+_LEAST_NAME: Final = 10
+_TYPE: Final = 8
+_USER: Final = 24
+_PRICED_USER: Final = 16
 _PER_KIND: Final = 3
 
 
@@ -59,6 +64,7 @@ def report_text(document: ReportDocument, look: Look) -> str:
     if document.scope != "user":
         lines += look.heading("Users, largest waste first")
         lines += user_table(document.users, look)
+    lines += energy_day_lines(document.days, look)
     lines += look.heading("Jobs, largest waste first")
     lines += job_table(document.jobs, look, document.jobs_left_out)
     lines += _notes(look, document.notes, document.findings, document.finding_counts)
@@ -91,7 +97,9 @@ def top_text(document: TopDocument, look: Look) -> str:
 
 
 def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool = False) -> list[str]:
-    """Return the table of jobs, cut to what one screen takes."""
+    """Return the table of jobs, cut to what one screen takes; the type of GPUs where any is known."""
+    shown = rows[:_ROWS]
+    typed = any(row.gpu_type for row in shown)
     cells = [
         (
             uncut(row.jobid),
@@ -103,17 +111,25 @@ def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool =
             percent(share(row.unknown_s, row.gpu_s)),
             percent(row.cpu_efficiency),
             percent(row.memory_efficiency),
-            fit(f"{row.user}: {row.name}" if user else row.name, 17),
+            *((fit(row.gpu_type, _TYPE),) if typed else ()),
         )
-        for row in rows[:_ROWS]
+        for row in shown
     ]
-    lines = look.table(_JOB_HEADERS, cells, frozenset({0, 1, len(_JOB_HEADERS) - 1}))
+    headers = (*_JOB_HEADERS, "TYPE") if typed else _JOB_HEADERS
+    used = sum(1 + max(map(width, column)) for column in zip(headers, *cells, strict=True))
+    room = min(_NAME, max(_LEAST_NAME, COLUMNS - 2 - used))
+    named = [
+        (*line, fit(f"{row.user}: {row.name}" if user else row.name, room))
+        for line, row in zip(cells, shown, strict=True)
+    ]
+    lines = look.table((*headers, "NAME"), named, frozenset({0, 1, *range(len(_JOB_HEADERS), len(headers) + 1)}))
     more = left_out + max(0, len(rows) - _ROWS)
     return [*lines, f"  ... and {more} more with less waste (--parsable prints all)"] if more else lines
 
 
 def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
-    """Return the table of users, cut to what one screen takes."""
+    """Return the table of users, cut to what one screen takes; energy and cost where they are known."""
+    more_headers = energy_headers(row.energy for row in rows)
     cells = [
         (
             str(row.jobs),
@@ -123,11 +139,12 @@ def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
             *_waste(row),
             percent(share(row.unknown_s, row.gpu_s)),
             str(row.under_used.jobs),
-            fit(row.user, 24),
+            *energy_cells(row.energy, more_headers),
+            fit(row.user, _PRICED_USER if len(more_headers) > 1 else _USER),
         )
         for row in rows[:_ROWS]
     ]
-    headers = ("JOBS", "RUNNING", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "UNDER-USED", "USER")
+    headers = ("JOBS", "RUN", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "UNDER", *more_headers, "USER")
     more = len(rows) - _ROWS
     lines = look.table(headers, cells, frozenset({len(headers) - 1}))
     return [*lines, f"  ... and {more} more users with less waste"] if more > 0 else lines

@@ -13,6 +13,7 @@ from gpuwaste.waste.findings.many_small_jobs import groups
 from gpuwaste.waste.job_lines import EVERY_LINE, JobLine, LineFilter, by_user, job_lines
 from gpuwaste.waste.judged import JudgedRun, finding_order, named
 from gpuwaste.waste.run_sums import Group, RunSums
+from gpuwaste.waste.tally import ENERGY
 
 FEW_RUNS: Final = 2000  # of more the store has sums sooner
 _TIMES: Final = ("alloc_ms", "idle_ms", "low_ms", "moderate_ms", "high_ms", "wasted_ms")
@@ -75,7 +76,12 @@ class FewRuns:
         for part in self._parts:
             ended = min(self._now if part.end is None else part.end, self._now, self._last_s)
             day = ended - ended % DAY_S
-            _add_times(found.setdefault(day, {"day": day}), part)
+            row = found.setdefault(day, {"day": day, **dict.fromkeys(ENERGY)})
+            _add_times(row, part)
+            row["pending_ms"] = row.get("pending_ms", 0) + part.own.pending_ms
+            for name in ENERGY:
+                if (amount := getattr(part.own, name)) is not None:
+                    row[name] = (row[name] or 0) + amount
         return [found[day] for day in sorted(found)]
 
     def worst_name(self) -> dict[str, Any] | None:

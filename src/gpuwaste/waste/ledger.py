@@ -48,6 +48,8 @@ class DeviceUse:
     energy_ms: int | None = None  # over which it was measured
     split_j: float | None = None  # its part that is known to be idle or not
     idle_energy_j: float | None = None  # the part of that at 0 %
+    cpu_energy_ms: int | None = None  # over which cpu_energy_j was measured
+    cpu_energy_j: float | None = None  # of the CPUs that the job used on the node, this GPU's part
     last_active_ms: int | None = None
     power_w_at_full: float | None = None
     power_limit_w: float | None = None

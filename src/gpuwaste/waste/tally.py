@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 from gpuwaste.waste.ledger import DeviceLedger
 
-ENERGY: Final = ("energy_j", "energy_ms", "split_j", "wasted_j")
+ENERGY: Final = ("energy_j", "energy_ms", "split_j", "wasted_j", "cpu_energy_ms", "cpu_energy_j")
 """What is known of energy; all but the first stand in columns of their own in tables judged and day_sums."""
 _CLASSES = ("idle", "low", "moderate", "high", "suspended", "pending")
 
@@ -37,6 +37,8 @@ class Tally:
     energy_ms: int | None = None  # over which it was measured
     split_j: float | None = None  # its part that is known to be idle or not
     wasted_j: float | None = None  # the part of that in wasted time
+    cpu_energy_ms: int | None = None  # over which cpu_energy_j was measured
+    cpu_energy_j: float | None = None  # of the CPUs that the runs used
     unknown: dict[str, int] = field(default_factory=dict)
     exempt: dict[str, int] = field(default_factory=dict)
 
@@ -70,7 +72,8 @@ class Tally:
         if device.untouched:
             self.untouched_ms += device.idle_ms
         use = device.use
-        self._add_rest(device.unknown, device.exempt, (use.energy_j, use.energy_ms, use.split_j, device.wasted_j))
+        gpu = use.energy_j, use.energy_ms, use.split_j, device.wasted_j
+        self._add_rest(device.unknown, device.exempt, (*gpu, use.cpu_energy_ms, use.cpu_energy_j))
 
     @classmethod
     def sum(cls, tallies: Iterable["Tally"]) -> Self:
@@ -126,10 +129,18 @@ class Tally:
             "exempt_by_reason_s": {reason: seconds(ms) for reason, ms in sorted(self.exempt.items())},
             "coverage": round(self.known_ms / active_ms, 4) if active_ms > 0 else None,
             "mean_util_pct": round(self.pct_ms / self.seen_ms, 2) if self.seen_ms else None,
+            **self.energy_json(),
+        }
+
+    def energy_json(self) -> dict[str, float | None]:
+        """Return what is known of the energy."""
+        return {
             "energy_j": self.energy_j,
             "energy_measured_s": None if self.energy_ms is None else seconds(self.energy_ms),
             "wasted_energy_j": self.wasted_j,
             "wasted_energy_share": self.wasted_energy_share,
+            "cpu_energy_j": self.cpu_energy_j,
+            "cpu_energy_measured_s": None if self.cpu_energy_ms is None else seconds(self.cpu_energy_ms),
         }
 
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size
+from gpuwaste.documents.energy_words import energy_number
 from gpuwaste.waste.findings import cause_name
 from gpuwaste.web import words
 from gpuwaste.web.charts.day_bars import day_bars
@@ -65,6 +66,7 @@ def _environment() -> Environment:
         letter=words.letter,
         cut=words.cut,
         cause=cause_name,
+        energy_number=energy_number,
     )
     environment.globals.update(
         static=static_url,

@@ -90,6 +90,19 @@ def test_each_format_prints_the_document(hub: HubDouble, config: list[str], caps
     assert capsys.readouterr().out.startswith("gw,70,")
 
 
+@pytest.mark.parametrize(("part", "first"), [("users", "user,accounts,jobs,"), ("days", "day,jobs,gpu_s,")])
+def test_a_report_s_other_tables(
+    hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str], part: str, first: str
+) -> None:
+    """--table prints users or days, all of them, with kWh and cost; jobs are asked for as for a screen, not all."""
+    assert main(["report", "--allusers", "--csv", "--table", part, *config]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.startswith(first)
+    assert {"kwh", "cost", "currency", "cpu_energy_j"} < set(header.split(","))
+    assert len(rows) == len(hub.answers["/v1/report"][part]) > 0
+    assert "limit" in hub.asked[-1][1]
+
+
 def test_a_table_that_is_not_whole_says_so(
     hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

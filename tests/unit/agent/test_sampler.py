@@ -10,7 +10,7 @@ from tests.unit.agent.fakes import FakeClock, FakeGpus, FakeHost, FakeMap, ListS
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.event_log import EventLog
-from gpuwaste.agent.model import GpuReading, GpuScan, Holding, HostUse, JobMap
+from gpuwaste.agent.model import GpuReading, GpuScan, Holding, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.run import RunKey
@@ -264,3 +264,40 @@ def test_signs_of_life_come_between_ticks_too(rig: Rig) -> None:
     rig.sampler.run()
     assert len(rig.sink.seen) == 2
     assert max(after - before for before, after in pairwise(beats)) <= 15
+
+
+class FakePackages:
+    """A collector of CPU packages that answers or fails as told."""
+
+    name = "rapl"
+
+    def __init__(self) -> None:
+        self.answer: PackageReading | Exception = PackageReading(5.0, 1, 8)
+
+    def read(self) -> PackageReading:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_counters_of_cpus_that_fail_cost_nothing_else(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+    """What was read is in the observation; a failure leaves GPUs and host as they are, and is logged once."""
+    packages, sink = FakePackages(), ListSink()
+    sampler = Sampler(
+        clock=clock, interval_s=10, device_map=FakeMap(None), sinks=[sink], events=EventLog(clock),
+        collectors=Collectors([FakeGpus("nvml", a_scan(BUSY))], [FakeHost({7: HostUse(1.0)})], package=[packages]),
+    )  # fmt: skip
+    sampler.tick()
+    assert sink.seen[-1].packages == PackageReading(5.0, 1, 8)
+    packages.answer = CollectorError("RAPL: energy_uj: Permission denied")
+    for _ in range(3):
+        clock.advance(10)
+        sampler.tick()
+    assert sink.seen[-1].packages is None
+    assert sink.seen[-1].readings["GPU-0"].util_pct == 50.0
+    assert sink.seen[-1].host == {7: HostUse(1.0)}
+    assert {health.name: health.ok for health in sampler.health}["rapl"] is False
+    assert [record.message for record in caplog.records] == ["collector rapl: RAPL: energy_uj: Permission denied"]

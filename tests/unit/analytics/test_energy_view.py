@@ -13,11 +13,13 @@ from gpuwaste.analytics.view import look, view_named
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.documents.report import report_document
+from gpuwaste.energy.tariff import Rate, Tariff
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 NOW = HOUR + 10 * 86400
 DAY = HOUR - HOUR % 86400
+NO_PRICES = Tariff()
 EDGES = (DAY, DAY + 2 * 86400)
 
 
@@ -39,10 +41,10 @@ def store() -> HubStore:
     return store
 
 
-def seen(store: HubStore, edges: tuple[int, int] = EDGES) -> ViewDocument:
+def seen(store: HubStore, edges: tuple[int, int] = EDGES, tariff: Tariff = NO_PRICES) -> ViewDocument:
     """Return the view."""
     with store.reader() as db:
-        return look(view_named("energy"), Asking(db, Window(*edges, NOW))).document
+        return look(view_named("energy"), Asking(db, Window(*edges, NOW), tariff=tariff)).document
 
 
 @pytest.mark.parametrize("edges", [EDGES, (HOUR + 900, DAY + 2 * 86400), (HOUR, HOUR + 600)])
@@ -59,12 +61,16 @@ def test_energy_is_that_of_the_report(store: HubStore, edges: tuple[int, int]) -
 
 
 def test_days_and_accounts(store: HubStore) -> None:
-    """Each account has a line, the largest first, and each day its bars; what was not measured has no number."""
+    """Each account and user has a line, the largest first, each day its bars; what was not measured has no number."""
     found = seen(store)
-    assert found.rows == [["proj2", 3, 0, 0, 1], ["proj1", 1, 1, 1, 1], ["proj3", None, None, None, 0]]
-    by_day, by_account = found.charts
+    assert found.rows == [
+        ["proj2", "bob", 3, 0, 0, 1], ["proj1", "alice", 1, 1, 1, 1], ["proj3", "carol", None, None, None, 0]
+    ]  # fmt: skip
+    by_day, by_account, by_user = found.charts
     assert isinstance(by_day, Bars)
     assert isinstance(by_account, Bars)
+    assert isinstance(by_user, Bars)
+    assert by_user.x.categories == ["bob", "alice"]
     assert {one.name: list(one.y) for one in by_day.series} == {"wasted": [1, 0], "not wasted": [0, 3]}
     assert by_account.x.categories == ["proj2", "proj1"]
     assert found.narrative == [
@@ -72,7 +78,34 @@ def test_days_and_accounts(store: HubStore) -> None:
         "Energy was measured in 67 % of the GPU-time.",
         "Of 4.00 kWh it is known that 1.00 kWh were wasted (25 %).",
         "Account proj2 took most: 3.00 kWh, 75 % of it.",
+        "User bob took most: 3.00 kWh, 75 % of it.",
     ]
+
+
+def test_each_hour_counts_at_its_own_price(store: HubStore) -> None:
+    """At 0.20 in alice's hour and 0.50 in bob's, and PUE 2, lines, days and the sum cost 0.40, 3.00 and 3.40."""
+    prices = {HOUR: Rate(0.2), HOUR + 86400: Rate(0.5)}
+    found = seen(store, tariff=Tariff(Rate(None, 100.0), 2.0, hours=prices, priced_by_hour=True))
+    assert [(column.name, column.unit) for column in found.columns[-2:]] == [("cost", "EUR"), ("co2e_kg", "kg")]
+    costs = {row[1]: row[-2:] for row in found.rows}
+    assert costs["bob"] == pytest.approx([3.0, 0.6])
+    assert costs["alice"] == pytest.approx([0.4, 0.2])
+    assert costs["carol"] == [None, None]
+    assert fact(found, "cost") == pytest.approx(3.4)
+    by_day = found.charts[1]
+    assert isinstance(by_day, Bars)
+    assert list(by_day.series[0].y) == pytest.approx([0.4, 3.0])
+    assert "With cooling that costs 3.40 EUR, 0.85 EUR of it for wasted energy." in found.narrative
+
+
+def test_an_hour_without_a_price_leaves_its_costs_unknown(store: HubStore) -> None:
+    """Bob's hour has no price: neither his line, nor his day, nor the sum has a cost; alice's line has."""
+    found = seen(store, tariff=Tariff(hours={HOUR: Rate(0.2)}, priced_by_hour=True))
+    assert {row[1]: row[-2] for row in found.rows} == {"bob": None, "alice": pytest.approx(0.2), "carol": None}
+    assert fact(found, "cost") is None
+    by_day = found.charts[1]
+    assert isinstance(by_day, Bars)
+    assert list(by_day.series[0].y) == [pytest.approx(0.2), None]
 
 
 def test_nothing_measured_is_nothing_said(store: HubStore) -> None:
@@ -81,5 +114,5 @@ def test_nothing_measured_is_nothing_said(store: HubStore) -> None:
         db.execute("UPDATE hours SET energy_j = NULL, energy_ms = NULL, idle_energy_j = NULL")
     found = seen(store)
     assert fact(found, "energy_kwh") is None
-    assert (found.charts, [row[1] for row in found.rows]) == ([], [None, None, None])
+    assert (found.charts, [row[2] for row in found.rows]) == ([], [None, None, None])
     assert not any("kWh" in sentence for sentence in found.narrative)

@@ -13,7 +13,7 @@ from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.energy import tariff_file
-from gpuwaste.energy.tariff import Bill, Rate, Tariff
+from gpuwaste.energy.tariff import Bill, DrawnEnergy, Rate, Tariff
 from gpuwaste.energy.tariff_file import parse_hours, read_tariff
 
 HOUR = 1_774_746_000  # 2026-03-29T01:00:00Z, when clocks in Europe are put forward
@@ -45,14 +45,15 @@ def test_without_prices_there_are_kilowatt_hours_alone() -> None:
 def test_hours_weigh_by_what_was_drawn_in_them() -> None:
     """3 kWh at 0.10 and 1 kWh at 0.50 cost 0.80; CO2e by the flat number, which the file does not have."""
     tariff = Tariff(Rate(9.0, 100.0), hours={HOUR: Rate(0.1), HOUR + 3600: Rate(0.5)}, priced_by_hour=True)
-    bill = tariff.over({HOUR: 3 * J_PER_KWH, HOUR + 3600: J_PER_KWH}).bill(4 * J_PER_KWH)
+    drawn = DrawnEnergy(4 * J_PER_KWH, (3 * 0.1 + 0.5) * J_PER_KWH, 0.0, 0, 2)
+    bill = tariff.over(drawn).bill(4 * J_PER_KWH)
     assert numbers(bill) == pytest.approx((4.0, 4.0, 0.8, 0.4))
 
 
 def test_an_hour_without_a_price_makes_the_cost_unknown_and_is_counted() -> None:
     """No cost is given where one hour has no price: it is not guessed from other hours or from the flat price."""
     tariff = Tariff(Rate(9.0, 9.0), hours={HOUR: Rate(0.1, None)}, priced_by_hour=True, carbon_by_hour=True)
-    mean = tariff.over({HOUR: 1.0, HOUR + 3600: 1.0, HOUR + 7200: 1.0})
+    mean = tariff.over(DrawnEnergy(3.0, 0.1, 0.0, 2, 3))
     assert (mean.rate, mean.hours_without_price, mean.hours_without_carbon) == (Rate(None, None), 2, 3)
     assert mean.bill(J_PER_KWH) == Bill(1.0, 1.0, None, None)
 
@@ -60,7 +61,14 @@ def test_an_hour_without_a_price_makes_the_cost_unknown_and_is_counted() -> None
 def test_energy_of_unknown_hours_has_no_cost() -> None:
     """Where nobody knows when energy was drawn, a tariff by hour gives no price."""
     tariff = Tariff(hours={HOUR: Rate(0.1)}, priced_by_hour=True)
-    assert tariff.over({}).rate == tariff.over(None).rate == Rate()
+    assert tariff.over(DrawnEnergy()).rate == tariff.over(None).rate == Rate()
+
+
+def test_queries_get_the_hours_of_a_window_with_their_rates() -> None:
+    """Hours from the first one on, without that at which the window ends; a value that is not known is None."""
+    tariff = Tariff(hours={HOUR: Rate(0.1), HOUR + 3600: Rate(None, 4.0), HOUR + 7200: Rate(0.3)})
+    found = tariff.between(HOUR, HOUR + 7200)
+    assert found == {"hours": [HOUR, HOUR + 3600], "price_per_kwh": [0.1, None], "g_co2e_per_kwh": [None, 4.0]}
 
 
 @pytest.mark.parametrize("text", ["2026-03-29T01:00:00Z", "2026-03-29 03:00+02:00", "2026-03-28T20:00:00-05:00"])

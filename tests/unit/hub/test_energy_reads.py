@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from tests.unit.analytics.sites import fact
 from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 
 from gpuwaste.core.energy_config import EnergyConfig
@@ -15,13 +17,16 @@ from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.report_reads import ReportQuestion
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.view_reads import ViewQuestion, ViewReads
 from gpuwaste.report.layout import Look
+from gpuwaste.report.machine import table, to_csv
 from gpuwaste.report.report_text import job_text, report_text
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.job import job_page
+from gpuwaste.web.pages.usage import Asked, usage_page
 
 NOW = HOUR + 10 * 86400
 ALL = Scope(user="root", everything=True)
@@ -103,6 +108,111 @@ def test_prices_by_hour_weigh_each_hour(store: HubStore, tmp_path: Path) -> None
     assert (alice.co2e_kg, alice.hours_without_carbon, everybody.hours_without_price) == (None, 2, 0)
     (run,) = answers.job(ALL, "7").runs
     assert run.energy == alice
+
+
+def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path: Path) -> None:
+    """Alice's 4 kWh over two hours cost 1.00, bob's 2 kWh in the cheap one 0.20; carol's cost is not known, not 0.
+
+    Each day has the jobs that ended on it: bob's and carol's, alice's at midnight, and dave's a day later.
+    """
+    midnight = HOUR - HOUR % 86400 + 86400
+    assert midnight == HOUR + 7200
+    next_day, hours = midnight + 86400, 26
+    store.upsert_jobs([record(11, "dave", "proj1", start=next_day, end=next_day + 1800, submit=HOUR)])
+    moved: dict[str, Any] = {"hour_utc": next_day, "t0_ms": next_day * 1000, "t1_ms": (next_day + 1800) * 1000}
+    key = RunKey("gw", 11, next_day)
+    store.upsert_hours(
+        [hour(11, run_key=key, gpu_uuid="GPU-d", energy_j=J_PER_KWH, energy_ms=1_800_000, final=True, **moved)]
+    )
+    prices = f"{HOURS}{utc(0)},0.1,100\n{utc(1)},0.3,100\n{utc(hours)},0.5,\n"
+    answers = reads(store, tmp_path, prices, pue=2.0)
+    report = answers.report(ALL, ReportQuestion(start=HOUR, end=next_day + 3600, cluster="1"))
+    users = {row.user: row.energy for row in report.users}
+    assert users["carol"] is None
+    found = {user: (energy.kwh, energy.cost, energy.co2e_kg) for user, energy in users.items() if energy is not None}
+    assert found["alice"] == pytest.approx((8, 2.0, 0.8))
+    assert found["bob"] == pytest.approx((4, 0.4, 0.4))
+    assert found["dave"] == (pytest.approx(2), pytest.approx(1.0), None)
+    days = [(row.jobs, row.energy) for row in report.days]
+    first, second, third = (energy for _, energy in days if energy is not None)
+    assert (first.kwh, first.cost, first.wasted_kwh, first.co2e_kg) == pytest.approx((4, 0.4, 0, 0.4))
+    assert (second.kwh, second.cost, second.wasted_kwh, second.co2e_kg) == pytest.approx((8, 2.0, 2, 0.8))
+    assert (third.kwh, third.cost, third.co2e_kg, third.hours_without_carbon) == (2, 1.0, None, 1)
+    assert first.measured_share == pytest.approx(0.5)
+    assert [jobs for jobs, _ in days] == [2, 1, 1]
+    text = report_text(report, Look())
+    assert "UNDER  KWH  EUR USER" in text
+    assert "2023-11-15    1 8.00 2.00" in text
+    long = replace(report, users=[replace(row, user="u" * 64, wasted_s=1e12, gpu_s=9e12) for row in report.users])
+    assert max(map(len, report_text(long, Look()).splitlines())) <= 80
+    assert [row["cost"] for row in table(report, "users")[1] if "cost" in row] == pytest.approx([2.0, 0.4, 1.0])
+    assert to_csv(report, part="days").splitlines()[3].startswith(f"{next_day},1,1800,")
+    page = usage_page(report, None, Asked("/", HOUR, next_day + 3600), Frame(path="/cluster", user="root"))
+    assert page.count('<th scope="col" class="number">EUR</th>') == 2
+    assert '<td class="number" data-label="EUR">2.00</td>' in page
+
+
+def test_energy_of_cpus_is_beside_that_of_gpus(store: HubStore, tmp_path: Path) -> None:
+    """Alice's CPUs drew 2 kWh in her second hour: half of her GPU-time, in no cost; half a window has half of it.
+
+    The sums are the same after her hours are added up by day.
+    """
+    store.upsert_hours(
+        [
+            hour(
+                7, seq=9, util_ms={90: 3_600_000}, energy_j=3 * J_PER_KWH, energy_ms=3_600_000, idle_energy_j=0.0,
+                hour_utc=HOUR + 3600, t0_ms=(HOUR + 3600) * 1000, t1_ms=(HOUR + 7200) * 1000, final=True,
+                cpu_energy_j=2 * J_PER_KWH, cpu_energy_ms=3_600_000,
+            )
+        ]
+    )  # fmt: skip
+    answers = reads(store, tmp_path, price_per_kwh=0.1)
+
+    def told() -> list[tuple[float | None, ...]]:
+        run = answers.job(ALL, "7").runs[0].energy
+        whole = cost(answers, user="alice")
+        everybody = cost(answers, cluster="1")
+        return [(e.cpu_kwh, e.cpu_measured_share, e.kwh, e.cost) for e in (run, whole, everybody) if e is not None]
+
+    before = told()
+    assert before[0] == pytest.approx((2, 0.5, 4, 0.4))
+    assert before[1] == before[0]
+    assert before[2] == pytest.approx((2, 3600 / 10800, 6, 0.6), abs=1e-4)
+    half = answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 5400, user="alice")).totals
+    assert (half.cpu_energy_j, half.cpu_energy_measured_s) == pytest.approx((J_PER_KWH, 1800))
+    text = job_text(answers.job(ALL, "7"), Look())
+    assert "CPUs: 2.00 kWh (measured in 50 % of the GPU-time; not in the figures above)" in text
+    assert sum(Rollup(store, {"hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
+    assert told() == before
+
+
+def test_the_view_is_priced_as_the_report_is(store: HubStore) -> None:
+    """The hub's view has the site's prices: 6 kWh at 0.50 are 3.00, the report's cost."""
+    clock = FakeClock(NOW)
+    tariff = SiteTariff(EnergyConfig(price_per_kwh=0.5), clock)
+    asked = ViewQuestion(HOUR, HOUR + 7200)
+    view = ViewReads(store, LedgerSettings(), clock, tariff=tariff).view(ALL, "energy", asked)
+    found = cost(Reads(store, LedgerSettings(), clock, None, tariff), cluster="1")
+    assert found is not None
+    assert fact(view, "cost") == pytest.approx(found.cost) == pytest.approx(3.0)
+
+
+def test_users_cost_by_numbers_alone(store: HubStore, tmp_path: Path) -> None:
+    """With one price at all times a user's cost is their energy times it, and the users' costs add up to the total."""
+    answers = reads(store, tmp_path, price_per_kwh=0.2, pue=1.5)
+    report = answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 7200, cluster="1"))
+    costs = [row.energy.cost or 0 for row in report.users if row.energy is not None]
+    assert report.energy is not None
+    assert sum(costs) == pytest.approx(report.energy.cost) == pytest.approx(1.8)
+
+
+def test_a_changed_file_prices_a_report_that_was_asked_before(store: HubStore, tmp_path: Path) -> None:
+    """What is kept of an answer is of the prices that it was made with."""
+    answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
+    assert cost(answers, user="bob").cost == pytest.approx(0.2)  # type: ignore[union-attr] measured
+    (tmp_path / "hours.csv").write_text(f"{HOURS}{utc(0)},0.7,\n")
+    answers.tariff.use(EnergyConfig(hours_file=str(tmp_path / "hours.csv")))
+    assert cost(answers, user="bob").cost == pytest.approx(1.4)  # type: ignore[union-attr] measured
 
 
 def test_an_hour_without_a_price_leaves_the_cost_unknown_and_says_so(store: HubStore, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_unknown_is_never_printed_as_nothing() -> None:
     db.execute("DELETE FROM hours")
     document = report(db)
     line = next(line for line in report_text(read(document), LOOK).splitlines() if "resnet50" in line)
-    assert line.split() == ["7", "CD", "4", "4.0h", "-", "-", "-", "100%", "25%", "25%", "resnet50"]
+    assert line.split() == ["7", "CD", "4", "4.0h", "-", "-", "-", "100%", "25%", "25%", "a100", "resnet50"]
     assert "unknown" in report_text(read(document), LOOK)
 
 

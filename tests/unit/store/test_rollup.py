@@ -70,7 +70,7 @@ def row(record: JobRecord, gpu: int, index: int, rng: random.Random, seq: int = 
         power_w_at_full=rng.choice([50.0, 300.5]) if full else None, power_limit_w=400.0,
         sm_ratio_at_full=rng.choice([None, 0.01, 0.7]) if full else None, cpu_s=rng.choice([None, rng.random() * 9e3]),
         host_mem_max_b=rng.choice([None, rng.randrange(2**34)]), map_source=rng.choice(["prolog", "stepd"]),
-        confidence=rng.choice(["confirmed", "conflict"]), **profile(rng), **energy(rng, util),
+        confidence=rng.choice(["confirmed", "conflict"]), **profile(rng), **energy(rng, util), **cpu_energy(rng),
     )  # fmt: skip
 
 
@@ -81,6 +81,13 @@ def energy(rng: random.Random, util: dict[int, int]) -> dict[str, Any]:
         return {"energy_j": joules}
     part = util.get(0, 0) / HOUR_MS
     return {"energy_j": joules, "energy_ms": rng.randint(1, HOUR_MS), "idle_energy_j": joules * part}
+
+
+def cpu_energy(rng: random.Random) -> dict[str, Any]:
+    """Return what an agent that reads the counters of CPU packages said, or nothing."""
+    if rng.random() < 0.5:
+        return {}
+    return {"cpu_energy_j": rng.random() * 1e6, "cpu_energy_ms": rng.randint(1, HOUR_MS)}
 
 
 def profile(rng: random.Random) -> dict[str, Any]:

@@ -37,6 +37,11 @@ class PlainDevice:
         return self.parts["idle"] if self.untouched else self.idle_run_ms
 
     @property
+    def cpu_energy_ms(self) -> int | None:
+        """The time over which the energy of CPUs was measured, within the allocation."""
+        return None if self.use.cpu_energy_ms is None else min(self.use.cpu_energy_ms, self.alloc_ms)
+
+    @property
     def energy_ms(self) -> int | None:
         return None if self.use.energy_ms is None else min(self.use.energy_ms, self.alloc_ms)
 

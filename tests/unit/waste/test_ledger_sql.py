@@ -17,7 +17,7 @@ from gpuwaste.waste.findings import causes
 from gpuwaste.waste.job_ledgers import job_ledgers
 from gpuwaste.waste.judged import JudgedRun, judged_last
 from gpuwaste.waste.ledger import DeviceLedger, DeviceUse
-from gpuwaste.waste.tally import Tally
+from gpuwaste.waste.tally import ENERGY, Tally
 
 pytestmark = pytest.mark.long
 
@@ -63,6 +63,7 @@ def a_use(rng: random.Random, gpu: int, span_ms: int) -> DeviceUse:
         mem_max_b=rng.choice([None, 0, 4 * GIB, 30 * GIB]),
         mem_total_b=rng.choice([None, 0, 40 * GIB, 40 * GIB]),
         **an_energy(rng, seen_ms),
+        **({} if rng.random() < 0.5 else {"cpu_energy_j": 512.0, "cpu_energy_ms": rng.choice([seen_ms, span_ms * 2])}),
         last_active_ms=rng.choice([None, T0 * 1000 + rng.randint(0, seen_ms)]),
         hang_ms=rng.choice([0, 0, high]),
         cpu_s=rng.choice([None, 20_000.0]),
@@ -95,6 +96,7 @@ def said(device: DeviceLedger) -> dict[str, Any]:
     names = ("alloc_ms", "known_ms", "pending_ms", "over_ms", "idle_run_ms", "wasted_ms", "untouched", "under_used")
     parts = {name: getattr(device, f"{name}_ms") for name in plain.CUT_ORDER}
     parts |= {"wasted_j": pytest.approx(device.wasted_j), "energy_ms": device.use.energy_ms}
+    parts |= {"cpu_energy_ms": device.use.cpu_energy_ms}
     rest = {"unknown": device.unknown, "exempt": device.exempt, "level": str(device.level), "of": device.use.gpu_uuid}
     return {name: getattr(device, name) for name in names} | parts | rest | {"due": device.due_coverage}
 
@@ -107,6 +109,7 @@ def expected(device: plain.PlainDevice, record: JobRecord, rules: Any) -> dict[s
         **device.parts,
         "wasted_j": device.wasted_j,
         "energy_ms": device.energy_ms,
+        "cpu_energy_ms": device.cpu_energy_ms,
         "under_used": plain.under_used(device, record, rules),
         "unknown": device.unknown,
         "exempt": plain.exempt(device, record, rules),
@@ -124,10 +127,12 @@ def added(devices: list[dict[str, Any]], uses: list[DeviceUse]) -> Tally:
         unknown.update(device["unknown"])
         exempt.update(device["exempt"])
     energy: dict[str, list[Any]] = {
-        name: [value for of in uses if (value := getattr(of, name)) is not None] for name in ("energy_j", "split_j")
+        name: [value for of in uses if (value := getattr(of, name)) is not None]
+        for name in ("energy_j", "split_j", "cpu_energy_j")
     }
     energy |= {
-        name: [value for device in devices if (value := device[name]) is not None] for name in ("energy_ms", "wasted_j")
+        name: [value for device in devices if (value := device[name]) is not None]
+        for name in ("energy_ms", "wasted_j", "cpu_energy_ms")
     }
     measured: dict[str, Any] = {name: sum(values) if values else None for name, values in energy.items()}
     named = ("idle", "low", "moderate", "high", "suspended")
@@ -151,7 +156,7 @@ def check_run(
     expected_own = added(own, uses[0])
     assert run.own.wasted_j == pytest.approx(expected_own.wasted_j)
     assert replace(run.own, wasted_j=None) == replace(expected_own, wasted_j=None)
-    of_shares = replace(added(shared, uses[1]), energy_ms=None, split_j=None, wasted_j=None) if shared else None
+    of_shares = replace(added(shared, uses[1]), **dict.fromkeys(ENERGY[1:])) if shared else None
     assert run.shared == of_shares
     levels = ("none", "low", "moderate", "high", "unknown")
     assert list(run.level_devices) == [sum(d["level"] == level for d in own) for level in levels]

@@ -1,7 +1,7 @@
 """One collector per file, each failing alone. Imports core and slurm.
 
-A module of this package whose name has no underscore in front is a collector. It declares `KIND` ("gpu", "profile" or
-"host") and `create(settings)`, and is found by its file: there is no list of members.
+A module of this package whose name has no underscore in front is a collector. It declares `KIND` ("gpu", "profile",
+"host" or "package") and `create(settings)`, and is found by its file: there is no list of members.
 """
 
 import importlib
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuwaste.agent.bounded import LIMIT_S
-from gpuwaste.agent.model import GpuCollector, HostCollector, ProfileCollector
+from gpuwaste.agent.model import GpuCollector, HostCollector, PackageCollector, ProfileCollector
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
 
@@ -40,6 +40,7 @@ class Collectors:
     gpu: list[GpuCollector] = field(default_factory=list)
     host: list[HostCollector] = field(default_factory=list)
     profile: list[ProfileCollector] = field(default_factory=list)
+    package: list[PackageCollector] = field(default_factory=list)
 
 
 def known_collectors() -> list[str]:

@@ -1,6 +1,7 @@
-"""Energy of jobs' GPUs by day and account, and the part of it that was wasted."""
+"""Energy of jobs' GPUs by day, account and user, the part of it that was wasted, and what it costs."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from gpuwaste.analytics.answer import Answer
@@ -10,19 +11,27 @@ from gpuwaste.analytics.charting import named, sideways, step_axis
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 from gpuwaste.core.units import J_PER_KWH
+from gpuwaste.energy.drawn import Bins, DrawnBy, DrawnGroups, drawn_by_group
+from gpuwaste.energy.tariff import Bill, DrawnEnergy
 from gpuwaste.waste.judged_runs import judged_runs
 from gpuwaste.waste.load import Selection
 
 TITLE: Final = "Energy of GPUs"
-QUESTION: Final = "How much energy do jobs' GPUs take each day, whose is it, and how much of it is wasted?"
+QUESTION: Final = (
+    "How much energy do jobs' GPUs take each day, whose is it, how much of it is wasted, what does it cost?"
+)
 SENTENCES: Final = (
     "The GPUs of jobs took {energy_kwh+}, {energy_by_day} a day.",
     "Energy was measured in {measured_share} of the GPU-time.",
     "Of {split_kwh+} it is known that {wasted_kwh} were wasted ({wasted_share}).",
+    "With cooling that costs {cost}, {wasted_cost} of it for wasted energy.",
+    "With cooling that emits {co2e_kg} of CO2e.",
     "Account {top_account} took most: {top_account_kwh}, {top_account_share} of it.",
+    "User {top_user} took most: {top_user_kwh}, {top_user_share} of it.",
 )
 _COLUMNS: Final = (
     Column(name="account", title="Account"),
+    Column(name="user", title="User"),
     Column(name="energy_kwh", title="Energy", unit="kWh"),
     Column(name="wasted_kwh", title="Wasted", unit="kWh"),
     Column(name="wasted_share", title="Wasted of what is known", unit="share"),
@@ -33,8 +42,12 @@ _NOTES: Final = (
     "Runs count by the day of their end, cut at the edges of the window.",
     "Wasted energy is not known of the hours of older agents in which a GPU was idle in a part of the time.",
 )
+_COST_NOTE: Final = (
+    "Cost and CO2e are of the energy times the PUE of the site, each hour's energy at that hour's price."
+)
 _SHOWN: Final = 20
 _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j")
+_Sums = dict[str, Counter[str]]
 
 
 def answer(asking: Asking) -> Answer:
@@ -45,21 +58,61 @@ def answer(asking: Asking) -> Answer:
         selection = Selection(window.start, window.end, cluster=cluster)
         with judged_runs(asking.db, selection, asking.settings, window.now) as runs:
             rows += runs.energy(window.step)
-    accounts: dict[str, Counter[str]] = {}
     days: dict[int, Counter[str]] = {bin_: Counter() for bin_ in range(window.bins)}
+    pairs: dict[tuple[str, str], Counter[str]] = {}
     for row in rows:
         amounts = {name: row[name] or 0 for name in _SUMS}
-        accounts.setdefault(row["account"], Counter()).update(amounts)
+        pairs.setdefault((row["account"], row["user"]), Counter()).update(amounts)
         days[min(max(row["bin"], 0), window.bins - 1)].update(amounts)
-    facts = Facts("energy")
-    _add_facts(facts, asking, accounts, days)
-    order = sorted(accounts, key=lambda name: (-accounts[name]["energy_j"], name))
-    lines = [_line(name, accounts[name]) for name in order]
-    return Answer(facts, _COLUMNS, lines, _charts(asking, lines, days), list(_NOTES))
+    facts, drawn = Facts("energy"), _drawn(asking, rows)
+    _add_facts(facts, asking, list(pairs.values()), days)
+    _add_costs(facts, asking, pairs.values(), drawn)
+    for place, name in enumerate(("account", "user")):
+        _add_top(facts, name, _by(pairs, place))
+    order = sorted(pairs, key=lambda pair: (-pairs[pair]["energy_j"], pair))
+    lines = [_line(asking, pair, pairs[pair], drawn) for pair in order]
+    notes = [*_NOTES, _COST_NOTE] if _priced(asking) else list(_NOTES)
+    return Answer(facts, (*_COLUMNS, *_cost_columns(asking)), lines, _charts(asking, pairs, days, drawn), notes)
 
 
-def _add_facts(facts: Facts, asking: Asking, accounts: dict[str, Counter[str]], days: dict[int, Counter[str]]) -> None:
-    window, total = asking.window, sum(accounts.values(), Counter[str]())
+def _priced(asking: Asking) -> bool:
+    flat = asking.tariff.flat
+    return asking.tariff.by_hour or flat.price_per_kwh is not None or flat.g_co2e_per_kwh is not None
+
+
+def _cost_columns(asking: Asking) -> tuple[Column, ...]:
+    """Return the columns of cost and CO2e, where the site has a price or an intensity."""
+    if not _priced(asking):
+        return ()
+    currency = asking.tariff.currency
+    return (Column(name="cost", title="Cost", unit=currency), Column(name="co2e_kg", title="CO2e", unit="kg"))
+
+
+def _drawn(asking: Asking, rows: list[dict[str, Any]]) -> DrawnGroups:
+    """Return when energy was drawn, where the price depends on it."""
+    window, tariff = asking.window, asking.tariff
+    if not tariff.by_hour or not any(row["energy_j"] for row in rows):
+        return DrawnGroups()
+    whose = DrawnBy(clusters=window.clusters or None)
+    bins = Bins(window.now, window.start, window.step)
+    return drawn_by_group(asking.db, whose, (window.start, window.end), tariff, bins)
+
+
+def _bill(asking: Asking, sums: Mapping[str, float], drawn: DrawnEnergy | None, of: str = "energy_j") -> Bill | None:
+    """Return what some energy costs; None where none was measured."""
+    return asking.tariff.over(drawn).bill(sums[of]) if sums["energy_ms"] else None
+
+
+def _by(pairs: Mapping[tuple[str, str], Counter[str]], place: int) -> _Sums:
+    """Return the sums by account (0) or by user (1)."""
+    found: _Sums = {}
+    for pair, own in pairs.items():
+        found.setdefault(pair[place], Counter()).update(own)
+    return found
+
+
+def _add_facts(facts: Facts, asking: Asking, groups: list[Counter[str]], days: dict[int, Counter[str]]) -> None:
+    window, total = asking.window, sum(groups, Counter[str]())
     sample_rows: list[dict[str, Any]] = [
         {"block": bin_ * window.step // window.block, **{name: own[name] for name in _SUMS}}
         for bin_, own in days.items()
@@ -68,56 +121,81 @@ def _add_facts(facts: Facts, asking: Asking, accounts: dict[str, Counter[str]], 
     facts.add("energy_kwh", total["energy_j"] / J_PER_KWH if known else None, "kWh", "energy of jobs' GPUs")
     by_day = total["energy_j"] / J_PER_KWH / ((window.end - window.start) / 86400) if known else None
     facts.add("energy_by_day", by_day, "kWh", "energy of jobs' GPUs per day")
-    held_ms = total["alloc_ms"] if accounts else 1  # without agents nothing is measured
+    held_ms = total["alloc_ms"] if groups else 1  # without agents nothing is measured
     facts.share("measured_share", total["energy_ms"], held_ms, "share of the GPU-time that was measured")
     facts.add("split_kwh", total["split_j"] / J_PER_KWH, "kWh", "energy that is known to be wasted or not")
     facts.add("wasted_kwh", total["wasted_j"] / J_PER_KWH if known else None, "kWh", "energy in wasted GPU-time")
     sample = ratio(sample_rows, "wasted_j", "split_j", window.blocks)
     facts.share("wasted_share", total["wasted_j"], total["split_j"], "wasted share of the energy", sample=sample)
-    if known:
-        first = min(accounts, key=lambda name: (-accounts[name]["energy_j"], name))
-        facts.add("top_account", named(first, "account"), "", "account that took most energy")
-        facts.add("top_account_kwh", accounts[first]["energy_j"] / J_PER_KWH, "kWh", "energy of this account")
-        part, whole = accounts[first]["energy_j"], total["energy_j"]
-        facts.share("top_account_share", part, whole, "share of all energy that is this account's")
 
 
-def _line(account: str, own: Counter[str]) -> list[Any]:
+def _add_costs(facts: Facts, asking: Asking, groups: Iterable[Counter[str]], drawn: DrawnGroups) -> None:
+    total = sum(groups, Counter[str]())
+    bill, wasted = (_bill(asking, total, drawn.total, of) for of in ("energy_j", "wasted_j"))
+    if not _priced(asking) or bill is None or wasted is None:
+        return
+    currency = asking.tariff.currency
+    facts.add("cost", bill.cost, currency, "cost of jobs' GPUs")
+    facts.add("wasted_cost", wasted.cost, currency, "cost of energy in wasted GPU-time")
+    facts.add("co2e_kg", bill.co2e_kg, "kg", "CO2e of jobs' GPUs")
+
+
+def _add_top(facts: Facts, kind: str, sums: _Sums) -> None:
+    whole = sum(own["energy_j"] for own in sums.values())
+    if not any(own["energy_ms"] for own in sums.values()):
+        return
+    first = min(sums, key=lambda name: (-sums[name]["energy_j"], name))
+    facts.add(f"top_{kind}", named(first, kind), "", f"{kind} that took most energy")
+    facts.add(f"top_{kind}_kwh", sums[first]["energy_j"] / J_PER_KWH, "kWh", f"energy of this {kind}")
+    facts.share(f"top_{kind}_share", sums[first]["energy_j"], whole, f"share of all energy that is this {kind}'s")
+
+
+def _line(asking: Asking, pair: tuple[str, str], own: Counter[str], drawn: DrawnGroups) -> list[Any]:
+    account, user = pair
     known, split = own["energy_ms"] > 0, own["split_j"]
-    return [
+    line = [
         account,
+        user,
         own["energy_j"] / J_PER_KWH if known else None,
         own["wasted_j"] / J_PER_KWH if split else None,
         own["wasted_j"] / split if split else None,
         own["energy_ms"] / own["alloc_ms"] if own["alloc_ms"] else None,
     ]
+    if not _priced(asking):
+        return line
+    bill = _bill(asking, own, drawn.pairs.get(user, {}).get(account))
+    return [*line, *((None, None) if bill is None else (bill.cost, bill.co2e_kg))]
 
 
-def _charts(asking: Asking, lines: list[list[Any]], days: dict[int, Counter[str]]) -> list[Chart]:
-    if not any(line[1] for line in lines):
+def _charts(
+    asking: Asking, pairs: Mapping[tuple[str, str], Counter[str]], days: dict[int, Counter[str]], drawn: DrawnGroups
+) -> list[Chart]:
+    if not any(own["energy_j"] for own in pairs.values()):
         return []
     at, axis = step_axis(asking.window)
-    wasted = [round(days[place]["wasted_j"] / J_PER_KWH, 3) for place in range(asking.window.bins)]
-    rest = [
-        round((days[place]["energy_j"] - days[place]["wasted_j"]) / J_PER_KWH, 3) for place in range(asking.window.bins)
-    ]
-    shown = [line for line in lines if line[1]][:_SHOWN]
-    return [
-        Bars(
-            title="Energy of GPUs",
-            x=axis,
-            y=Axis(title="Energy", unit="kWh"),
-            at=at,
-            series=[Series(name="wasted", role="idle", y=wasted), Series(name="not wasted", role="main", y=rest)],
-        ),
-        sideways(
-            "Energy by account",
-            [named(line[0], "account") for line in shown],
-            "kWh",
-            [
-                Series(name="wasted", role="idle", y=[round(line[2] or 0, 3) for line in shown]),
-                Series(name="not wasted", role="main", y=[round(line[1] - (line[2] or 0), 3) for line in shown]),
-            ],
-            of="Account",
-        ),
-    ]
+    wasted, rest = _split(days.values())
+    series = [Series(name="wasted", role="idle", y=wasted), Series(name="not wasted", role="main", y=rest)]
+    energy = Axis(title="Energy", unit="kWh")
+    charts: list[Chart] = [Bars(title="Energy of GPUs", x=axis, y=energy, at=at, series=series)]
+    bills = [_bill(asking, own, drawn.bins.get(place)) for place, own in days.items()]
+    costs = [None if bill is None or bill.cost is None else round(bill.cost, 3) for bill in bills]
+    if any(costs):
+        currency = asking.tariff.currency
+        cost = [Series(name="cost", role="main", y=costs)]
+        charts.append(Bars(title="Cost of energy", x=axis, y=Axis(title="Cost", unit=currency), at=at, series=cost))
+    return [*charts, *(_largest(kind, _by(pairs, place)) for place, kind in enumerate(("account", "user")))]
+
+
+def _largest(kind: str, sums: _Sums) -> Bars:
+    shown = sorted((name for name in sums if sums[name]["energy_j"]), key=lambda name: (-sums[name]["energy_j"], name))
+    shown = shown[:_SHOWN]
+    wasted, rest = _split(sums[name] for name in shown)
+    series = [Series(name="wasted", role="idle", y=wasted), Series(name="not wasted", role="main", y=rest)]
+    names = [named(name, kind) for name in shown]
+    return sideways(f"Energy by {kind}", names, "kWh", series, of=kind.capitalize())
+
+
+def _split(sums: Iterable[Counter[str]]) -> tuple[list[float], list[float]]:
+    """Return kilowatt-hours that were wasted, and the others."""
+    found = [(own["wasted_j"] / J_PER_KWH, (own["energy_j"] - own["wasted_j"]) / J_PER_KWH) for own in sums]
+    return [round(wasted, 3) for wasted, _ in found], [round(rest, 3) for _, rest in found]

@@ -9,9 +9,14 @@ HELP = "GPU use and waste of a user, an account or a cluster"
 EXAMPLES = (
     ("gpuwaste report", "Your last seven days and today (UTC days)."),
     ("gpuwaste report -A physics -S now-30days --csv", "An account's month, for a spreadsheet."),
+    (
+        "gpuwaste report -a -S now-30days --table users --csv",
+        "Each user's GPU-time, energy and cost, for a spreadsheet.",
+    ),
     ("gpuwaste report --allusers --fail-above 20", "Everybody; exit code 4 if more than 20 % is wasted."),
 )
 _TEXT_ROWS = 40
+_TABLES = ("jobs", "users", "days")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +27,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(whom, "allusers")
     add(parser, "clusters", "jobs of all its users", shown="every cluster of the hub")
     add_window(parser, None, shown="the UTC day 7 days ago")
+    parser.add_argument(
+        "--table", choices=_TABLES, default=_TABLES[0], help=f"rows of --csv and --parsable (default: {_TABLES[0]})"
+    )
     add_formats(parser)
     add_config(parser)
 
@@ -35,12 +43,13 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.report.report_text import report_text
 
     window = query_of(options.starttime, options.endtime)
-    query = scope_of(options) | window | ({} if options.form else {"limit": _TEXT_ROWS})
+    every_job = options.form and options.table == _TABLES[0]
+    query = scope_of(options) | window | ({} if every_job else {"limit": _TEXT_ROWS})
     raw = ask_hub(config_of(options), "/v1/report", query, LONG_PATIENCE_S)
     document = typed(raw, ReportDocument, printed=options.form is None)
     if not document.job_count and not options.form:
         raise NoDataError("no GPU jobs found in this time: try another -S, -E or -u")
-    if options.form and document.jobs_left_out:
+    if every_job and document.jobs_left_out:
         left_out = document.jobs_left_out
         sys.stderr.write(f"gpuwaste: {left_out} jobs with less waste are not in the table: ask for a shorter time\n")
     wasted = wasted_share(document.totals)

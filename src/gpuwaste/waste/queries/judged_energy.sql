@@ -1,10 +1,11 @@
--- What is known of the energy of own GPUs between the edges of the window, by account and by the steps of $step seconds
--- from $from_s on in which runs ended; what is open or ended later is in the last one.
+-- What is known of the energy of own GPUs between the edges of the window, by user, account and the steps of $step
+-- seconds from $from_s on in which runs ended; what is open or ended later is in the last one.
 WITH
 -- include: waste.judged_runs
 ,
 -- include: waste.judged_window
 SELECT
+    "user",
     account,
     (least(coalesce("end", $now), $now, $to_s - 1) - $from_s) // $step AS bin,
     sum(own.alloc_ms - own.pending_ms)::BIGINT AS alloc_ms,
@@ -13,5 +14,5 @@ SELECT
     sum(split_j) AS split_j,
     sum(wasted_j) AS wasted_j
 FROM parts
-GROUP BY account, bin
-ORDER BY account, bin
+GROUP BY "user", account, bin
+ORDER BY "user", account, bin

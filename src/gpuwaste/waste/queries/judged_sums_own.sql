@@ -19,4 +19,6 @@
 -- include: waste.judged_energy_ms
     )::BIGINT AS energy_ms,
     sum(split_j) AS split_j,
-    sum(wasted_j) AS wasted_j
+    sum(wasted_j) AS wasted_j,
+    sum(cpu_energy_ms)::BIGINT AS cpu_energy_ms,
+    sum(cpu_energy_j) AS cpu_energy_j

@@ -52,6 +52,8 @@ cut AS ( -- what is whole is taken as it is
             round(row_energy_ms * part)::BIGINT AS energy_ms,
             row_idle_j * part AS idle_energy_j,
             coalesce(split_j, CASE WHEN row_idle_j IS NOT NULL THEN energy_j END) * part AS split_j,
+            cpu_energy_j * part AS cpu_energy_j,
+            round(cpu_energy_ms * part)::BIGINT AS cpu_energy_ms,
             cpu_s * part AS cpu_s,
             round(profiled_ms * part)::BIGINT AS profiled_ms,
             round(nvlink_b * part)::BIGINT AS nvlink_b,
@@ -104,6 +106,8 @@ SELECT
     sum(energy_ms)::BIGINT AS energy_ms,
     sum(idle_energy_j) AS idle_energy_j,
     sum(split_j) AS split_j,
+    sum(cpu_energy_ms)::BIGINT AS cpu_energy_ms,
+    sum(cpu_energy_j) AS cpu_energy_j,
     max(last_active_ms) AS last_active_ms,
     sum(power_w_at_full * coalesce(power_full_ms, full_ms))
         / nullif(sum(coalesce(power_full_ms, full_ms)) FILTER (power_w_at_full IS NOT NULL), 0) AS power_w_at_full,

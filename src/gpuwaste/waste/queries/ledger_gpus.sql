@@ -93,10 +93,11 @@ summed AS (
 )
 SELECT
     * EXCLUDE (
-        energy_ms, rest_ms, suspended_cut_ms, suspended_more_ms, low_cut_ms, moderate_cut_ms, seen_moderate_ms, suspension_ms,
+        energy_ms, cpu_energy_ms, rest_ms, suspended_cut_ms, suspended_more_ms, low_cut_ms, moderate_cut_ms, seen_moderate_ms, suspension_ms,
         begin_ms, ended, completed, interactive
     ),
     CASE WHEN energy_ms IS NOT NULL THEN least(energy_ms, alloc_ms) END AS energy_ms,
+    CASE WHEN cpu_energy_ms IS NOT NULL THEN least(cpu_energy_ms, alloc_ms) END AS cpu_energy_ms,
     -- at the GPU's mean power while it was idle in this run
     CASE WHEN wasted_ms = 0 THEN idle_energy_j * 0 ELSE idle_energy_j * wasted_ms / nullif(seen_idle_ms, 0) END AS wasted_j,
     coalesce(known_ms / nullif(greatest(active_ms - CASE WHEN ended THEN 0 ELSE pending_ms END, 0), 0), 0.0) AS due_coverage,

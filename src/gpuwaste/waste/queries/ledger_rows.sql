@@ -31,6 +31,8 @@ summed AS (
         sum(energy_ms)::BIGINT AS energy_ms,
         sum(split_j) AS split_j,
         sum(wasted_j) AS wasted_j,
+        sum(cpu_energy_ms)::BIGINT AS cpu_energy_ms,
+        sum(cpu_energy_j) AS cpu_energy_j,
         bool_or(confidence = 'conflict') AS conflict,
         [
             count_if(level = 'none'), count_if(level = 'low'), count_if(level = 'moderate'), count_if(level = 'high'),
@@ -132,6 +134,8 @@ SELECT
     o.energy_ms,
     o.split_j,
     o.wasted_j,
+    o.cpu_energy_ms,
+    o.cpu_energy_j,
     coalesce(o.level_devices, [0, 0, 0, 0, 0]) AS level_devices,
     coalesce(list_transform(o.level_devices, lambda n: n * o.each_ms), [0, 0, 0, 0, 0]) AS level_ms,
     coalesce(o.under_devices, 0) AS under_devices,

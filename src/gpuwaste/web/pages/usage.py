@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.documents.energy_words import energy_words
+from gpuwaste.documents.energy_words import energy_titles, energy_words
 from gpuwaste.documents.report_types import GpuTime, JobRow, NameRow, ReportDocument
 from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.web.environment import Frame, page
@@ -81,6 +81,8 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
         finding=next((finding for finding in report.findings if finding.fix), None),
         levels=levels_of(report.totals),
         energy=energy_words(report.energy),
+        user_energy=energy_titles(row.energy for row in report.users),
+        day_energy=energy_titles(row.energy for row in report.days),
         window=asked,
         asked=asked.lines,
         filtered=asked.lines != EVERY_LINE,

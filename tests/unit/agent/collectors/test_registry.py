@@ -22,11 +22,12 @@ SETTINGS = CollectorSettings(
 
 def test_every_file_without_an_underscore_is_a_collector() -> None:
     """The registry knows what lies in the folder, and each can be created under its name."""
-    assert known_collectors() == ["amd", "dcgm", "host", "intel", "nvml", "pcp"]
+    assert known_collectors() == ["amd", "dcgm", "host", "intel", "nvml", "pcp", "rapl"]
     made = create_collectors(known_collectors(), SETTINGS)
     assert [c.name for c in made.gpu] == ["amd", "intel", "nvml", "pcp"]
     assert [c.name for c in made.host] == ["host"]
     assert [c.name for c in made.profile] == ["dcgm"]
+    assert [c.name for c in made.package] == ["rapl"]
 
 
 def test_the_order_is_the_configured_one() -> None:

@@ -59,6 +59,8 @@ sums AS MATERIALIZED (
         sum(energy_ms)::BIGINT AS energy_ms,
         sum(idle_energy_j) AS idle_energy_j,
         sum(split_j) AS split_j,
+        sum(cpu_energy_ms)::BIGINT AS cpu_energy_ms,
+        sum(cpu_energy_j) AS cpu_energy_j,
         max(last_active_ms) AS last_active_ms,
         sum(power_w_at_full * power_full_ms) / nullif(sum(power_full_ms), 0) AS power_w_at_full,
         sum(power_full_ms)::INTEGER AS power_full_ms,

@@ -1,0 +1,120 @@
+"""RAPL: the energy counters of a node's CPU packages, from the kernel's powercap tree. AMD CPUs have the same files.
+
+A package's counter (`intel-rapl:N/energy_uj`, microjoules) covers cores, caches and memory controllers, not DRAM. It
+begins again at 0 after `max_energy_range_uj`. The kernel lets only root read it (CVE-2020-8694) unless a site gives it
+to the agent's group (docs/how-to/energy.md).
+"""
+
+import os
+import re
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.agent.collectors import CollectorSettings
+from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.model import PackageReading
+from gpuwaste.core.clock import Clock
+
+KIND: Final = "package"
+_DOMAIN: Final = re.compile(r"intel-rapl:\d{1,4}", re.ASCII)  # not intel-rapl:0:0, a part of one, nor intel-rapl-mmio
+_PACKAGE: Final = re.compile(r"package-\d{1,4}(?:-die-\d{1,4})?", re.ASCII)  # not psys: the board, packages included
+_NUMBER: Final = re.compile(r"\d{1,20}", re.ASCII)  # 64 bits
+_CPUS: Final = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
+_MAX_B: Final = 64  # of a counter's file
+_MAX_CPUS_B: Final = 4096
+_MAX_ENTRIES: Final = 4096
+_MAX_DOMAINS: Final = 256
+_MAX_CPUS: Final = 65_536
+_MAX_W: Final = 1000.0  # of one package: twice what the largest may draw
+_UJ: Final = 1e6
+_WHAT_TO_DO: Final = "let the agent's group read it (docs/how-to/energy.md)"
+
+
+def create(settings: CollectorSettings) -> "RaplCollector":
+    """Make the collector; nothing is read before the first reading."""
+    return RaplCollector(settings.sys_root, settings.clock)
+
+
+class RaplCollector:
+    """Adds up the counters of all packages; a wrap-around is bridged, what could hide two of them is not."""
+
+    name = "rapl"
+
+    def __init__(self, sys_root: Path, clock: Clock) -> None:
+        self._root = sys_root / "class" / "powercap"
+        self._online = sys_root / "devices" / "system" / "cpu" / "online"
+        self._clock = clock
+        self._last: dict[str, int] = {}  # microjoules by domain
+        self._last_us = 0
+        self._total_uj = 0
+        self._generation = 0
+
+    def read(self) -> PackageReading:
+        """Return the energy of all packages since the generation began. Raises CollectorError where one is not read.
+
+        Another set of packages, a counter that leaps beyond any CPU, or a wait in which one may have wrapped twice
+        begins a new generation: what was drawn since the reading before is not known then.
+        """
+        now_us = self._clock.mono_us()
+        limits_uj = {domain: self._count(domain, "max_energy_range_uj") for domain in self._domains()}
+        counters = {domain: self._count(domain, "energy_uj") for domain in limits_uj}
+        cpus = self._cpus()
+        over_s = (now_us - self._last_us) / 1e6
+        used_uj = [(counters[domain] - self._last.get(domain, 0)) % (limit + 1) for domain, limit in limits_uj.items()]
+        wraps_once = all(over_s * _MAX_W < limit / _UJ for limit in limits_uj.values())
+        possible = all(0 <= used <= over_s * _MAX_W * _UJ for used in used_uj)
+        if self._last.keys() == counters.keys() and wraps_once and possible:
+            self._total_uj += sum(used_uj)
+        else:
+            self._generation, self._total_uj = self._generation + 1, 0
+        self._last, self._last_us = counters, now_us
+        return PackageReading(self._total_uj / _UJ, self._generation, cpus)
+
+    def close(self) -> None:
+        """Forget the last reading."""
+        self._last = {}
+
+    def _domains(self) -> list[str]:
+        try:
+            with os.scandir(self._root) as entries:
+                names = sorted(entry.name for entry in islice(entries, _MAX_ENTRIES) if _DOMAIN.fullmatch(entry.name))
+        except OSError as error:
+            raise CollectorError(f"RAPL: {self._root}: {error.strerror}: has this kernel intel_rapl?") from error
+        found = [name for name in names[:_MAX_DOMAINS] if _PACKAGE.fullmatch(_text(self._root / name / "name", _MAX_B))]
+        if not found:
+            raise CollectorError(f"RAPL: {self._root}: no CPU package: remove rapl from [agent] collectors")
+        return found
+
+    def _count(self, domain: str, name: str) -> int:
+        path = self._root / domain / name
+        text = _text(path, _MAX_B)
+        if not _NUMBER.fullmatch(text):
+            raise CollectorError(f"RAPL: {path}: {text[:20]!r} is not a number of microjoules")
+        return int(text)
+
+    def _cpus(self) -> int:
+        """Count the CPUs that are online, as 0-127 or 0,2-63."""
+        text, found = _text(self._online, _MAX_CPUS_B), 0
+        for part in text.split(","):
+            match = _CPUS.fullmatch(part)
+            if match is None:
+                raise CollectorError(f"RAPL: {self._online}: {text[:20]!r} is not a list of CPUs")
+            found += int(match[2] or match[1]) - int(match[1]) + 1
+        if not 0 < found <= _MAX_CPUS:
+            raise CollectorError(f"RAPL: {self._online}: {text[:20]!r} is not a list of CPUs")
+        return found
+
+
+def _text(path: Path, most_b: int) -> str:
+    """Return a short file's text. Raises CollectorError; never waits, whatever the path is."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return os.read(fd, most_b).decode("ascii", "replace").strip()
+        finally:
+            os.close(fd)
+    except PermissionError as error:
+        raise CollectorError(f"RAPL: {path}: {error.strerror}: {_WHAT_TO_DO}") from error
+    except OSError as error:
+        raise CollectorError(f"RAPL: {path}: {error.strerror}") from error
