@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import convert
 
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
@@ -73,7 +74,7 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
     limit: int | None = None,
     offset: int = 0,
     lines: LineFilter = EVERY_LINE,
@@ -160,7 +161,7 @@ def report_totals(  # noqa: PLR0917 as report_document
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
     kept: KeptRuns | None = None,
 ) -> GpuTime:
     """Return the totals alone that `report_document` has."""
@@ -179,7 +180,7 @@ def totals_by_account(
     return found
 
 
-def _selected(scope: Scope, name: str, start: int, end: int, accounts: Collection[str] | None) -> Selection:
+def _selected(scope: Scope, name: str, start: int, end: int, accounts: Collection[ClusterAccount] | None) -> Selection:
     where: dict[Scope, Selection] = {
         "user": Selection(start, end, user=name, accounts=accounts),
         "account": Selection(start, end, account=name, accounts=accounts),
@@ -194,7 +195,7 @@ def job_document(
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
     reader: str | None = None,
     keys: Collection[RunKey] | None = None,
     hours: bool = False,
@@ -233,7 +234,7 @@ def top_document(
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
     reader: str | None = None,
     limit: int | None = None,
 ) -> TopDocument:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import Database
@@ -16,12 +17,12 @@ class DrawnBy:
     user: str | None = None
     account: str | None = None
     cluster: str | None = None
-    accounts: Collection[str] | None = None
+    accounts: Collection[ClusterAccount] | None = None
 
 
 def drawn_hours(db: Database, whose: DrawnBy, start: int, end: int) -> Mapping[int, float]:
     """Return joules by the UTC second at which each hour begins, of the hours that touch [start, end)."""
-    accounts = None if whose.accounts is None else sorted(whose.accounts)
+    accounts = account_rows(whose.accounts)
     chosen = {"user": whose.user, "account": whose.account, "cluster": whose.cluster, "accounts": accounts}
     rows = db.rows("energy.drawn_hours", {**chosen, "from_s": start, "to_s": end})
     return {int(row["hour_utc"]): float(row["energy_j"]) for row in rows}

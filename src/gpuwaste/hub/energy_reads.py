@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.documents.energy import report_with_energy
 from gpuwaste.documents.report_types import ReportDocument
 from gpuwaste.energy.drawn import DrawnBy, drawn_hours
@@ -30,13 +31,13 @@ class EnergyReads:
         self._turns = turns
         self._drawn = KeptAnswers(clock, _KEPT_B)
 
-    def with_costs(self, document: ReportDocument, accounts: Collection[str] | None) -> ReportDocument:
+    def with_costs(self, document: ReportDocument, accounts: Collection[ClusterAccount] | None) -> ReportDocument:
         """Return a report with what its energy costs; `accounts` are those that the report is kept to."""
         tariff = self._tariff.current()
         drawn = self._drawn_in(document, accounts) if tariff.by_hour and document.totals.energy_j else None
         return report_with_energy(document, drawn, tariff)
 
-    def _drawn_in(self, document: ReportDocument, accounts: Collection[str] | None) -> Mapping[int, float]:
+    def _drawn_in(self, document: ReportDocument, accounts: Collection[ClusterAccount] | None) -> Mapping[int, float]:
         """Return joules by UTC hour."""
         whose = DrawnBy(accounts=None if accounts is None else frozenset(accounts), **_named(document))
 

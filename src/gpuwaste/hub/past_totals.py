@@ -5,7 +5,7 @@ to find the runs of one of them.
 """
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,13 +47,12 @@ class PastTotals:
         *,
         user: str | None = None,
         account: str | None = None,
-        accounts: Collection[str] | None = None,
     ) -> GpuTime:
-        """Return the totals of a user or an account; `accounts` keeps to these. Raises OutdatedError."""
+        """Return the totals of a user or an account. Raises OutdatedError."""
         chosen = (
             tally
             for (whose, of_account), tally in self._totals(window, settings, kept).items()
-            if user in {None, whose} and account in {None, of_account} and (accounts is None or of_account in accounts)
+            if user in {None, whose} and account in {None, of_account}
         )
         return GpuTime(**Tally.sum(chosen).to_json())
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.rescore import Rescore
@@ -156,6 +157,6 @@ def _seen_by(scope: Scope, question: JobQuestion) -> Scope:
     return scope if question.owner is None else scope.seen_by(question.owner)
 
 
-def _readable(scope: Scope) -> tuple[frozenset[str] | None, str | None]:
+def _readable(scope: Scope) -> tuple[frozenset[ClusterAccount] | None, str | None]:
     """Return the accounts, None for all, and the user whose runs a scope has."""
     return None if scope.everything else scope.accounts, scope.user or None

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.documents.report import ReportLines, report_document, report_totals, user_reports
 from gpuwaste.documents.report_types import GpuTime, ReportDocument
@@ -48,11 +49,11 @@ class ReportQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ReportSubject:
-    """Whose jobs a report is of, and the accounts that a coordinator's view of another user is kept to."""
+    """Whose jobs a report is of, and the accounts that a coordinator's view is kept to."""
 
     kind: ReportScope
     name: str
-    accounts: frozenset[str] | None
+    accounts: frozenset[ClusterAccount] | None
 
 
 class ReportReads:
@@ -91,7 +92,7 @@ class ReportReads:
         document = self._of_kept(subject, question, window)
         if document is None:
             document = self._report(subject, question, window, None)
-        if subject.accounts is not None and not document.job_count:
+        if subject.kind == "user" and subject.accounts is not None and not document.job_count:
             raise not_found()
         return document
 
@@ -124,9 +125,11 @@ class ReportReads:
         kept = self._kept(window)
         if kept is None or window not in kept.windows or subject.kind == "cluster" or window[1] - window[0] > _PAST_S:
             return None
+        if subject.accounts is not None:
+            return None
         user, account = (subject.name, None) if subject.kind == "user" else (None, subject.name)
         try:
-            return self._past.of(window, self._settings, kept, user=user, account=account, accounts=subject.accounts)
+            return self._past.of(window, self._settings, kept, user=user, account=account)
         except OutdatedError:
             return None
 
@@ -236,9 +239,10 @@ def report_subject(scope: Scope, question: ReportQuestion) -> ReportSubject:
             raise not_found()
         return ReportSubject("cluster", "" if question.cluster == "1" else question.cluster, None)
     if question.account is not None:
-        if not (scope.everything or question.account in scope.accounts):
+        accounts = None if scope.everything else scope.accounts_named(question.account)
+        if accounts is not None and not accounts:
             raise not_found()
-        return ReportSubject("account", question.account, None)
+        return ReportSubject("account", question.account, accounts)
     name = scope.user if question.user is None else question.user
     if not name or not (scope.everything or name == scope.user or scope.accounts):
         raise not_found()

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.text import storable
@@ -40,7 +41,7 @@ class Selection:
     user: str | None = None
     account: str | None = None
     cluster: str | None = None
-    accounts: Collection[str] | None = None
+    accounts: Collection[ClusterAccount] | None = None
     users: tuple[str, str] | None = None  # the first and the last in the order of names
     reader: str | None = None  # whose runs are kept beside those of `accounts`
     running_only: bool = False
@@ -65,7 +66,7 @@ class Selection:
             "last_user": None if self.users is None else self.users[1],
             "account": self.account,
             "cluster": self.cluster,
-            "accounts": None if self.accounts is None else sorted(self.accounts),
+            "accounts": account_rows(self.accounts),
             "reader": self.reader,
             "running_only": self.running_only,
         }
@@ -125,7 +126,7 @@ def judge_job(
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
     reader: str | None = None,
 ) -> list[JobLedger]:
     """Judge every run of a job, array or het job, as its printed or raw id names it; returns those not started, too.

@@ -9,7 +9,7 @@ WITH chosen AS (
         AND ($user IS NULL OR "user" = $user)
         AND ($account IS NULL OR account = $account)
         AND ($cluster IS NULL OR cluster = $cluster)
-        AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], account))
+        AND ($accounts IS NULL OR list_contains($accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}))
 ),
 -- include: energy.drawn_spans
 ,

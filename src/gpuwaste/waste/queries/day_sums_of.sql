@@ -6,5 +6,5 @@
     AND ($user IS NULL OR "user" = $user)
     AND ($account IS NULL OR account = $account)
     AND ($cluster IS NULL OR cluster = $cluster)
-    AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], account) OR "user" = $reader)
+    AND ($accounts IS NULL OR list_contains($accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}) OR "user" = $reader)
 )
