@@ -16,14 +16,15 @@ class DrawnBy:
 
     user: str | None = None
     account: str | None = None
-    cluster: str | None = None
+    clusters: Collection[str] | None = None
     accounts: Collection[ClusterAccount] | None = None
 
 
 def drawn_hours(db: Database, whose: DrawnBy, start: int, end: int) -> Mapping[int, float]:
     """Return joules by the UTC second at which each hour begins, of the hours that touch [start, end)."""
     accounts = account_rows(whose.accounts)
-    chosen = {"user": whose.user, "account": whose.account, "cluster": whose.cluster, "accounts": accounts}
+    clusters = None if whose.clusters is None else sorted(whose.clusters)
+    chosen = {"user": whose.user, "account": whose.account, "clusters": clusters, "accounts": accounts}
     rows = db.rows("energy.drawn_hours", {**chosen, "from_s": start, "to_s": end})
     return {int(row["hour_utc"]): float(row["energy_j"]) for row in rows}
 

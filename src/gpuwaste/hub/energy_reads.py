@@ -1,13 +1,12 @@
 """EnergyReads: what the energy of a report costs, by the tariff in force when it is asked for."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Final
 
 import msgspec
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.documents.energy import report_with_energy
 from gpuwaste.documents.report_types import ReportDocument
 from gpuwaste.energy.drawn import DrawnBy, drawn_hours
@@ -31,15 +30,14 @@ class EnergyReads:
         self._turns = turns
         self._drawn = KeptAnswers(clock, _KEPT_B)
 
-    def with_costs(self, document: ReportDocument, accounts: Collection[ClusterAccount] | None) -> ReportDocument:
-        """Return a report with what its energy costs; `accounts` are those that the report is kept to."""
+    def with_costs(self, document: ReportDocument, whose: DrawnBy) -> ReportDocument:
+        """Return a report with what its energy costs; `whose` are the runs that it is of."""
         tariff = self._tariff.current()
-        drawn = self._drawn_in(document, accounts) if tariff.by_hour and document.totals.energy_j else None
+        drawn = self._drawn_in(document, whose) if tariff.by_hour and document.totals.energy_j else None
         return report_with_energy(document, drawn, tariff)
 
-    def _drawn_in(self, document: ReportDocument, accounts: Collection[ClusterAccount] | None) -> Mapping[int, float]:
+    def _drawn_in(self, document: ReportDocument, whose: DrawnBy) -> Mapping[int, float]:
         """Return joules by UTC hour."""
-        whose = DrawnBy(accounts=None if accounts is None else frozenset(accounts), **_named(document))
 
         def drawn() -> bytes:
             with self._turns, self._store.reader() as db:
@@ -47,7 +45,3 @@ class EnergyReads:
 
         key = (whose, document.start, document.end)
         return msgspec.json.decode(self._drawn.made(key, OLD_S, drawn), type=dict[int, float])
-
-
-def _named(document: ReportDocument) -> dict[str, str]:
-    return {document.scope: document.name} if document.name or document.scope != "cluster" else {}

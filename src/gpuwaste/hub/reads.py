@@ -70,7 +70,7 @@ class Reads:
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
         document = self._reports.report(scope, question)
-        return self._energy.with_costs(document, report_subject(scope, question).accounts)
+        return self._energy.with_costs(document, report_subject(scope, question).drawn_by())
 
     def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
         """Return the totals of so much time before a window, by whole hours; None before the first of all times."""

@@ -40,7 +40,7 @@ class Selection:
     end: int = _FAR
     user: str | None = None
     account: str | None = None
-    cluster: str | None = None
+    clusters: Collection[str] | None = None
     accounts: Collection[ClusterAccount] | None = None
     users: tuple[str, str] | None = None  # the first and the last in the order of names
     reader: str | None = None  # whose runs are kept beside those of `accounts`
@@ -65,7 +65,7 @@ class Selection:
             "first_user": None if self.users is None else self.users[0],
             "last_user": None if self.users is None else self.users[1],
             "account": self.account,
-            "cluster": self.cluster,
+            "clusters": None if self.clusters is None else sorted(self.clusters),
             "accounts": account_rows(self.accounts),
             "reader": self.reader,
             "running_only": self.running_only,
@@ -162,7 +162,7 @@ def _judge(
 
 def judge_held(db: Database, cluster: str | None, settings: LedgerSettings, now: int) -> bool:
     """Judge each GPU of the runs of a cluster that have not ended; sums and causes of runs are not made."""
-    _pick(db, Selection(0, now + 1, cluster=cluster, running_only=True), now)
+    _pick(db, Selection(0, now + 1, clusters=None if cluster is None else (cluster,), running_only=True), now)
     if not _add_up(db, settings, now):
         return False
     judge_gpus(db, settings, now)

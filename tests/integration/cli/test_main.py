@@ -68,6 +68,9 @@ def test_report_asks_for_the_caller_himself(
         (["--allusers"], {"cluster": "1"}),
         (["-a", "-M", "gw"], {"cluster": "gw"}),
         (["-M", "gw"], {"cluster": "gw"}),
+        (["-u", "bob", "-M", "gw,east"], {"user": "bob", "cluster": "gw,east"}),
+        (["-A", "physics", "-M", "all"], {"account": "physics", "cluster": "all"}),
+        (["-M", "all"], {"cluster": "all"}),
     ],
 )
 def test_report_asks_for_whom_it_is_told(

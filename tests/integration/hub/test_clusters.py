@@ -1,5 +1,6 @@
-"""A hub that holds two clusters: whose runs of which cluster a reader sees."""
+"""A hub that holds two clusters: whose runs of which cluster a reader sees, and what reports of several add up to."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import HOUR, ShiftedClock, record
+from tests.unit.hub.rig import HOUR, ShiftedClock, hour, record
 
+from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.coordination import AccountPlace
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -93,3 +95,83 @@ def test_what_was_told_in_another_cluster_stays_there(two: Rig) -> None:
         for uid in (CAROL, OPER)
     }
     assert clusters == {CAROL: {"gw"}, OPER: {"gw", "east", "verdict"}}
+
+
+@pytest.fixture
+def used(two: Rig) -> Rig:
+    """Add hours: alice's job 7 of gw was busy, dave's job 9 of east idle; alice has job 29 in east, of no agent."""
+    idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "final": True}
+    two.store.upsert_jobs([record(29, "alice", "proj2", **ELSEWHERE)])
+    two.store.upsert_hours([hour(7, final=True), hour(9, run_key=RunKey("east", 9, HOUR), gpu_uuid="GPU-e", **idle)])
+    return two
+
+
+SUBJECTS = ("", "user=alice&", "user=dave&", "account=proj1&", "account=proj2&")
+ADDED = ("gpu_s", "idle_s", "low_s", "moderate_s", "high_s", "unknown_s", "pending_s", "wasted_s", "devices")
+
+
+def reported(rig: Rig, question: str, uid: int = OPER) -> Any:
+    answer = rig.get(uid, f"/v1/report?{question}&{AROUND}")
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def sums(report: Any) -> Counter[str]:
+    """Return what adds up."""
+    return Counter({name: report["totals"][name] for name in ADDED} | {"jobs": report["job_count"]})
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize("clusters", ["gw,east", "all"])
+def test_sums_of_several_clusters_are_those_of_each(used: Rig, subject: str, clusters: str) -> None:
+    """Totals, users and the row of each cluster of one report are what the reports of single clusters say."""
+    whole = reported(used, f"{subject}cluster={clusters}")
+    single = {name: reported(used, f"{subject}cluster={name}") for name in ("gw", "east")}
+    assert sums(whole) == sums(single["gw"]) + sums(single["east"])
+    rows = {row.pop("cluster"): row for row in whole["clusters"]}
+    assert set(rows) == {name for name, report in single.items() if report["job_count"] or "," in clusters}
+    for name, row in rows.items():
+        assert (row.pop("jobs"), row.pop("running") >= 0) == (single[name]["job_count"], True)
+        assert row == single[name]["totals"]
+    wasted = Counter[str]()
+    for report in single.values():
+        wasted.update({row["user"]: row["wasted_s"] for row in report["users"]})
+    assert {row["user"]: row["wasted_s"] for row in whole["users"]} == wasted
+    keys = {(job["cluster"], job["jobid"]) for report in single.values() for job in report["jobs"]}
+    assert {(job["cluster"], job["jobid"]) for job in whole["jobs"]} == keys
+
+
+def test_own_runs_are_reported_over_all_clusters(used: Rig) -> None:
+    """Alice gets her jobs of both clusters and a row for each; names of clusters without her jobs tell her nothing."""
+    mine = reported(used, "cluster=all&user=alice", ALICE)
+    assert [(row["cluster"], row["jobs"]) for row in mine["clusters"]] == [("east", 1), ("gw", 2)]
+    assert [row["jobs"] for row in reported(used, "cluster=east&user=alice", ALICE)["clusters"]] == [1]
+    there, nowhere = (reported(used, f"cluster={name}&user=bob", BOB) for name in ("east", "none"))
+    assert there["clusters"][0] | {"cluster": "none"} == nowhere["clusters"][0]
+    assert reported(used, "cluster=all&user=bob", BOB)["clusters"] == []
+    nothing = seen(used, ALICE, "/v1/jobs/4711")
+    for question in ("cluster=all", "cluster=gw,east", "cluster=gw", "user=dave&cluster=east"):
+        assert seen(used, ALICE, f"/v1/report?{question}&{AROUND}") == nothing, question
+
+
+def test_a_coordinator_s_report_over_all_clusters_has_their_own_accounts_alone(used: Rig) -> None:
+    """Carol asks for proj1 of all clusters, and for east's alone: there is a row for gw, and nothing of east."""
+    assert [row["cluster"] for row in reported(used, "account=proj1&cluster=all", CAROL)["clusters"]] == ["gw"]
+    east = reported(used, "account=proj1&cluster=east", CAROL)
+    assert (east["job_count"], east["jobs"], east["users"]) == (0, [], [])
+    alice = reported(used, "user=alice&cluster=all", CAROL)
+    assert [row["cluster"] for row in alice["clusters"]] == ["gw"]
+
+
+@pytest.mark.parametrize("clusters", ["gw,,east", ",", ",".join(f"c{n}" for n in range(33))])
+def test_a_list_of_clusters_that_is_none_is_one_line(used: Rig, clusters: str) -> None:
+    """Empty names and more than 32 are refused with what was expected."""
+    answer = used.get(OPER, f"/v1/report?cluster={clusters}")
+    assert answer.status == 400
+    assert "cluster" in answer.json["error"]
+
+
+def test_one_cluster_is_reported_as_it_always_was(used: Rig) -> None:
+    """A report of one cluster, of a user without clusters, and of everything have no rows of clusters."""
+    for question in ("cluster=gw", "cluster=1", "user=alice"):
+        assert reported(used, question)["clusters"] == []

@@ -115,7 +115,11 @@ def answers(store: HubStore, selection: Selection, *, few_runs: int, cut: bool, 
 def test_every_answer_is_that_of_the_queries(seed: int) -> None:
     """Sums, lines, days, names and findings of users and accounts, of windows that cut runs and of whole runs."""
     with kept_site(seed) as (store, kept):
-        subjects = [Selection(user="user1"), Selection(user="user2", accounts=[ClusterAccount("gw", "a")]), Selection(account="b")]
+        subjects = [
+            Selection(user="user1"),
+            Selection(user="user2", accounts=[ClusterAccount("gw", "a")]),
+            Selection(account="b"),
+        ]
         for subject, (start, end), cut, taken in product(subjects, (OPEN, PAST), (True, False), (kept, None)):
             asked = replace(subject, start=start, end=end)
             by_queries = answers(store, asked, few_runs=-1, cut=cut, kept=taken)

@@ -1,6 +1,5 @@
 """In which clusters a coordinator counts: slurmdbd keeps coordinators by account, associations by cluster."""
 
-from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.slurm.coordination import AccountPlace, coordinated
 
 CAROL = frozenset({"carol"})

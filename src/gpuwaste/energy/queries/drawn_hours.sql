@@ -8,7 +8,7 @@ WITH chosen AS (
         AND ("end" IS NULL OR "end" > $from_s)
         AND ($user IS NULL OR "user" = $user)
         AND ($account IS NULL OR account = $account)
-        AND ($cluster IS NULL OR cluster = $cluster)
+        AND ($clusters IS NULL OR list_contains($clusters::VARCHAR[], cluster))
         AND ($accounts IS NULL OR list_contains($accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}))
 ),
 -- include: energy.drawn_spans
