@@ -140,7 +140,7 @@ class ReportReads:
         kept = self._kept(window)
         if kept is None or window not in kept.windows or subject.kind == "cluster" or window[1] - window[0] > _PAST_S:
             return None
-        if subject.clusters is not None:
+        if subject.clusters is not None and subject.clusters.names is not None:
             return None
         user, account = (subject.name, None) if subject.kind == "user" else (None, subject.name)
         try:
@@ -191,7 +191,8 @@ class ReportReads:
     ) -> ReportDocument:
         """Return a report; those of users that are asked for while another is made are made together, next."""
         found = None
-        if subject.kind == "user" and (subject.accounts, subject.clusters, question.lines.name) == (None, None, None):
+        every = subject.clusters is None or subject.clusters.names is None
+        if subject.kind == "user" and every and subject.accounts is None and question.lines.name is None:
 
             def answer(users: Sequence[str]) -> Mapping[str, ReportDocument]:
                 return self._of_users(users, question, window, kept)
@@ -205,11 +206,13 @@ class ReportReads:
     ) -> Mapping[str, ReportDocument]:
         """Return the reports of some users; one alone is found sooner by their name."""
         if len(users) == 1:
-            return {users[0]: self._report(ReportSubject("user", users[0], None), question, window, kept)}
+            subject = ReportSubject("user", users[0], None, _rows_of(question))
+            return {users[0]: self._report(subject, question, window, kept)}
         if window not in kept.windows:
             return {}
         start, end = window
-        asked = ReportLines(question.limit, question.offset, question.lines)
+        rows = None if _rows_of(question) is None else ()
+        asked = ReportLines(question.limit, question.offset, question.lines, rows)
         with self._turns, self._store.reader() as db:
             until = kept.now if end is None else end
             return user_reports(db, users, (min(start, until), until), self._settings, kept, asked=asked)
@@ -250,7 +253,7 @@ def report_subject(scope: Scope, question: ReportQuestion) -> ReportSubject:
     """Return what is asked for, within what the caller may ask for. Raises Refusal."""
     if question.user is not None and question.account is not None:
         raise Refusal(BAD, "give one of user and account")
-    clusters = None if question.cluster is None else asked_clusters(question.cluster)
+    clusters = _rows_of(question)
     if question.cluster is not None and question.user is None and question.account is None:
         if not scope.everything:
             raise not_found()
@@ -267,6 +270,11 @@ def report_subject(scope: Scope, question: ReportQuestion) -> ReportSubject:
         raise not_found()
     accounts = None if scope.everything or name == scope.user else scope.accounts
     return ReportSubject("user", name, accounts, clusters)
+
+
+def _rows_of(question: ReportQuestion) -> Clusters | None:
+    """Return what is asked of clusters by a report on a user, which may be a row for each."""
+    return None if question.cluster is None else asked_clusters(question.cluster)
 
 
 def asked_clusters(text: str) -> Clusters | None:

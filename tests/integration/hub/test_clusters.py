@@ -11,12 +11,13 @@ from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import HOUR, ShiftedClock, hour, record
 
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.units import DAY_S
 from gpuwaste.slurm.coordination import AccountPlace
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
-NOW = HOUR + 2400
+NOW = HOUR + 3 * DAY_S  # nothing that agents may still report: sums stand while the clock goes on
 AROUND = f"start={HOUR - 9}&end={HOUR + 7200}"
 OPEN: dict[str, Any] = {"end": None, "elapsed_s": None, "state": "RUNNING"}
 ELSEWHERE: dict[str, Any] = {"cluster": "east"}
@@ -94,7 +95,7 @@ def test_what_was_told_in_another_cluster_stays_there(two: Rig) -> None:
         uid: {one["subject"].partition("/")[0] for one in two.get(uid, "/v1/events?kinds=*").json["events"]}
         for uid in (CAROL, OPER)
     }
-    assert clusters == {CAROL: {"gw"}, OPER: {"gw", "east", "verdict"}}
+    assert clusters == {CAROL: {"gw"}, OPER: {"gw", "east"}}
 
 
 @pytest.fixture
@@ -175,3 +176,36 @@ def test_one_cluster_is_reported_as_it_always_was(used: Rig) -> None:
     """A report of one cluster, of a user without clusters, and of everything have no rows of clusters."""
     for question in ("cluster=gw", "cluster=1", "user=alice"):
         assert reported(used, question)["clusters"] == []
+
+
+def test_pages_offer_the_clusters_and_all_of_them(used: Rig) -> None:
+    """Alice's page has a choice of her clusters and their sums; the choice keeps to one, in links and other formats."""
+    whole = used.page(ALICE, f"/me?{AROUND}").body.decode()
+    assert '<select name="cluster"><option value="">all clusters</option><option value="east">east' in whole
+    assert "<h2>Clusters</h2>" in whole
+    east = used.page(ALICE, f"/me?{AROUND}&cluster=east").body.decode()
+    assert '<option value="east" selected>' in east
+    assert '<input type="hidden" name="cluster" value="east">' in east
+    assert "/jobs/29" in east
+    assert "/jobs/7" not in east
+    jobs = used.page(ALICE, f"/me.json?{AROUND}&cluster=east").json["jobs"]
+    assert [job["jobid"] for job in jobs] == ["29"]
+    for path in ("/users/alice", "/accounts/proj2"):
+        assert '<option value="east"' in used.page(OPER, f"{path}?{AROUND}&cluster=east").body.decode()
+    assert used.page(ALICE, f"/me?{AROUND}&cluster=a,,b").status == 400
+
+
+def test_pages_of_a_coordinator_offer_no_cluster_of_others(used: Rig) -> None:
+    """Carol's page of proj1 names gw alone, which is no choice."""
+    found = used.page(CAROL, f"/accounts/proj1?{AROUND}").body.decode()
+    assert "east" not in found
+    assert 'name="cluster"' not in found
+
+
+def test_a_hub_of_one_cluster_offers_no_choice(hub: Rig) -> None:
+    """Nothing is asked of clusters where there is but one."""
+    hub.store.upsert_jobs([record(7, "alice")])
+    found = hub.page(ALICE, f"/me?{AROUND}")
+    assert found.status == 200
+    assert 'name="cluster"' not in found.body.decode()
+    assert hub.page(ALICE, f"/me.json?{AROUND}").json["clusters"] == []
