@@ -48,7 +48,9 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
             source = _source(options, config)
             with import_progress(source.key, source.size) as progress:
                 users = users.without(source.cluster) if options.sacct_live or options.slurmrestd else users
-                results = [import_source(store, path, source, processes=options.threads, progress=progress, users=users)]
+                results = [
+                    import_source(store, path, source, processes=options.threads, progress=progress, users=users)
+                ]
             if not results[0].pages and store.resume(source.key) is None:
                 raise NoDataError(f"{source.key}: empty: nothing to import")
     document = ImportsDocument(store=str(path), again=options.again, imports=results)

@@ -40,7 +40,7 @@ def import_source(
     resume = store.resume(source.key)
     import_id: int | None = None
     store.forget_taken()
-    for page in work_pages(source.kind, source.context, path, source.pages(resume), processes, users):
+    for page in work_pages(source.kind, source.context, path, source.pages(resume), processes, users=users):
         if import_id is None:
             if resume is None and page.bad_count and not page.runs:
                 raise _refused(store, source, page)

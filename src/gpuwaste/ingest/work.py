@@ -76,6 +76,7 @@ def work_pages(
     store: Path,
     pages: Iterable[Page],
     processes: int,
+    *,
     users: UserNames = SAME,
 ) -> Iterator[PageRow]:
     """Yield the pages' rows in their order; `processes` under 2, or a single page, need no pool.

@@ -198,10 +198,8 @@ def test_kept_pages_can_be_parsed_again(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_users_of_another_cluster_get_their_names_of_the_hub_s_host(
-    path: Path, tmp_path: Path, processes: int
-) -> None:
-    """The map renames whom it lists; a map that changed renames them again from the kept pages, one that is gone back."""
+def test_users_of_another_cluster_get_their_names_of_the_hub_s_host(path: Path, tmp_path: Path, processes: int) -> None:
+    """The table renames whom it lists; one that changed renames them from kept pages, and none gives the names back."""
     store = opened(path)
     source = SacctFile(log(tmp_path / "a.txt", range(1, 101)), "gw", page_b=2000)
     names = parse_user_names(b"cluster,user,person\ngw,u2,alice\nelsewhere,u1,mallory\n", "users.csv")

@@ -36,7 +36,7 @@ def test_a_user_of_another_cluster_is_one_of_the_hub_s_host() -> None:
 )
 def test_what_is_no_table_of_users_is_one_line(data: bytes, said: str) -> None:
     """The line names the file, the place and what was expected."""
-    with pytest.raises(ParseError, match="users.csv: ") as error:
+    with pytest.raises(ParseError, match=r"users\.csv: ") as error:
         parse_user_names(data, "users.csv", "gw")
     assert said in str(error.value)
     assert "\n" not in str(error.value)

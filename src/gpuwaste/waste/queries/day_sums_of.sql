@@ -6,5 +6,11 @@
     AND ($user IS NULL OR "user" = $user)
     AND ($account IS NULL OR account = $account)
     AND ($clusters IS NULL OR list_contains($clusters::VARCHAR[], cluster))
-    AND ($accounts IS NULL OR list_contains($accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}) OR "user" = $reader)
+    AND (
+        $accounts IS NULL
+        OR list_contains(
+            $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}
+        )
+        OR "user" = $reader
+    )
 )

@@ -1,9 +1,17 @@
--- Unknown and exempt GPU-milliseconds between the edges of the window by reason, by user, account, partition and cluster.
+-- Unknown and exempt GPU-milliseconds between the edges of the window by reason, user, account, partition and cluster.
 WITH
 -- include: waste.judged_runs
 ,
 -- include: waste.judged_window
-SELECT "user", account, "partition", cluster, part.of AS of, part.what AS what, part.reason AS reason, sum(part.ms)::BIGINT AS ms
+SELECT
+    "user",
+    account,
+    "partition",
+    cluster,
+    part.of AS of,
+    part.what AS what,
+    part.reason AS reason,
+    sum(part.ms)::BIGINT AS ms
 FROM (
     SELECT
         "user",

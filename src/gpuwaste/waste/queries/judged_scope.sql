@@ -9,4 +9,10 @@
         AND ($users IS NULL OR list_contains($users::VARCHAR[], r."user"))
         AND ($account IS NULL OR r.account = $account)
         AND ($clusters IS NULL OR list_contains($clusters::VARCHAR[], r.cluster))
-        AND ($accounts IS NULL OR list_contains($accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': r.cluster, 'account': r.account}) OR r."user" = $reader)
+        AND (
+            $accounts IS NULL
+            OR list_contains(
+                $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': r.cluster, 'account': r.account}
+            )
+            OR r."user" = $reader
+        )

@@ -1,4 +1,5 @@
--- GPU-milliseconds between the edges of the window, by user, account, partition and cluster; `shared` is NULL where none was shared.
+-- GPU-milliseconds between the edges of the window, by user, account, partition and cluster; `shared` is NULL
+-- where none was shared.
 WITH
 -- include: waste.judged_runs
 ,

@@ -175,6 +175,7 @@ def asked_of(
     now: int,
     lines: LineFilter,
     number: int,
+    *,
     cluster: str = "",
 ) -> Asked:
     """Return what is asked by a window (days, start, end): so many UTC days before today and today, else the times.
