@@ -129,7 +129,6 @@ def test_exit_codes(hub: HubDouble, config: list[str], capsys: pytest.CaptureFix
         (["report", *config], 3),
         (["job", "x", *config], 2),
         (["report", "-S", "never", *config], 2),
-        (["report", "-A", "physics", "-u", "bob", *config], 2),
         (["report", "-S", "now", "-E", "now-1days", *config], 2),
         (["top", "--hours", "0", *config], 2),
         (["report", "--fail-above", "101", *config], 2),
