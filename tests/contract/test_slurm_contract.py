@@ -163,6 +163,9 @@ def _accounted(subject: Subject) -> list[JobRecord]:
 def _people(subject: Subject) -> None:
     assert subject.client.admin_levels()["gpuwaste"] == "Operator"
     assert subject.client.coordinators()["proj1"] == {"carol"}
+    places = subject.client.account_places(["proj1"])
+    assert [(p.account, p.parent) for p in places if not p.user] == [("proj1", "root")]
+    assert {p.cluster for p in places} == {subject.client.cluster_name()}
 
 
 def _until(ask: Callable[[], _T]) -> _T:

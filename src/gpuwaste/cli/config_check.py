@@ -121,6 +121,16 @@ def energy(_: Path, config: Config) -> Iterator[str]:
         yield str(error)
 
 
+def user_names(_: Path, config: Config) -> Iterator[str]:
+    """Read the users of other clusters, as an import does."""
+    from gpuwaste.ingest.user_names import read_user_names
+
+    try:
+        read_user_names(config.hub.user_names_file, config.common.cluster)
+    except GpuwasteError as error:
+        yield str(error)
+
+
 def thresholds(_: Path, config: Config) -> Iterator[str]:
     """Look for values that are possible alone and not together."""
     hub, advisor, plugin, agent = config.hub, config.advisor, config.plugin, config.agent
@@ -147,7 +157,7 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
 
 
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
-    plugin_lines, listening, certificates, paths, policies, outlets, energy, thresholds,
+    plugin_lines, listening, certificates, paths, policies, outlets, energy, user_names, thresholds,
 )  # fmt: skip
 
 

@@ -33,19 +33,24 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
     """Import. Raises GpuwasteError; NoDataError where there is nothing at all to import."""
     from gpuwaste.documents.history_status import ImportsDocument
     from gpuwaste.ingest.importer import import_again, import_source
+    from gpuwaste.ingest.user_names import read_user_names
 
+    users = read_user_names(config.hub.user_names_file, config.common.cluster)
     path = _store_path(options, config)
     _become_owner(path, options)
     with _opened(path) as store:
         if options.again:
             with import_progress("pages", len(store.kept_pages())) as progress:
-                results = import_again(store, path, progress=progress)
+                results = import_again(store, path, progress=progress, users=users)
             if not results:
                 raise NoDataError(f"{path}: no raw pages in this store: import something first")
         else:
             source = _source(options, config)
             with import_progress(source.key, source.size) as progress:
-                results = [import_source(store, path, source, processes=options.threads, progress=progress)]
+                users = users.without(source.cluster) if options.sacct_live or options.slurmrestd else users
+                results = [
+                    import_source(store, path, source, processes=options.threads, progress=progress, users=users)
+                ]
             if not results[0].pages and store.resume(source.key) is None:
                 raise NoDataError(f"{source.key}: empty: nothing to import")
     document = ImportsDocument(store=str(path), again=options.again, imports=results)

@@ -167,6 +167,11 @@ class HubConfig:
     )
     rules_every_s: float = _key(60.0, "Interval between two evaluations of the rules, at least 1.")
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may see all jobs.")
+    user_names_file: str = _key(
+        "",
+        "CSV file (cluster,user,person) with the users of imported clusters who have another name on the hub's host;"
+        " gpuwaste history import reads it. Empty: a name is the same person in every cluster.",
+    )
     metrics_accounts: bool = _key(
         default=False, text="Waste per account in /metrics; anybody who can connect to the port can read it."
     )

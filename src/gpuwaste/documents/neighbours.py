@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Final
 
+from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.documents.report_types import Neighbour, Neighbours
@@ -15,7 +16,7 @@ _MOST_LISTS: Final = 20_000
 
 
 def neighbours_of(
-    db: Database, run: JobRecord, now: int, *, accounts: Collection[str] | None, reader: str | None
+    db: Database, run: JobRecord, now: int, *, accounts: Collection[ClusterAccount] | None, reader: str | None
 ) -> Neighbours | None:
     """Return the neighbours of a run; None where it has not started or its nodes are not known.
 
@@ -28,7 +29,7 @@ def neighbours_of(
     lists = [row["nodes"] for row in db.rows("documents.neighbour_lists", {**asked, "most": _MOST_LISTS})]
     shared = {text: sorted(own.intersection(_names(text))) for text in lists}
     wanted = [text for text, nodes in shared.items() if nodes]
-    scope = {"accounts": None if accounts is None else sorted(accounts), "reader": reader}
+    scope = {"accounts": account_rows(accounts), "reader": reader}
     key = {"job_id": run.job_id, "run_start": run.run_key.start}
     rows = db.rows("documents.neighbour_runs", {**asked, **scope, **key, "lists": wanted, "most": _MOST})
     return Neighbours(

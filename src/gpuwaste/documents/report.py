@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import convert
 
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
@@ -24,7 +25,7 @@ from gpuwaste.documents.report_types import (
     TopDocument,
     UnderUsed,
 )
-from gpuwaste.documents.rows import day_rows, finding_rows, job_row, name_row, user_rows
+from gpuwaste.documents.rows import cluster_rows, day_rows, finding_rows, job_row, name_row, user_rows
 from gpuwaste.store.database import Database
 from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.few_runs import FewRuns
@@ -56,12 +57,23 @@ _OF_USE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class Clusters:
+    """The clusters that a report is asked for, with a row for each; no names: all."""
+
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReportLines:
-    """How many of the largest lines and findings a report has, and which lines of the job table."""
+    """How many of the largest lines and findings a report has, and which lines of the job table.
+
+    `clusters` have a row each, as others with runs have; None: there are no such rows.
+    """
 
     limit: int | None = None
     offset: int = 0
     lines: LineFilter = EVERY_LINE
+    clusters: Collection[str] | None = None
 
 
 def report_document(  # noqa: PLR0917 the order in which a question is asked; the hub calls it so
@@ -73,7 +85,8 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
+    clusters: Clusters | None = None,
     limit: int | None = None,
     offset: int = 0,
     lines: LineFilter = EVERY_LINE,
@@ -81,12 +94,13 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
 ) -> ReportDocument:
     """Report on a user, an account or a cluster (`name` empty: every cluster) over [start, end), UTC seconds.
 
-    `accounts` keeps to runs of these accounts, for a reader who may see no others; `limit` keeps the job table and the
+    `accounts` keeps to runs of these accounts, for a reader who may see no others, and `clusters` to those of some
+    clusters, with a row for each; `limit` keeps the job table and the
     findings to that many of the largest waste; `lines` and `offset` pick lines of the job table alone. With `kept` the
     report is as of that instant, and `now` and the end are not after it.
     """
-    asked = ReportLines(limit, offset, lines)
-    with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now, kept=kept) as runs:
+    asked = ReportLines(limit, offset, lines, None if clusters is None else clusters.names or ())
+    with judged_runs(db, _selected(scope, name, start, end, accounts, clusters), settings, now, kept=kept) as runs:
         return _document(runs, (scope, name, start, end), settings, now, asked=asked, recorded=is_recorded(db))
 
 
@@ -138,6 +152,7 @@ def _document(
         levels={level: LevelSum(**row) for level, row in total.levels_json().items()},
         under_used=UnderUsed(**total.under_used_json()),
         job_count=total.jobs,
+        clusters=[] if asked.clusters is None else cluster_rows(sums, asked.clusters),
         users=user_rows(sums),
         jobs=[job_row(line) for line in rows],
         jobs_left_out=matching - len(rows),
@@ -160,30 +175,39 @@ def report_totals(  # noqa: PLR0917 as report_document
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
+    clusters: Clusters | None = None,
     kept: KeptRuns | None = None,
 ) -> GpuTime:
     """Return the totals alone that `report_document` has."""
-    with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now, kept=kept) as runs:
+    with judged_runs(db, _selected(scope, name, start, end, accounts, clusters), settings, now, kept=kept) as runs:
         return GpuTime(**RunSums.of(runs.sums().values()).own.to_json())
 
 
 def totals_by_account(
     db: Database, start: int, end: int, settings: LedgerSettings, kept: KeptRuns
-) -> dict[tuple[str, str], Tally]:
-    """Return the sums behind `report_totals` of each user and account. Raises OutdatedError."""
-    found: dict[tuple[str, str], Tally] = {}
+) -> dict[tuple[str, ClusterAccount], Tally]:
+    """Return the sums behind `report_totals` of each user and account of a cluster. Raises OutdatedError."""
+    found: dict[tuple[str, ClusterAccount], Tally] = {}
     with judged_runs(db, Selection(start, end), settings, kept.now, kept=kept) as runs:
-        for (user, account, _), sums in runs.sums().items():
-            found.setdefault((user, account), Tally()).add_tally(sums.own)
+        for (user, account, _, cluster), sums in runs.sums().items():
+            found.setdefault((user, ClusterAccount(cluster, account)), Tally()).add_tally(sums.own)
     return found
 
 
-def _selected(scope: Scope, name: str, start: int, end: int, accounts: Collection[str] | None) -> Selection:
+def _selected(  # noqa: PLR0917 as report_document
+    scope: Scope,
+    name: str,
+    start: int,
+    end: int,
+    accounts: Collection[ClusterAccount] | None,
+    clusters: Clusters | None,
+) -> Selection:
+    names = None if clusters is None else clusters.names
     where: dict[Scope, Selection] = {
-        "user": Selection(start, end, user=name, accounts=accounts),
-        "account": Selection(start, end, account=name, accounts=accounts),
-        "cluster": Selection(start, end, cluster=name or None, accounts=accounts),
+        "user": Selection(start, end, user=name, accounts=accounts, clusters=names),
+        "account": Selection(start, end, account=name, accounts=accounts, clusters=names),
+        "cluster": Selection(start, end, accounts=accounts, clusters=(name,) if name and clusters is None else names),
     }
     return where[scope]
 
@@ -194,7 +218,7 @@ def job_document(
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
     reader: str | None = None,
     keys: Collection[RunKey] | None = None,
     hours: bool = False,
@@ -233,7 +257,7 @@ def top_document(
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
     reader: str | None = None,
     limit: int | None = None,
 ) -> TopDocument:

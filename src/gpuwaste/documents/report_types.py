@@ -115,6 +115,14 @@ class UserRow(GpuTime, frozen=True):
     energy: Annotated[EnergyCost | None, Meta(description="Of their own GPUs; null: none was measured.")] = None
 
 
+class ClusterRow(GpuTime, frozen=True):
+    """The sums of one cluster."""
+
+    cluster: str
+    jobs: int
+    running: Annotated[int, Meta(description="Jobs that still run.")]
+
+
 class JobRow(GpuTime, frozen=True):
     """One run, or the tasks of an array."""
 
@@ -313,7 +321,9 @@ class ReportDocument(Document, kw_only=True, frozen=True):
     recorded: Recorded
     generated: Utc
     scope: Scope
-    name: Annotated[str, Meta(description="The user, account or cluster; empty: every cluster.")]
+    name: Annotated[
+        str, Meta(description="The user, account or cluster, or clusters separated by commas; empty: every cluster.")
+    ]
     start: Utc
     end: Utc
     totals: GpuTime
@@ -321,6 +331,9 @@ class ReportDocument(Document, kw_only=True, frozen=True):
     levels: Annotated[Mapping[str, LevelSum], Meta(description="Devices by the level of their mean.")]
     under_used: UnderUsed
     job_count: int
+    clusters: Annotated[
+        list[ClusterRow], Meta(description="Of each cluster, by name, where clusters were asked for; they add up.")
+    ] = []  # noqa: RUF012 copied
     users: Annotated[list[UserRow], Meta(description="The largest waste first.")]
     jobs: Annotated[list[JobRow], Meta(description="The largest waste first.")]
     jobs_left_out: int

@@ -1,12 +1,12 @@
 """Rows of documents from what the ledger sums up: a line of the job table, a user, findings."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from msgspec import convert
 
-from gpuwaste.documents.report_types import DayRow, FindingRow, JobRow, NameRow, UnderUsed, UserRow
+from gpuwaste.documents.report_types import ClusterRow, DayRow, FindingRow, JobRow, NameRow, UnderUsed, UserRow
 from gpuwaste.waste.efficiency import ratio
 from gpuwaste.waste.job_lines import JobLine
 from gpuwaste.waste.ledger import Level
@@ -83,7 +83,7 @@ def user_rows(sums: Mapping[Group, RunSums]) -> list[UserRow]:
         rows.append(
             UserRow(
                 user=user,
-                accounts=sorted({account for _, account, _ in theirs}),
+                accounts=sorted({account for _, account, _, _ in theirs}),
                 jobs=total.jobs,
                 running=total.running,
                 under_used=UnderUsed(**total.under_used_json()),
@@ -91,6 +91,18 @@ def user_rows(sums: Mapping[Group, RunSums]) -> list[UserRow]:
             )
         )
     return sorted(rows, key=lambda row: (-row.wasted_s, -row.gpu_s, row.user))
+
+
+def cluster_rows(sums: Mapping[Group, RunSums], named: Collection[str]) -> list[ClusterRow]:
+    """Return the sums of each cluster by name: of those with runs, and of `named` ones without any."""
+    of: dict[str, list[RunSums]] = {cluster: [] for cluster in named}
+    for (_, _, _, cluster), found in sums.items():
+        of.setdefault(cluster, []).append(found)
+    totals = {cluster: RunSums.of(found) for cluster, found in sorted(of.items())}
+    return [
+        ClusterRow(cluster=cluster, jobs=total.jobs, running=total.running, **total.own.to_json())
+        for cluster, total in totals.items()
+    ]
 
 
 def finding_rows(found: Iterable[object]) -> list[FindingRow]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.energy.tariff import DrawnEnergy, Tariff
@@ -19,7 +20,7 @@ class DrawnBy:
     user: str | None = None
     account: str | None = None
     clusters: Collection[str] | None = None
-    accounts: Collection[str] | None = None
+    accounts: Collection[ClusterAccount] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,9 @@ class DrawnGroups:
 def drawn_by_group(db: Database, whose: DrawnBy, window: tuple[int, int], tariff: Tariff, bins: Bins) -> DrawnGroups:
     """Return what the runs of a selection drew in the hours that touch the window [start, end)."""
     start, end = window
+    clusters = None if whose.clusters is None else sorted(whose.clusters)
     chosen: dict[str, Any] = {"user": whose.user, "account": whose.account}
-    for name in ("clusters", "accounts"):
-        names = getattr(whose, name)
-        chosen[name] = None if names is None else sorted(names)
+    chosen |= {"clusters": clusters, "accounts": account_rows(whose.accounts)}
     times = {"from_s": start, "to_s": end, "now": bins.now, "origin": bins.origin, "step": bins.step}
     found = DrawnGroups()
     for row in db.rows("energy.drawn_by_group", {**chosen, **times, **tariff.between(start - HOUR_S, end)}):

@@ -1,6 +1,5 @@
 """EnergyReads: what the energy of a report costs, by the tariff in force when it is asked for."""
 
-from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -32,15 +31,15 @@ class EnergyReads:
         self._clock = clock
         self._drawn = tariff.current(), KeptAnswers(clock, _KEPT_B)
 
-    def with_costs(self, document: ReportDocument, accounts: Collection[str] | None) -> ReportDocument:
-        """Return a report with what its energy costs; `accounts` are those that the report is kept to."""
+    def with_costs(self, document: ReportDocument, whose: DrawnBy) -> ReportDocument:
+        """Return a report with what its energy costs; `whose` are the runs that it is of."""
         tariff = self._tariff.current()
-        drawn = self._drawn_in(document, accounts, tariff) if tariff.by_hour and document.totals.energy_j else None
+        drawn = self._drawn_in(document, whose, tariff) if tariff.by_hour and document.totals.energy_j else None
         return report_with_energy(document, drawn, tariff)
 
-    def _drawn_in(self, document: ReportDocument, accounts: Collection[str] | None, tariff: Tariff) -> DrawnGroups:
+    def _drawn_in(self, document: ReportDocument, whose: DrawnBy, tariff: Tariff) -> DrawnGroups:
         """Return the energy of a report's users and days by the prices of its hours."""
-        whose, bins = _whose(document, accounts), Bins(document.generated)
+        bins = Bins(document.generated)
         window = document.start, document.end
 
         def drawn() -> bytes:
@@ -53,10 +52,3 @@ class EnergyReads:
             self._drawn = tariff, answers
         key = (whose, window)
         return msgspec.json.decode(answers.made(key, OLD_S, drawn), type=DrawnGroups)
-
-
-def _whose(document: ReportDocument, accounts: Collection[str] | None) -> DrawnBy:
-    kept_to = None if accounts is None else frozenset(accounts)
-    if document.scope == "cluster":
-        return DrawnBy(clusters=(document.name,) if document.name else None, accounts=kept_to)
-    return DrawnBy(accounts=kept_to, **{document.scope: document.name})

@@ -116,7 +116,7 @@ class EventReads:
 def may_see(scope: Scope, event: Event) -> bool:
     """Say whether an event is of a run that the caller may see; events of nodes and models are for operators."""
     own = event.run is not None and bool(scope.user) and event.user == scope.user
-    return scope.everything or own or (event.run is not None and event.account in scope.accounts)
+    return scope.everything or own or (event.run is not None and (event.run.cluster, event.account) in scope.accounts)
 
 
 def _refused(row: Mapping[str, Any]) -> RefusedEvent:

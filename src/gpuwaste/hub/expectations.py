@@ -95,6 +95,9 @@ class Expectations:
             self._trouble.over()
         return LEARN_S
 
+    def _coordinates(self, scope: Scope, job: RunningJob) -> bool:
+        return bool(scope.accounts) and (self._slurm.cluster_name(), job.account) in scope.accounts
+
     def _learns(self) -> bool:
         return self._asked_at is not None and self._now() - self._asked_at <= ASKED_S
 
@@ -127,7 +130,7 @@ class Expectations:
             live = self._read()
             number = int(printed_id.partition("_")[0].partition("+")[0])
             job = self._jobs.get(number)
-            if job is None or not (scope.everything or job.user == scope.user or job.account in scope.accounts):
+            if job is None or not (scope.everything or job.user == scope.user or self._coordinates(scope, job)):
                 raise not_found()
             found = live.without(job.job_id)
             if found is None:

@@ -95,7 +95,7 @@ class NowReads:
 
     def _made(self, known: Now, scope: Scope, limit: int) -> NowDocument:
         def visible(run: HeldRun) -> bool:
-            return run.account in scope.accounts or (bool(scope.user) and run.user == scope.user)
+            return (run.cluster, run.account) in scope.accounts or (bool(scope.user) and run.user == scope.user)
 
         def advice_of(runs: Sequence[HeldRun]) -> Mapping[int, list[Advice]]:
             places = [run.place for run in runs]

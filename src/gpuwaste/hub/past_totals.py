@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.documents.report import totals_by_account
 from gpuwaste.documents.report_types import GpuTime
 from gpuwaste.store.hub.hub_store import HubStore
@@ -18,8 +19,8 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.tally import Tally
 
 _MOST: Final = 8  # windows
-Totals = Mapping[tuple[str, str], Tally]
-"""By user and account."""
+Totals = Mapping[tuple[str, ClusterAccount], Tally]
+"""By user and account of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,13 @@ class PastTotals:
         *,
         user: str | None = None,
         account: str | None = None,
-        accounts: Collection[str] | None = None,
+        accounts: Collection[ClusterAccount] | None = None,
     ) -> GpuTime:
         """Return the totals of a user or an account; `accounts` keeps to these. Raises OutdatedError."""
         chosen = (
             tally
-            for (whose, of_account), tally in self._totals(window, settings, kept).items()
-            if user in {None, whose} and account in {None, of_account} and (accounts is None or of_account in accounts)
+            for (whose, of), tally in self._totals(window, settings, kept).items()
+            if user in {None, whose} and account in {None, of.account} and (accounts is None or of in accounts)
         )
         return GpuTime(**Tally.sum(chosen).to_json())
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.rescore import Rescore
@@ -19,6 +20,7 @@ from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument
 from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.asked_together import AskedTogether
 from gpuwaste.hub.energy_reads import EnergyReads
+from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.refusal import FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.report_reads import ReportQuestion, ReportReads, report_subject
 from gpuwaste.hub.roles import Scope
@@ -26,12 +28,14 @@ from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.job_columns import clusters
 from gpuwaste.store.hub.rescore_store import RescoreStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 _AT_ONCE: Final = 6  # others wait: each takes tens of MB of the store's memory, and forty of 512 MB had too little
 MAX_HISTORY: Final = 10_000
+_FACTS_S: Final = 60.0
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 
 
@@ -60,6 +64,7 @@ class Reads:
         self._reports = ReportReads(store, settings, clock, shared, self._turns)
         self._energy = EnergyReads(store, self.tariff, clock, self._turns)
         self._jobs: AskedTogether[str, JobDocument] = AskedTogether()
+        self._facts = KeptAnswers(clock)
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""
@@ -69,7 +74,16 @@ class Reads:
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
         document = self._reports.report(scope, question)
-        return self._energy.with_costs(document, report_subject(scope, question).accounts)
+        return self._energy.with_costs(document, report_subject(scope, question).drawn_by())
+
+    def several_clusters(self) -> bool:
+        """Tell whether the store has runs of more than one cluster; what was seen is kept for a minute."""
+
+        def found() -> bytes:
+            with self._store.reader() as db:
+                return b"several" if len(clusters(db)) > 1 else b""
+
+        return bool(self._facts.made("clusters", _FACTS_S, found))
 
     def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
         """Return the totals of so much time before a window, by whole hours; None before the first of all times."""
@@ -156,6 +170,6 @@ def _seen_by(scope: Scope, question: JobQuestion) -> Scope:
     return scope if question.owner is None else scope.seen_by(question.owner)
 
 
-def _readable(scope: Scope) -> tuple[frozenset[str] | None, str | None]:
+def _readable(scope: Scope) -> tuple[frozenset[ClusterAccount] | None, str | None]:
     """Return the accounts, None for all, and the user whose runs a scope has."""
     return None if scope.everything else scope.accounts, scope.user or None

@@ -8,10 +8,12 @@ from typing import Final
 import msgspec
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.documents.report import ReportLines, report_document, report_totals, user_reports
+from gpuwaste.documents.report import Clusters, ReportLines, report_document, report_totals, user_reports
 from gpuwaste.documents.report_types import GpuTime, ReportDocument
 from gpuwaste.documents.report_types import Scope as ReportScope
+from gpuwaste.energy.drawn import DrawnBy
 from gpuwaste.hub.asked_together import AskedTogether
 from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.past_totals import PastTotals
@@ -23,6 +25,8 @@ from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.waste.kept_runs import KeptRuns, OutdatedError, Window
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
+ALL_CLUSTERS: Final = "all"
+MAX_CLUSTERS: Final = 32
 MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted
 _DAYS: Final = 7
 _BEFORE_S: Final = 600.0
@@ -34,7 +38,10 @@ _KEPT_B: Final = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class ReportQuestion:
-    """The parameters of GET /v1/report; exactly one of user, account and cluster, or none for the caller's own."""
+    """The parameters of GET /v1/report: user or account, or neither for the caller's own; or clusters for all users.
+
+    `cluster` is names separated by commas, or "all"; with a user or an account it keeps to these clusters.
+    """
 
     user: str | None = None
     account: str | None = None
@@ -48,11 +55,20 @@ class ReportQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ReportSubject:
-    """Whose jobs a report is of, and the accounts that a coordinator's view of another user is kept to."""
+    """Whose jobs a report is of, the accounts that a coordinator's view is kept to, and the clusters asked for."""
 
     kind: ReportScope
     name: str
-    accounts: frozenset[str] | None
+    accounts: frozenset[ClusterAccount] | None
+    clusters: Clusters | None = None
+
+    def drawn_by(self) -> DrawnBy:
+        """Return the same runs as those whose energy is asked for."""
+        names = None if self.clusters is None else self.clusters.names
+        if self.kind == "cluster":
+            return DrawnBy(clusters=(self.name,) if self.name and self.clusters is None else names)
+        whose = {self.kind: self.name}
+        return DrawnBy(accounts=self.accounts, clusters=names, user=whose.get("user"), account=whose.get("account"))
 
 
 class ReportReads:
@@ -91,7 +107,7 @@ class ReportReads:
         document = self._of_kept(subject, question, window)
         if document is None:
             document = self._report(subject, question, window, None)
-        if subject.accounts is not None and not document.job_count:
+        if subject.kind == "user" and subject.accounts is not None and not document.job_count:
             raise not_found()
         return document
 
@@ -123,6 +139,8 @@ class ReportReads:
         """Return the totals that are added up for all users at once: where parts of runs are kept for the window."""
         kept = self._kept(window)
         if kept is None or window not in kept.windows or subject.kind == "cluster" or window[1] - window[0] > _PAST_S:
+            return None
+        if subject.clusters is not None and subject.clusters.names is not None:
             return None
         user, account = (subject.name, None) if subject.kind == "user" else (None, subject.name)
         try:
@@ -173,7 +191,8 @@ class ReportReads:
     ) -> ReportDocument:
         """Return a report; those of users that are asked for while another is made are made together, next."""
         found = None
-        if subject.kind == "user" and subject.accounts is None and question.lines.name is None:
+        every = subject.clusters is None or subject.clusters.names is None
+        if subject.kind == "user" and every and subject.accounts is None and question.lines.name is None:
 
             def answer(users: Sequence[str]) -> Mapping[str, ReportDocument]:
                 return self._of_users(users, question, window, kept)
@@ -187,11 +206,13 @@ class ReportReads:
     ) -> Mapping[str, ReportDocument]:
         """Return the reports of some users; one alone is found sooner by their name."""
         if len(users) == 1:
-            return {users[0]: self._report(ReportSubject("user", users[0], None), question, window, kept)}
+            subject = ReportSubject("user", users[0], None, _rows_of(question))
+            return {users[0]: self._report(subject, question, window, kept)}
         if window not in kept.windows:
             return {}
         start, end = window
-        asked = ReportLines(question.limit, question.offset, question.lines)
+        rows = None if _rows_of(question) is None else ()
+        asked = ReportLines(question.limit, question.offset, question.lines, rows)
         with self._turns, self._store.reader() as db:
             until = kept.now if end is None else end
             return user_reports(db, users, (min(start, until), until), self._settings, kept, asked=asked)
@@ -207,15 +228,17 @@ class ReportReads:
         with self._turns, self._store.reader() as db:
             return report_document(
                 db, subject.kind, subject.name, start, end, self._settings, now,
-                accounts=subject.accounts, limit=limit, offset=question.offset, lines=question.lines, kept=kept,
+                accounts=subject.accounts, clusters=subject.clusters, limit=limit, offset=question.offset,
+                lines=question.lines, kept=kept,
             )  # fmt: skip
 
     def _totals(self, subject: ReportSubject, window: tuple[int, int], kept: KeptRuns | None) -> GpuTime:
         now = self._now() if kept is None else kept.now
         with self._turns, self._store.reader() as db:
             return report_totals(
-                db, subject.kind, subject.name, *window, self._settings, now, accounts=subject.accounts, kept=kept
-            )
+                db, subject.kind, subject.name, *window, self._settings, now, accounts=subject.accounts,
+                clusters=subject.clusters, kept=kept,
+            )  # fmt: skip
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
@@ -228,18 +251,42 @@ def days_before(now: int, days: int) -> int:
 
 def report_subject(scope: Scope, question: ReportQuestion) -> ReportSubject:
     """Return what is asked for, within what the caller may ask for. Raises Refusal."""
-    given = [n for n in (question.user, question.account, question.cluster) if n is not None]
-    if len(given) > 1:
-        raise Refusal(BAD, "give one of user, account and cluster")
-    if question.cluster is not None:
+    if question.user is not None and question.account is not None:
+        raise Refusal(BAD, "give one of user and account")
+    clusters = _rows_of(question)
+    if question.cluster is not None and question.user is None and question.account is None:
         if not scope.everything:
             raise not_found()
-        return ReportSubject("cluster", "" if question.cluster == "1" else question.cluster, None)
+        names = () if clusters is None else clusters.names or ()
+        alone = len(names) == 1 or clusters is None
+        return ReportSubject("cluster", ",".join(names), None, None if alone else clusters)
     if question.account is not None:
-        if not (scope.everything or question.account in scope.accounts):
+        accounts = None if scope.everything else scope.accounts_named(question.account)
+        if accounts is not None and not accounts:
             raise not_found()
-        return ReportSubject("account", question.account, None)
+        return ReportSubject("account", question.account, accounts, clusters)
     name = scope.user if question.user is None else question.user
     if not name or not (scope.everything or name == scope.user or scope.accounts):
         raise not_found()
-    return ReportSubject("user", name, None if scope.everything or name == scope.user else scope.accounts)
+    accounts = None if scope.everything or name == scope.user else scope.accounts
+    return ReportSubject("user", name, accounts, clusters)
+
+
+def _rows_of(question: ReportQuestion) -> Clusters | None:
+    """Return what is asked of clusters by a report on a user, which may be a row for each."""
+    return None if question.cluster is None else asked_clusters(question.cluster)
+
+
+def asked_clusters(text: str) -> Clusters | None:
+    """Return the clusters that a text names, as Slurm's -M: names separated by commas, or "all".
+
+    None is every cluster without a row for each, which is what "1" has always meant. Raises Refusal.
+    """
+    if text in {"1", ALL_CLUSTERS}:
+        return None if text == "1" else Clusters()
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if "" in names:
+        raise Refusal(BAD, f"cluster={text[:40]!r}: expected names separated by commas, or {ALL_CLUSTERS}")
+    if len(names) > MAX_CLUSTERS:
+        raise Refusal(BAD, f"cluster: {len(names)} names, {MAX_CLUSTERS} at most: use {ALL_CLUSTERS}")
+    return Clusters(names)

@@ -7,9 +7,11 @@ from typing import Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.coordination import coordinated
 
 REFRESH_S: Final = 300.0
 RETRY_S: Final = 15.0
@@ -29,7 +31,7 @@ class Scope:
 
     user: str
     everything: bool = False
-    accounts: frozenset[str] = frozenset()
+    accounts: frozenset[ClusterAccount] = frozenset()
     agent: bool = False
     operator: bool = False
 
@@ -39,6 +41,10 @@ class Scope:
         Whoever reads everything may take any user's view, others their own; anything else is a view of nothing.
         """
         return Scope(user if self.everything or user == self.user else "")
+
+    def accounts_named(self, name: str) -> frozenset[ClusterAccount]:
+        """Return the caller's accounts of that name, of whatever clusters."""
+        return frozenset(one for one in self.accounts if one.account == name)
 
 
 class Roles:
@@ -57,7 +63,7 @@ class Roles:
         self._groups_of = groups_of or unix_groups
         self._lock = threading.Lock()
         self._levels: Mapping[str, str] = {}
-        self._coordinators: Mapping[str, frozenset[str]] = {}
+        self._coordinators: Mapping[ClusterAccount, frozenset[str]] = {}
         self._next_us = 0
         self._asked = False
 
@@ -90,9 +96,10 @@ class Roles:
     def _ask(self) -> bool:
         try:
             levels = self._slurm.admin_levels()
-            coordinators = self._slurm.coordinators()
+            coordinators = {name: users for name, users in self._slurm.coordinators().items() if users}
+            places = self._slurm.account_places(coordinators) if coordinators else ()
         except (SlurmError, ParseError) as error:
             _STALE.log(error=error)
             return False
-        self._levels, self._coordinators = levels, coordinators
+        self._levels, self._coordinators = levels, coordinated(coordinators, places)
         return True

@@ -103,7 +103,7 @@ class WasteDay:
         with self._store.reader() as db, judged_runs(db, Selection(first, now + 1), self._settings, now) as runs:
             sums = runs.sums()
         tallies: dict[Group, Tally] = {}
-        for (_, account, partition), found in sums.items():
+        for (_, account, partition, _), found in sums.items():
             group = (partition, account[:_MAX_ACCOUNT] if self._by_account else "")
             if group not in tallies and len(tallies) >= MAX_GROUPS:
                 group = (partition, OTHER)

@@ -7,6 +7,7 @@ from typing import Final
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.ingest.source import EACH_ONCE, Page, Source
+from gpuwaste.ingest.user_names import SAME, UserNames
 from gpuwaste.ingest.work import work_page, work_pages
 from gpuwaste.store.hub.history_store import HistoryStore, KeptPage, PageRow
 from gpuwaste.store.hub.import_result import ImportResult
@@ -20,10 +21,17 @@ Progress = Callable[[int, int], None]
 
 
 def import_source(
-    store: HistoryStore, path: Path, source: Source, *, processes: int = 1, progress: Progress = lambda *_: None
+    store: HistoryStore,
+    path: Path,
+    source: Source,
+    *,
+    processes: int = 1,
+    progress: Progress = lambda *_: None,
+    users: UserNames = SAME,
 ) -> ImportResult:
     """Read what a source has anew; each page is stored with its mark before the next one is.
 
+    `users` have the runs under their names on the hub's host.
     Raises NoDataError, with nothing stored, where the first page has bad rows alone; GpuwasteError as the source does,
     after what it gave is stored.
     """
@@ -32,7 +40,7 @@ def import_source(
     resume = store.resume(source.key)
     import_id: int | None = None
     store.forget_taken()
-    for page in work_pages(source.kind, source.context, path, source.pages(resume), processes):
+    for page in work_pages(source.kind, source.context, path, source.pages(resume), processes, users=users):
         if import_id is None:
             if resume is None and page.bad_count and not page.runs:
                 raise _refused(store, source, page)
@@ -60,14 +68,16 @@ def _refused(store: HistoryStore, source: Source, page: PageRow) -> NoDataError:
     )
 
 
-def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda *_: None) -> list[ImportResult]:
+def import_again(
+    store: HistoryStore, path: Path, *, progress: Progress = lambda *_: None, users: UserNames = SAME
+) -> list[ImportResult]:
     """Parse every kept page again, in the order in which they were read, and take what they give now."""
     results: dict[str, ImportResult] = {}
     for kept in store.kept_pages():
         if kept.key not in results:
             store.forget_taken()
         began = time.monotonic()
-        page = read_again(store.files, path, kept)
+        page = read_again(store.files, path, kept, users)
         result = results.setdefault(kept.key, ImportResult(kept.kind, kept.key, kept.context.get("cluster", "")))
         result.add(*store.take_again(kept.import_id, page, once=kept.kind in EACH_ONCE))
         page.discard()
@@ -78,11 +88,11 @@ def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda
     return list(results.values())
 
 
-def read_again(files: PageFiles, path: Path, kept: KeptPage) -> PageRow:
+def read_again(files: PageFiles, path: Path, kept: KeptPage, users: UserNames = SAME) -> PageRow:
     """Parse a kept page of the store at `path`. Raises StoreError where it is gone, damaged or of a newer version."""
     data = files.read(kept.digest)
     raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
-    return work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0))
+    return work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0), users=users)
 
 
 def _end_rule(store: HistoryStore, key: str) -> str:

@@ -18,6 +18,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.text import decoded
 from gpuwaste.ingest.parsed_page import Notes, SortedRows
 from gpuwaste.ingest.source import Page, parser_of
+from gpuwaste.ingest.user_names import SAME, UserNames
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import PageRow
 from gpuwaste.store.hub.json_rows import NO_ROWS, job_row, step_rows, to_json
@@ -26,13 +27,21 @@ from gpuwaste.store.hub.page_files import Kept, PageFiles
 _AHEAD: Final = 2  # pages of each process that are read before they are needed
 
 
-def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, kept: Kept | None = None) -> PageRow:
+def work_page(
+    kind: str,
+    context: Mapping[str, str],
+    store: Path,
+    page: Page,
+    kept: Kept | None = None,
+    *,
+    users: UserNames = SAME,
+) -> PageRow:
     """Keep a page, unless it is `kept` already, and parse it; the rows are in a scratch file of the store."""
     files = PageFiles(store)
     kept = kept or files.keep(page.data)
     found = SortedRows(page.line)
     for row in _parsed(kind, context, page, found.notes):
-        found.add(row)
+        found.add(users.renamed(row) if isinstance(row, JobRecord) else row)
     rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
     rows.write_text(to_json(job_row(run) for run in found.runs.values()), encoding="utf-8")
     steps = to_json(step_rows(found.runs.values()))
@@ -62,24 +71,29 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
 
 
 def work_pages(
-    kind: str, context: Mapping[str, str], store: Path, pages: Iterable[Page], processes: int
+    kind: str,
+    context: Mapping[str, str],
+    store: Path,
+    pages: Iterable[Page],
+    processes: int,
+    *,
+    users: UserNames = SAME,
 ) -> Iterator[PageRow]:
     """Yield the pages' rows in their order; `processes` under 2, or a single page, need no pool.
 
     Raises GpuwasteError as the pages and the parser do, after the pages before.
     """
-    rest = iter(pages)
+    rest, work = iter(pages), partial(work_page, kind, context, store, users=users)
     first = next(rest, None)
     if first is None:
         return
     second = next(rest, None) if processes > 1 else None
     if second is None:
-        yield work_page(kind, context, store, first)
-        for page in rest:
-            yield work_page(kind, context, store, page)
+        yield work(first)
+        yield from map(work, rest)
         return
     pages = chain([first, second], rest)
-    yield from _pooled(partial(work_page, kind, context, store), pages, processes)
+    yield from _pooled(work, pages, processes)
 
 
 def _pooled(call: Callable[[Page], PageRow], pages: Iterator[Page], processes: int) -> Iterator[PageRow]:

@@ -7,6 +7,7 @@ from gpuwaste.core.units import format_size
 from gpuwaste.documents.fields import Interval
 from gpuwaste.documents.report_types import (
     Advice,
+    ClusterRow,
     DeviceRow,
     FindingCount,
     FindingRow,
@@ -43,9 +44,7 @@ _PER_KIND: Final = 3
 def report_text(document: ReportDocument, look: Look) -> str:
     """Render a report document."""
     totals = document.totals
-    cluster = "all clusters" if not document.name else f"cluster {fit(document.name, 48)}"
-    who = cluster if document.scope == "cluster" else f"{document.scope} {fit(document.name, 48)}"
-    lines = look.title(f"GPU use of {who}") if look.header else []
+    lines = look.title(f"GPU use of {_whose(document)}") if look.header else []
     lines += facts(
         [
             ("From", local_time(document.start, look.zone)),
@@ -61,6 +60,9 @@ def report_text(document: ReportDocument, look: Look) -> str:
     if document.shared.devices:
         lines += look.heading("Shared GPUs (shards, MPS): listed separately, never counted as waste")
         lines += facts([("GPU-time", short(document.shared.gpu_s)), ("Mean", _pct(document.shared))])
+    if document.clusters:
+        lines += look.heading("Clusters")
+        lines += cluster_table(document.clusters, look)
     if document.scope != "user":
         lines += look.heading("Users, largest waste first")
         lines += user_table(document.users, look)
@@ -127,6 +129,24 @@ def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool =
     return [*lines, f"  ... and {more} more with less waste (--parsable prints all)"] if more else lines
 
 
+def cluster_table(rows: Sequence[ClusterRow], look: Look) -> list[str]:
+    """Return the table of clusters."""
+    cells = [
+        (
+            str(row.jobs),
+            str(row.running),
+            short(row.gpu_s),
+            _pct(row),
+            *_waste(row),
+            percent(share(row.unknown_s, row.gpu_s)),
+            fit(row.cluster, 32),
+        )
+        for row in rows
+    ]
+    headers = ("JOBS", "RUNNING", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "CLUSTER")
+    return look.table(headers, cells, frozenset({len(headers) - 1}))
+
+
 def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
     """Return the table of users, cut to what one screen takes; energy and cost where they are known."""
     more_headers = energy_headers(row.energy for row in rows)
@@ -148,6 +168,16 @@ def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
     more = len(rows) - _ROWS
     lines = look.table(headers, cells, frozenset({len(headers) - 1}))
     return [*lines, f"  ... and {more} more users with less waste"] if more > 0 else lines
+
+
+def _whose(document: ReportDocument) -> str:
+    """Return whose jobs the report is of, and in which clusters."""
+    names = fit(", ".join(row.cluster for row in document.clusters), 48)
+    if document.scope != "cluster":
+        return f"{document.scope} {fit(document.name, 48)}" + (f" in {names}" if names else "")
+    if not document.name:
+        return f"all clusters: {names}" if names else "all clusters"
+    return f"clusters {names}" if names else f"cluster {fit(document.name, 48)}"
 
 
 def _waste(row: GpuTime) -> tuple[str, str]:

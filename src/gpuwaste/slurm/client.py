@@ -1,11 +1,12 @@
 """SlurmClient: all that gpuwaste asks of Slurm."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.coordination import AccountPlace
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.site_tables import SiteTables
@@ -48,7 +49,11 @@ class SlurmClient(Protocol):
         ...
 
     def coordinators(self) -> Mapping[str, frozenset[str]]:
-        """Return account -> its coordinators."""
+        """Return account -> its coordinators, in whatever cluster."""
+        ...
+
+    def account_places(self, accounts: Collection[str]) -> Sequence[AccountPlace]:
+        """Return the associations of these accounts in every cluster of slurmdbd."""
         ...
 
     def site_tables(self, since: int | None = None) -> SiteTables:

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -25,6 +25,7 @@ from gpuwaste.slurm.cluster_config import (
     records,
 )
 from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
+from gpuwaste.slurm.coordination import AccountPlace
 from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
@@ -44,6 +45,7 @@ _AMBIGUOUS: Final = log_event.warning(
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
 _RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr", "sshare"})
+_ACCOUNTS: Final = 400  # in one argument, which has 128 KiB: names have 255 bytes at most
 _MAX_ASKED_AGAIN: Final = 16  # records set aside that are asked for one by one
 
 
@@ -135,6 +137,13 @@ class CommandClient:
     def coordinators(self) -> Mapping[str, frozenset[str]]:
         """Run `sacctmgr show account withcoord`."""
         return sacctmgr.parse_coordinators(self._sacctmgr(*sacctmgr.COORDINATORS))
+
+    def account_places(self, accounts: Collection[str]) -> list[AccountPlace]:
+        """Run `sacctmgr show assoc`, some hundred accounts at a time."""
+        names = sorted(accounts)
+        parts = (names[first : first + _ACCOUNTS] for first in range(0, len(names), _ACCOUNTS))
+        texts = (self._sacctmgr(*sacctmgr.PLACES, f"account={','.join(part)}") for part in parts)
+        return [place for text in texts for place in sacctmgr.parse_places(text)]
 
     def site_tables(self, since: int | None = None) -> SiteTables:
         """Run `scontrol show` of config, nodes, partitions, reservations; with slurmdbd `sacctmgr show` and sshare."""

@@ -1,10 +1,11 @@
 """The part of a SlurmClient that a second source leaves to Slurm's commands."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.coordination import AccountPlace
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.site_tables import SiteTables
 from gpuwaste.slurm.slurmd_g import DevicePosition
@@ -50,6 +51,10 @@ class ComposedClient:
     def coordinators(self) -> Mapping[str, frozenset[str]]:
         """By the commands."""
         return self.commands.coordinators()
+
+    def account_places(self, accounts: Collection[str]) -> Sequence[AccountPlace]:
+        """By the commands."""
+        return self.commands.account_places(accounts)
 
     def site_tables(self, since: int | None = None) -> SiteTables:
         """By the commands."""

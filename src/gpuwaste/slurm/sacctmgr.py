@@ -1,9 +1,11 @@
-"""sacctmgr's tables: who administers, who coordinates which account."""
+"""sacctmgr's tables: who administers, who coordinates which account, and in which clusters accounts are."""
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.coordination import AccountPlace
 
 ADMIN_LEVELS = ("show", "user", "format=user,adminlevel")
 COORDINATORS = ("show", "account", "withcoord", "format=account,coord")
+PLACES = ("show", "assoc", "format=cluster,account,parentname,user")
 
 
 def parse_admin_levels(text: str) -> dict[str, str]:
@@ -18,6 +20,11 @@ def parse_coordinators(text: str) -> dict[str, frozenset[str]]:
         names = frozenset(user for user in users.split(",") if user)
         found[account] = found.get(account, frozenset()) | names
     return found
+
+
+def parse_places(text: str) -> list[AccountPlace]:
+    """Return the associations. Raises ParseError."""
+    return [AccountPlace(*row) for row in _rows(text, 4, "associations")]
 
 
 def _rows(text: str, width: int, what: str) -> list[list[str]]:

@@ -52,7 +52,7 @@ class FewRuns:
         }
 
     def sums(self) -> dict[Group, RunSums]:
-        """Return the sums of each user, account and partition (judged_counts, judged_sums, judged_reasons)."""
+        """Return the sums of each user, account, partition and cluster (judged_counts, judged_sums, judged_reasons)."""
         found: dict[Group, RunSums] = {}
         for run in self._runs:
             found.setdefault(_group(run), RunSums()).count(run)
@@ -149,7 +149,7 @@ def _largest(found: tuple[dict[str, Any], JudgedRun]) -> tuple[float, str, str, 
 
 
 def _group(run: JudgedRun) -> Group:
-    return run.user, run.account, run.partition
+    return run.user, run.account, run.partition, run.cluster
 
 
 def _add_times(row: dict[str, Any], part: JudgedRun) -> None:

@@ -50,7 +50,7 @@ class JudgedRuns:
         self._window = self._runs | window
 
     def sums(self) -> dict[Group, RunSums]:
-        """Return the sums of each user, account and partition."""
+        """Return the sums of each user, account, partition and cluster."""
         if self._few is not None:
             return self._few.sums()
         days, window = _whole(self._whole), self._window | _whole(self._whole)
@@ -229,7 +229,7 @@ def _which(
     db.run("waste.judged_now_create")
     db.run("waste.judged_parts_create")
     asked = selection.parameters(now)
-    names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
+    names = ("from_s", "to_s", "user", "account", "clusters", "accounts", "reader")
     own = {"rules": rules, "until": None if kept is None else kept.until, "users": None}
     return own | {name: asked[name] for name in names}, until
 
@@ -263,7 +263,7 @@ def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
         db.run("waste.judged_parts_create")
         if some:
             db.run("waste.judged_now_add", _NONE)
-        anything = dict.fromkeys(("rules", "until", "user", "users", "account", "cluster", "accounts", "reader"))
+        anything = dict.fromkeys(("rules", "until", "user", "users", "account", "clusters", "accounts", "reader"))
         yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
 
 
@@ -285,8 +285,10 @@ def _added(sums: dict[Group, RunSums], more: dict[Group, RunSums]) -> dict[Group
 
 
 def _group(row: dict[str, Any]) -> Group:
-    return row["user"], row["account"], row["partition"]
+    return row["user"], row["account"], row["partition"], row["cluster"]
 
 
 def _without_group(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in {"user", "account", "partition", *ENERGY}}
+    return {
+        name: value for name, value in row.items() if name not in {"user", "account", "partition", "cluster", *ENERGY}
+    }

@@ -19,7 +19,7 @@ from gpuwaste.waste.load import Selection, judge_by_user
 
 _NUMBERS: Final = count()
 _NO_RULES: Final = -1  # by which nothing is stored
-_SCOPE: Final = ("from_s", "to_s", "user", "users", "account", "cluster", "accounts", "reader")
+_SCOPE: Final = ("from_s", "to_s", "user", "users", "account", "clusters", "accounts", "reader")
 _MOST: Final = 50_000  # runs that are judged together; where more are due, judging has to catch up first
 
 Window = tuple[int, int | None]

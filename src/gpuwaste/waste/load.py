@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.text import storable
@@ -39,8 +40,8 @@ class Selection:
     end: int = _FAR
     user: str | None = None
     account: str | None = None
-    cluster: str | None = None
-    accounts: Collection[str] | None = None
+    clusters: Collection[str] | None = None
+    accounts: Collection[ClusterAccount] | None = None
     users: tuple[str, str] | None = None  # the first and the last in the order of names
     reader: str | None = None  # whose runs are kept beside those of `accounts`
     running_only: bool = False
@@ -64,8 +65,8 @@ class Selection:
             "first_user": None if self.users is None else self.users[0],
             "last_user": None if self.users is None else self.users[1],
             "account": self.account,
-            "cluster": self.cluster,
-            "accounts": None if self.accounts is None else sorted(self.accounts),
+            "clusters": None if self.clusters is None else sorted(self.clusters),
+            "accounts": account_rows(self.accounts),
             "reader": self.reader,
             "running_only": self.running_only,
         }
@@ -125,7 +126,7 @@ def judge_job(
     settings: LedgerSettings,
     now: int,
     *,
-    accounts: Collection[str] | None = None,
+    accounts: Collection[ClusterAccount] | None = None,
     reader: str | None = None,
 ) -> list[JobLedger]:
     """Judge every run of a job, array or het job, as its printed or raw id names it; returns those not started, too.
@@ -161,7 +162,7 @@ def _judge(
 
 def judge_held(db: Database, cluster: str | None, settings: LedgerSettings, now: int) -> bool:
     """Judge each GPU of the runs of a cluster that have not ended; sums and causes of runs are not made."""
-    _pick(db, Selection(0, now + 1, cluster=cluster, running_only=True), now)
+    _pick(db, Selection(0, now + 1, clusters=None if cluster is None else (cluster,), running_only=True), now)
     if not _add_up(db, settings, now):
         return False
     judge_gpus(db, settings, now)

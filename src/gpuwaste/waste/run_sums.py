@@ -1,4 +1,4 @@
-"""RunSums: GPU-time and counts of some runs, by user, account and partition."""
+"""RunSums: GPU-time and counts of some runs, by user, account, partition and cluster."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from gpuwaste.waste.tally import Tally, seconds
 _COUNTS: Final = (
     "jobs", "running", "beyond", "conflicts", "under_jobs", "under_devices", "under_ms", "asked_jobs", "asked_devices",
 )  # fmt: skip
-Group = tuple[str, str, str]
-"""User, account and partition."""
+Group = tuple[str, str, str, str]
+"""User, account, partition and cluster."""
 
 
 @dataclass(slots=True)

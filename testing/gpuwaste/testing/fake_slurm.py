@@ -1,13 +1,14 @@
 """FakeSlurm: a SlurmClient that answers from memory, for tests that need a cluster's facts and no cluster."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.coordination import AccountPlace
 from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
@@ -31,6 +32,7 @@ class FakeSlurm:
     records: Sequence[JobRecord | BadRow] = ()
     levels: dict[str, str] = field(default_factory=dict)
     account_coordinators: dict[str, frozenset[str]] = field(default_factory=dict)
+    places: Sequence[AccountPlace] | None = None  # None: every account with coordinators, in the cluster
     devices: dict[str, list[DevicePosition]] = field(default_factory=dict)
     tables: SiteTables | None = None
     failure: str = ""
@@ -86,6 +88,13 @@ class FakeSlurm:
         """Return the coordinators."""
         self._rpc("sacctmgr")
         return self.account_coordinators
+
+    def account_places(self, accounts: Collection[str]) -> Sequence[AccountPlace]:
+        """Return those of these accounts."""
+        self._rpc("sacctmgr")
+        if self.places is None:
+            return [AccountPlace(self.cluster, name, "root", "") for name in sorted(accounts)]
+        return [place for place in self.places if place.account in accounts]
 
     def site_tables(self, since: int | None = None) -> SiteTables:  # noqa: ARG002 the protocol's
         """Return the tables; by default those of a site without nodes."""

@@ -57,6 +57,7 @@ def test_the_example_and_an_absent_file_are_sound(tmp_path: Path) -> None:
         ("[hub]\nmin_coverage = 80.0", "min_coverage is a share"),
         ("[agent]\ncollectors = []", "collectors is empty"),
         ("[agent]\ninterval_s = 0", "interval_s is 0"),
+        ('[hub]\nuser_names_file = "/nonexistent/u.csv"', "[hub] user_names_file: /nonexistent/u.csv: cannot be read"),
         ("[energy]\npue = 0.5", "[energy] pue 0.5: set it to 1 to 10"),
         ('[energy]\nhours_file = "/nonexistent/e.csv"', "[energy] hours_file: /nonexistent/e.csv: cannot be read"),
         ("[plugin]\nbreaker_max_ms = 10", "breaker_max_ms is less than breaker_first_ms"),

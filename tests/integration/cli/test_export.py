@@ -74,7 +74,6 @@ def test_named_jobs_are_asked_for_alone(hub: HubDouble, config: list[str], capsy
         (["xdmod", "7;rm"], "expected a job ID"),
         (["xdmod", "../7"], "expected a job ID"),
         (["xdmod", "-S", "now", "-E", "now-1day"], "is not before"),
-        (["xdmod", "-u", "a", "-M", "b"], "give it without -u and -A"),
     ],
 )
 def test_wrong_words_are_one_line(

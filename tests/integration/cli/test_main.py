@@ -68,6 +68,9 @@ def test_report_asks_for_the_caller_himself(
         (["--allusers"], {"cluster": "1"}),
         (["-a", "-M", "gw"], {"cluster": "gw"}),
         (["-M", "gw"], {"cluster": "gw"}),
+        (["-u", "bob", "-M", "gw,east"], {"user": "bob", "cluster": "gw,east"}),
+        (["-A", "physics", "-M", "all"], {"account": "physics", "cluster": "all"}),
+        (["-M", "all"], {"cluster": "all"}),
     ],
 )
 def test_report_asks_for_whom_it_is_told(
@@ -139,7 +142,6 @@ def test_exit_codes(hub: HubDouble, config: list[str], capsys: pytest.CaptureFix
         (["report", *config], 3),
         (["job", "x", *config], 2),
         (["report", "-S", "never", *config], 2),
-        (["report", "-M", "gw", "-u", "bob", *config], 2),
         (["report", "-S", "now", "-E", "now-1days", *config], 2),
         (["top", "--hours", "0", *config], 2),
         (["report", "--fail-above", "101", *config], 2),

@@ -17,6 +17,7 @@ from gpuwaste.core.errors import NoDataError, ParseError, StoreError
 from gpuwaste.ingest.importer import import_again, import_source
 from gpuwaste.ingest.sources.sacct import SacctFile
 from gpuwaste.ingest.sources.swf import SwfFile
+from gpuwaste.ingest.user_names import parse_user_names
 from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.import_result import ImportResult
@@ -194,6 +195,26 @@ def test_kept_pages_can_be_parsed_again(path: Path, tmp_path: Path) -> None:
     assert found.changed == 50
     assert jobs_of(store) == before
     assert store.ask("counts")[0]["quarantine"] == 2
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_users_of_another_cluster_get_their_names_of_the_hub_s_host(path: Path, tmp_path: Path, processes: int) -> None:
+    """The table renames whom it lists; one that changed renames them from kept pages, and none gives the names back."""
+    store = opened(path)
+    source = SacctFile(log(tmp_path / "a.txt", range(1, 101)), "gw", page_b=2000)
+    names = parse_user_names(b"cluster,user,person\ngw,u2,alice\nelsewhere,u1,mallory\n", "users.csv")
+
+    def users() -> set[str]:
+        return {str(name) for (name,) in store._db.execute('SELECT DISTINCT "user" FROM jobs').fetchall()}
+
+    import_source(store, path, source, processes=processes, users=names)
+    renamed = users()
+    assert "alice" in renamed
+    assert {"u2", "mallory"}.isdisjoint(renamed)
+    import_again(store, path, users=parse_user_names(b"cluster,user,person\ngw,u2,bob\n", "users.csv"))
+    assert users() == renamed - {"alice"} | {"bob"}
+    import_again(store, path)
+    assert users() == renamed - {"alice"} | {"u2"}
 
 
 def test_a_page_that_was_damaged_is_named(path: Path, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """The documents: scope, roll-up, requeued runs, and what a reader may not see."""
 
 import json
+from collections.abc import Collection
 
 import pytest
 from tests.unit.report.documents import END, one_job, report, top, week
 from tests.unit.waste.builders import LATER, SETTINGS, T0, add_rows, hour, job, store
 
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.documents.report import job_document, report_document, top_document
 
 
@@ -44,13 +46,17 @@ def test_scopes_select_runs() -> None:
     mine, other = job(1), job(2, user="bob", account="chemistry", cluster="gw2")
     db = store([mine, other], [])
 
-    def count(scope: str, name: str, start: int = T0, end: int = LATER, accounts: set[str] | None = None) -> int:
+    def count(
+        scope: str, name: str, start: int = T0, end: int = LATER, accounts: Collection[ClusterAccount] | None = None
+    ) -> int:
         return report_document(db, scope, name, start, end, SETTINGS, LATER, accounts=accounts).job_count  # type: ignore[arg-type]
 
     assert [count("user", n) for n in ("alice", "bob", "alic_", "%")] == [1, 1, 0, 0]
     assert [count("account", n) for n in ("physics", "chemistry", "x")] == [1, 1, 0]
     assert [count("cluster", n) for n in ("", "gw", "gw2")] == [2, 1, 1]
-    assert [count("cluster", "", accounts=a) for a in (set(), {"physics"}, {"physics", "chemistry"})] == [0, 1, 2]
+    physics, chemistry = ClusterAccount("gw", "physics"), ClusterAccount("gw2", "chemistry")
+    scopes: list[set[ClusterAccount]] = [set(), {physics}, {physics, chemistry}, {ClusterAccount("gw", "chemistry")}]
+    assert [count("cluster", "", accounts=a) for a in scopes] == [0, 1, 2, 0]
     assert count("cluster", "", start=T0 + 3600) == 0
     assert count("cluster", "", end=T0) == 0
     assert count("cluster", "", start=T0 + 3599) == 2
@@ -123,7 +129,7 @@ def test_a_coordinator_sees_his_accounts_and_his_own_runs() -> None:
         job(4, None, user="", account="physics"),
     ]
     db = store(running, [])
-    shown = top_document(db, T0, SETTINGS, T0 + 60, accounts={"chemistry"}, reader="carol")
+    shown = top_document(db, T0, SETTINGS, T0 + 60, accounts={ClusterAccount("gw", "chemistry")}, reader="carol")
     assert sorted(row.jobid for row in shown.jobs) == ["1", "2"]
     nobody = top_document(db, T0, SETTINGS, T0 + 60, accounts=(), reader=None)
     assert nobody.jobs == []

@@ -119,7 +119,7 @@ def test_the_sums_are_the_ledgers(gpus: int, suspended: int, seen: list[dict[int
     ]
     STORE.upsert_hours([replace(hour, t1_ms=hour.t1_ms + suspended * 1000) for hour in hours])
     with STORE.reader() as db:
-        judge_runs(db, Selection(cluster=job.cluster), LedgerSettings(), T0 + 10**6)
+        judge_runs(db, Selection(clusters=(job.cluster,)), LedgerSettings(), T0 + 10**6)
         _, ledger = next(job_ledgers(db))
     ratio, active, coverage, at = used(STORE, job)
     if ledger.mean_pct is None:

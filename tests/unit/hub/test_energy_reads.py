@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.unit.analytics.sites import fact
 from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import J_PER_KWH
@@ -253,7 +254,7 @@ def test_a_coordinator_s_view_of_a_user_is_priced_by_what_it_shows(store: HubSto
         [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={9: 3_600_000}, energy_j=9e6, final=True, **dear)]
     )
     answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
-    found = cost(answers, Scope(user="carl", accounts=frozenset({"proj1"})), user="alice")
+    found = cost(answers, Scope(user="carl", accounts=frozenset({ClusterAccount("gw", "proj1")})), user="alice")
     assert found is not None
     assert found.cost == pytest.approx(1.0)
 

@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from tests.unit.hub.test_judging import LEDGER, STOP, judging
 from tests.unit.store.test_rollup import DAY, new_store, row, run, same
 
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.hour import HOUR_MS, HOUR_S, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
@@ -114,7 +115,11 @@ def answers(store: HubStore, selection: Selection, *, few_runs: int, cut: bool, 
 def test_every_answer_is_that_of_the_queries(seed: int) -> None:
     """Sums, lines, days, names and findings of users and accounts, of windows that cut runs and of whole runs."""
     with kept_site(seed) as (store, kept):
-        subjects = [Selection(user="user1"), Selection(user="user2", accounts=["a"]), Selection(account="b")]
+        subjects = [
+            Selection(user="user1"),
+            Selection(user="user2", accounts=[ClusterAccount("gw", "a")]),
+            Selection(account="b"),
+        ]
         for subject, (start, end), cut, taken in product(subjects, (OPEN, PAST), (True, False), (kept, None)):
             asked = replace(subject, start=start, end=end)
             by_queries = answers(store, asked, few_runs=-1, cut=cut, kept=taken)

@@ -11,6 +11,7 @@ from tests.unit.hub.test_few_runs import OPEN, TAKEN, USERS, site
 from tests.unit.hub.test_judging import LEDGER
 from tests.unit.store.test_rollup import same
 
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.report_reads import ReportQuestion
@@ -20,7 +21,7 @@ from gpuwaste.hub.shared_runs import SharedRuns
 pytestmark = pytest.mark.long
 
 OPERATOR: Final = Scope("root", everything=True)
-COORDINATOR: Final = Scope("user3", accounts=frozenset("a"))
+COORDINATOR: Final = Scope("user3", accounts=frozenset({ClusterAccount("gw", "a")}))
 LENGTH_S: Final = 3 * DAY_S
 Both = tuple[Reads, Reads]
 

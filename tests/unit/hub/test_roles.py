@@ -5,6 +5,7 @@ import pwd
 
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles, Scope
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -19,7 +20,7 @@ def test_each_role_has_its_scope() -> None:
     groups = {"dora": frozenset({"hpc-staff", "users"}), "alice": frozenset({"users"})}
     roles = Roles(slurm, FakeClock(), ("hpc-staff",), lambda user: groups.get(user, frozenset()))
     assert roles.scope("alice") == Scope("alice")
-    assert roles.scope("carol") == Scope("carol", accounts=frozenset({"proj1"}))
+    assert roles.scope("carol") == Scope("carol", accounts=frozenset({ClusterAccount("gw", "proj1")}))
     assert [roles.scope(u).everything for u in ("op", "root", "dora", "nobody")] == [True, True, True, False]
 
 

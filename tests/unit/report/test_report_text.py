@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.report.documents import hostile, now, one_job, read, report, top, week
+from tests.unit.report.documents import END, hostile, now, one_job, read, report, top, week
+from tests.unit.waste.builders import SETTINGS, T0
 
+from gpuwaste.documents.report import Clusters, report_document
 from gpuwaste.report.cells import width
 from gpuwaste.report.layout import Look
 from gpuwaste.report.now_text import now_text
@@ -33,6 +35,26 @@ TEXTS: dict[str, Callable[[], str]] = {
 def test_the_text_is_the_golden_one(name: str) -> None:
     """Each report prints what tests/unit/report/golden holds, to the character."""
     assert TEXTS[name]() == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "title"),
+    [
+        ("user", "alice", "GPU use of user alice in gw, gw2"),
+        ("cluster", "gw,gw2", "GPU use of clusters gw, gw2"),
+        ("cluster", "", "GPU use of all clusters: gw, gw2"),
+    ],
+)
+def test_a_report_of_several_clusters_names_them_with_a_row_for_each(scope: Any, name: str, title: str) -> None:
+    """The title has the clusters, and a table their sums, within 80 columns."""
+    clusters = Clusters(("gw", "gw2"))
+    document = report_document(week(), scope, name, T0, END, SETTINGS, END, clusters=clusters)
+    lines = report_text(document, LOOK).splitlines()
+    assert any(title in line for line in lines[:3])
+    header = next(n for n, line in enumerate(lines) if line.endswith("CLUSTER"))
+    rows = [line.split() for line in lines[header + 1 : header + 3]]
+    assert [(row[0], row[-1]) for row in rows] == [(str(document.job_count), "gw"), ("0", "gw2")]
+    assert max(map(width, lines)) <= 80
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS))

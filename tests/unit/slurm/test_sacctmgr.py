@@ -3,7 +3,8 @@
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.sacctmgr import parse_admin_levels, parse_coordinators
+from gpuwaste.slurm.coordination import AccountPlace
+from gpuwaste.slurm.sacctmgr import parse_admin_levels, parse_coordinators, parse_places
 
 
 def test_reads_levels() -> None:
@@ -14,6 +15,12 @@ def test_reads_levels() -> None:
 def test_reads_coordinators() -> None:
     """Each account with all its coordinators, none for most."""
     assert parse_coordinators("proj1|carol,bob\nroot|\n") == {"proj1": frozenset({"bob", "carol"}), "root": frozenset()}
+
+
+def test_reads_associations() -> None:
+    """An account with the account above it, and a user of it."""
+    account, user = AccountPlace("gw", "proj1", "root", ""), AccountPlace("gw", "proj1", "", "bob")
+    assert parse_places("gw|proj1|root|\ngw|proj1||bob\n") == [account, user]
 
 
 @pytest.mark.parametrize("text", ["alice", "alice|None|x"])

@@ -55,7 +55,7 @@ def answer(asking: Asking) -> Answer:
     window, rows = asking.window, []
     seen = asking.rows("samples_kept")[0]["seen"]
     for cluster in (window.clusters or (None,)) if seen else ():
-        selection = Selection(window.start, window.end, cluster=cluster)
+        selection = Selection(window.start, window.end, clusters=None if cluster is None else (cluster,))
         with judged_runs(asking.db, selection, asking.settings, window.now) as runs:
             rows += runs.energy(window.step)
     days: dict[int, Counter[str]] = {bin_: Counter() for bin_ in range(window.bins)}

@@ -65,7 +65,7 @@ def answer(asking: Asking) -> Answer:
     blocks: list[dict[str, Any]] = []
     window = asking.window
     for cluster in window.clusters or (None,):
-        selection = Selection(window.start, window.end, cluster=cluster)
+        selection = Selection(window.start, window.end, clusters=None if cluster is None else (cluster,))
         with judged_runs(asking.db, selection, asking.settings, window.now) as runs:
             for row in runs.wasted():
                 own = held.setdefault((row["user"], row["account"]), Counter())

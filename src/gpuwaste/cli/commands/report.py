@@ -14,7 +14,9 @@ EXAMPLES = (
         "Each user's GPU-time, energy and cost, for a spreadsheet.",
     ),
     ("gpuwaste report --allusers --fail-above 20", "Everybody; exit code 4 if more than 20 % is wasted."),
+    ("gpuwaste report -u alice -M all", "A user's jobs in all clusters of the hub, with a row for each cluster."),
 )
+CLUSTERS = "clusters separated by commas, or all: jobs of all their users; with -u or -A, of that user or account"
 _TEXT_ROWS = 40
 _TABLES = ("jobs", "users", "days")
 
@@ -25,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(whom, "user", shown="yours")
     add(whom, "accounts")
     add(whom, "allusers")
-    add(parser, "clusters", "jobs of all its users", shown="every cluster of the hub")
+    add(parser, "clusters", CLUSTERS, shown="every cluster of the hub")
     add_window(parser, None, shown="the UTC day 7 days ago")
     parser.add_argument(
         "--table", choices=_TABLES, default=_TABLES[0], help=f"rows of --csv and --parsable (default: {_TABLES[0]})"
@@ -63,14 +65,13 @@ def scope_of(options: argparse.Namespace) -> dict[str, str | int]:
     from gpuwaste.core.errors import UsageError
     from gpuwaste.core.groups import user_name
 
-    if options.clusters is not None and (options.user is not None or options.accounts is not None):
-        raise UsageError("report: -M reports on all users of a cluster: give it without -u and -A")
-    if options.allusers or options.clusters is not None:
-        return {"cluster": options.clusters or "1"}
+    clusters = {} if options.clusters is None else {"cluster": options.clusters}
     if options.accounts is not None:
-        return {"account": options.accounts}
+        return {"account": options.accounts} | clusters
     if options.user is not None:
-        return {"user": options.user}
+        return {"user": options.user} | clusters
+    if options.allusers or clusters:
+        return clusters or {"cluster": "1"}
     if name := user_name(os.getuid()):
         return {"user": name}
     raise UsageError(f"uid {os.getuid()} has no name on this host: give a user with -u")

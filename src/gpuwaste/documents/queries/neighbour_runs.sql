@@ -3,7 +3,11 @@
 WITH beside AS (
     SELECT
         printed_id, name, "user", state, "start", "end", gpus, nodes,
-        $accounts IS NULL OR list_contains($accounts::VARCHAR[], account) OR "user" = $reader AS visible
+        $accounts IS NULL
+        OR list_contains(
+            $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}
+        )
+        OR "user" = $reader AS visible
     FROM jobs
     WHERE
         cluster = $cluster AND "start" < $to_s AND ("end" > $from_s OR "end" IS NULL)

@@ -12,7 +12,12 @@ WITH chosen AS (
         AND ($user IS NULL OR "user" = $user)
         AND ($account IS NULL OR account = $account)
         AND ($clusters IS NULL OR list_contains($clusters::VARCHAR[], cluster))
-        AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], account))
+        AND (
+            $accounts IS NULL
+            OR list_contains(
+                $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}
+            )
+        )
 ),
 -- include: energy.prices
 ,

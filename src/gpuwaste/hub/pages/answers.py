@@ -101,7 +101,7 @@ def _frame(request: Request, scope: Scope) -> Frame:
     return Frame(
         user=scope.user,
         path=request.scope["raw_path"].decode("latin-1"),
-        accounts=tuple(sorted(scope.accounts)),
+        accounts=tuple(sorted({one.account for one in scope.accounts})),
         session=bool(request.cookies),
         operator=scope.everything,
     )

@@ -28,7 +28,7 @@ def asked(query: QueryParams, path: str, now: int) -> Asked:
         raise Refusal(BAD, f"days={days}: expected one of {', '.join(map(str, _DAYS))}")
     start, end = _number(query, "start", _MAX_SECONDS), _number(query, "end", _MAX_SECONDS)
     lines = LineFilter(**{name: _text(query, name) for name in ("state", "partition", "name", "finding")})
-    return asked_of(path, (days, start, end), now, lines, page_number(query))
+    return asked_of(path, (days, start, end), now, lines, page_number(query), cluster=_text(query, "cluster") or "")
 
 
 def view_question(query: QueryParams, now: int) -> ViewQuestion:

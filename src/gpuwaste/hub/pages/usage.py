@@ -10,7 +10,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import asked
 from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.report_reads import ReportQuestion
+from gpuwaste.hub.report_reads import ALL_CLUSTERS, ReportQuestion
 from gpuwaste.hub.roles import Scope
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.usage import ROWS, Asked, usage_page
@@ -26,7 +26,7 @@ class UsageViews:
 
     def me(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
         """Answer for the reader's own jobs. Raises Refusal."""
-        return self._answer(scope, frame, query, form, ReportQuestion())
+        return self._answer(scope, frame, query, form, ReportQuestion(user=scope.user))
 
     def user(self, scope: Scope, frame: Frame, query: QueryParams, name: str) -> Response:
         """Answer for the jobs of a user. Raises Refusal."""
@@ -42,7 +42,8 @@ class UsageViews:
         wanted = asked(query, frame.path.removesuffix(form), self._reads.now())
         # What ends now ends with the document: runs may have been judged a minute ago.
         end = wanted.end if query.get("end") else None
-        question = replace(subject, start=wanted.start, end=end, lines=wanted.lines)
+        cluster = wanted.cluster or (ALL_CLUSTERS if self._reads.several_clusters() else None)
+        question = replace(subject, start=wanted.start, end=end, lines=wanted.lines, cluster=cluster)
         return in_form(
             form,
             lambda: self._page(scope, frame, wanted, question),

@@ -24,7 +24,11 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         end: Number | None = None,
         limit: Number | None = None,
     ) -> Response:
-        """Report on a user, an account or a cluster; times are UTC seconds, by default 7 UTC days and today."""
+        """Report on a user, an account or all users; times are UTC seconds, by default 7 UTC days and today.
+
+        `cluster` is names separated by commas, or "all": of several there is a row for each. With neither a user nor an
+        account the report is on all users of these clusters, for operators.
+        """
         question = ReportQuestion(user, account, cluster, start, end, limit)
         return await exchange.document(request, lambda scope: reads.report(scope, question), exchange.reports)
 

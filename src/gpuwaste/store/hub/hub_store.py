@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
@@ -177,7 +178,7 @@ class HubStore:
             return [job_record(row) for row in db.rows("jobs_of_id", {"cluster": cluster, "job_id": job_id})]
 
     def runs_named(
-        self, printed_id: str, *, accounts: Collection[str] | None = None, reader: str | None = None
+        self, printed_id: str, *, accounts: Collection[ClusterAccount] | None = None, reader: str | None = None
     ) -> list[JobRecord]:
         """Return every run of the job, array or het job that a printed or raw id (7, 3_1, 4+1) names.
 

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
+from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.text import storable
@@ -53,7 +54,7 @@ def job_record(row: Mapping[str, Any]) -> JobRecord:
     return JobRecord(*_JOB_VALUES(row))
 
 
-def job_names(printed_id: str, accounts: Collection[str] | None, reader: str | None) -> dict[str, Any]:
+def job_names(printed_id: str, accounts: Collection[ClusterAccount] | None, reader: str | None) -> dict[str, Any]:
     """Return the named parameters of query ledger_job_runs: the job, and the scope of who asks.
 
     `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; None is every run.
@@ -63,6 +64,6 @@ def job_names(printed_id: str, accounts: Collection[str] | None, reader: str | N
         "printed_id": printed_id,
         "first": int(number[0]) if number else None,
         "number": printed_id.isdecimal(),
-        "accounts": None if accounts is None else sorted(accounts),
+        "accounts": account_rows(accounts),
         "reader": reader,
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.hits import all_ends
 from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.underuse import UnderUse
@@ -42,7 +43,7 @@ class Pick:
     user: str | None = None
     policy: str | None = None
     limit: int = ALL
-    accounts: Collection[str] | None = None
+    accounts: Collection[ClusterAccount] | None = None
     reader: str = ""
 
     def parameters(self) -> dict[str, Any]:
@@ -53,7 +54,7 @@ class Pick:
             "user": self.user,
             "policy": self.policy,
             "limit": self.limit,
-            "accounts": None if self.accounts is None else sorted(self.accounts),
+            "accounts": account_rows(self.accounts),
             "reader": self.reader,
         }
 

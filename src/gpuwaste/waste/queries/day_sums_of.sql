@@ -5,6 +5,12 @@
     AND "day" < $whole_to
     AND ($user IS NULL OR "user" = $user)
     AND ($account IS NULL OR account = $account)
-    AND ($cluster IS NULL OR cluster = $cluster)
-    AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], account) OR "user" = $reader)
+    AND ($clusters IS NULL OR list_contains($clusters::VARCHAR[], cluster))
+    AND (
+        $accounts IS NULL
+        OR list_contains(
+            $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}
+        )
+        OR "user" = $reader
+    )
 )

@@ -1,8 +1,9 @@
--- The sums of whole days by user, account and partition.
+-- The sums of whole days by user, account, partition and cluster.
 SELECT
     "user",
     account,
     "partition",
+    cluster,
     sum(jobs)::BIGINT AS jobs,
     sum(beyond)::BIGINT AS beyond,
     sum(conflicts)::BIGINT AS conflicts,
@@ -19,4 +20,4 @@ SELECT
 FROM day_sums
 WHERE
 -- include: waste.day_sums_of
-GROUP BY "user", account, "partition"
+GROUP BY "user", account, "partition", cluster

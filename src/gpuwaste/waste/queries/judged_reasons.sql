@@ -1,14 +1,23 @@
--- Unknown and exempt GPU-milliseconds between the edges of the window by reason, by user, account and partition.
+-- Unknown and exempt GPU-milliseconds between the edges of the window by reason, user, account, partition and cluster.
 WITH
 -- include: waste.judged_runs
 ,
 -- include: waste.judged_window
-SELECT "user", account, "partition", part.of AS of, part.what AS what, part.reason AS reason, sum(part.ms)::BIGINT AS ms
+SELECT
+    "user",
+    account,
+    "partition",
+    cluster,
+    part.of AS of,
+    part.what AS what,
+    part.reason AS reason,
+    sum(part.ms)::BIGINT AS ms
 FROM (
     SELECT
         "user",
         account,
         "partition",
+        cluster,
 -- include: waste.judged_reason_parts
     FROM parts
     WHERE shared IS NOT NULL OR cardinality(own.unknown) > 0 OR cardinality(own.exempt) > 0

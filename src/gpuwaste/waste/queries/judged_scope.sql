@@ -8,5 +8,11 @@
         AND ($user IS NULL OR r."user" = $user)
         AND ($users IS NULL OR list_contains($users::VARCHAR[], r."user"))
         AND ($account IS NULL OR r.account = $account)
-        AND ($cluster IS NULL OR r.cluster = $cluster)
-        AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], r.account) OR r."user" = $reader)
+        AND ($clusters IS NULL OR list_contains($clusters::VARCHAR[], r.cluster))
+        AND (
+            $accounts IS NULL
+            OR list_contains(
+                $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': r.cluster, 'account': r.account}
+            )
+            OR r."user" = $reader
+        )

@@ -7,8 +7,14 @@
     AND ($user IS NULL OR j."user" = $user)
     AND ($first_user IS NULL OR j."user" BETWEEN $first_user AND $last_user)
     AND ($account IS NULL OR j.account = $account)
-    AND ($cluster IS NULL OR j.cluster = $cluster)
-    AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], j.account) OR j."user" = $reader)
+    AND ($clusters IS NULL OR list_contains($clusters::VARCHAR[], j.cluster))
+    AND (
+        $accounts IS NULL
+        OR list_contains(
+            $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': j.cluster, 'account': j.account}
+        )
+        OR j."user" = $reader
+    )
     AND ($running_only = false OR j."end" IS NULL)
     AND (NOT $edges OR j."start" < $from_s OR coalesce(j."end", $now) > $to_s)
     AND (

@@ -25,7 +25,7 @@ _DAYS: Final = 7
 class Asked:
     """What a page of usage was asked for: the last `days` and today, or a start and an end (UTC seconds).
 
-    `number` is from 1.
+    `number` is from 1; `cluster` is "" for all clusters.
     """
 
     path: str
@@ -34,11 +34,13 @@ class Asked:
     days: int | None = None
     lines: LineFilter = EVERY_LINE
     number: int = 1
+    cluster: str = ""
 
     @property
-    def fields(self) -> dict[str, int]:
-        """The parameters of the window."""
-        return {"days": self.days} if self.days else {"start": self.start, "end": self.end}
+    def fields(self) -> dict[str, int | str]:
+        """The parameters of the window and the clusters."""
+        chosen: dict[str, int | str] = {"cluster": self.cluster} if self.cluster else {}
+        return ({"days": self.days} if self.days else {"start": self.start, "end": self.end}) | chosen
 
     @property
     def query(self) -> str:
@@ -48,7 +50,7 @@ class Asked:
     @property
     def permalink(self) -> str:
         """The page with the window in absolute times."""
-        return f"{self.path}?{urlencode({'start': self.start, 'end': self.end})}"
+        return f"{self.path}?{urlencode(replace(self, days=None).fields)}"
 
     def url(self, number: int, suffix: str = "") -> str:
         """Return another page of the table, or with a suffix the same view in another format."""
@@ -84,6 +86,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
         user_energy=energy_titles(row.energy for row in report.users),
         day_energy=energy_titles(row.energy for row in report.days),
         window=asked,
+        clusters=_choice(report, asked),
         asked=asked.lines,
         filtered=asked.lines != EVERY_LINE,
         states=STATES,
@@ -91,6 +94,12 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
         paging=_paging(report, asked),
         job_link=job_link,
     )
+
+
+def _choice(report: ReportDocument, asked: Asked) -> list[str]:
+    """Return the clusters to choose from; none where there is but one, and none was chosen."""
+    names = sorted({row.cluster for row in report.clusters} | ({asked.cluster} if asked.cluster else set()))
+    return names if asked.cluster or len(names) > 1 else []
 
 
 def levels_of(totals: GpuTime) -> dict[str, float]:
@@ -163,7 +172,13 @@ def _paging(report: ReportDocument, asked: Asked) -> Paging:
 
 
 def asked_of(
-    path: str, window: tuple[int | None, int | None, int | None], now: int, lines: LineFilter, number: int
+    path: str,
+    window: tuple[int | None, int | None, int | None],
+    now: int,
+    lines: LineFilter,
+    number: int,
+    *,
+    cluster: str = "",
 ) -> Asked:
     """Return what is asked by a window (days, start, end): so many UTC days before today and today, else the times.
 
@@ -172,6 +187,6 @@ def asked_of(
     days, start, end = window
     if start is None and end is None:
         days = days or _DAYS
-        return Asked(path, max(0, now - now % DAY_S - days * DAY_S), now, days, lines, number)
+        return Asked(path, max(0, now - now % DAY_S - days * DAY_S), now, days, lines, number, cluster)
     until = now if end is None else end
-    return Asked(path, max(0, until - _DAYS * DAY_S) if start is None else start, until, None, lines, number)
+    return Asked(path, max(0, until - _DAYS * DAY_S) if start is None else start, until, None, lines, number, cluster)

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuwaste.core.clock import Clock, SystemClock
@@ -17,6 +17,7 @@ from gpuwaste.hub.server import open_tcp
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.slurm.coordination import AccountPlace
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.site_tables import SiteTables
@@ -78,6 +79,10 @@ class RecordedClient:
     def coordinators(self) -> Mapping[str, frozenset[str]]:
         """Ask for the coordinators."""
         return self._inner.coordinators()
+
+    def account_places(self, accounts: Collection[str]) -> Sequence[AccountPlace]:
+        """Ask where the accounts are."""
+        return self._inner.account_places(accounts)
 
     def site_tables(self, since: int | None = None) -> SiteTables:
         """Ask for the whole site."""

@@ -20,4 +20,10 @@ FROM numbered j
 LEFT JOIN partitions p ON p.cluster = j.cluster AND p.name = j."partition"
 WHERE
     ($number OR j.printed_id = $printed_id)
-    AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], j.account) OR j."user" = $reader)
+    AND (
+        $accounts IS NULL
+        OR list_contains(
+            $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': j.cluster, 'account': j.account}
+        )
+        OR j."user" = $reader
+    )

@@ -9,7 +9,15 @@ WHERE at_utc_us >= $from_us
     AND ($policy IS NULL OR policy = $policy)
     AND (
         $accounts IS NULL
-        OR (action IN ('annotate', 'warn', 'reject') AND ("user" = $reader OR list_contains($accounts::VARCHAR[], account)))
+        OR (
+            action IN ('annotate', 'warn', 'reject')
+            AND (
+                "user" = $reader
+                OR list_contains(
+                    $accounts::STRUCT(cluster VARCHAR, account VARCHAR)[], {'cluster': cluster, 'account': account}
+                )
+            )
+        )
     )
 ORDER BY at_utc_us DESC, id
 LIMIT $limit
