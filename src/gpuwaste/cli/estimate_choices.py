@@ -1,7 +1,7 @@
 """What `gpuwaste estimate FILE` does with --batch, --gpus or --goal: requests compared, one chosen, handed to plan."""
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,7 @@ def choices_document(
     facts_of: Callable[[Program], EstimatedProgram],
 ) -> EstimateChoicesDocument:
     """Return the choices of a program, read at one or several batch sizes. Raises GpuwasteError."""
+    named = _named(options.gpu)
     gpus, batches = numbers(options.gpus or "1", "--gpus"), numbers(options.batch, "--batch")
     prices, work = _prices(options.price), Work(options.steps, options.samples)
     if (len(batches) or 1) * len(gpus) * len(wanted) > MAX_CHOICES:
@@ -74,8 +75,8 @@ def choices_document(
         goal=goal,
         memory_basis=basis,
         choices=[EstimateChoice(**asdict(row), chosen=row is best) for row in rows],
-        script=[] if best is None else _script(best, program_facts.fingerprint),
-        plan="" if best is None else _plan(best, goal),
+        script=[] if best is None else _script(best, _gres(best, named), program_facts.fingerprint),
+        plan="" if best is None else _plan(best, _gres(best, named), goal),
         notes=[*said, *_notes(rows, best, work), *notes],
     )
 
@@ -129,21 +130,26 @@ def _check(batches: list[int], known: list[int | None], work: Work) -> None:
         raise UsageError("--steps: the same steps at several batch sizes are different work: give --samples")
 
 
-def _script(best: Choice, fingerprint: str) -> list[str]:
-    lines = [f"--gres={_gres(best)}", comment_of(ProgramTie(fingerprint, best.steps))]
+def _script(best: Choice, gres: str, fingerprint: str) -> list[str]:
+    lines = [f"--gres={gres}", comment_of(ProgramTie(fingerprint, best.steps))]
     limit = _limit(best)
     return [f"#SBATCH {line}" for line in (lines if limit is None else [lines[0], f"--time={limit}", lines[1]])]
 
 
-def _plan(best: Choice, goal: Goal) -> str:
+def _plan(best: Choice, gres: str, goal: Goal) -> str:
     limit = _limit(best)
-    words = ["gpuwaste plan", "" if goal == "smallest" else f"--goal {goal}", "--", f"--gres={_gres(best)}"]
+    words = ["gpuwaste plan", "" if goal == "smallest" else f"--goal {goal}", "--", f"--gres={gres}"]
     words += [] if limit is None else [f"--time={limit}"]
     return " ".join(word for word in [*words, "job.sbatch"] if word)
 
 
-def _gres(best: Choice) -> str:
-    return f"gpu:{best.gpu}:{best.gpus}"
+def _named(text: str | None) -> dict[str, str]:
+    """Return the user's own names of the GPU types asked for: those are most likely the site's."""
+    return {device(name).name: name.replace(" ", "_") for name in listed(text)}
+
+
+def _gres(best: Choice, named: Mapping[str, str]) -> str:
+    return f"gpu:{named.get(best.gpu, best.gpu)}:{best.gpus}"
 
 
 def _limit(best: Choice) -> str | None:

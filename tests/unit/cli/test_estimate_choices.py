@@ -31,6 +31,16 @@ def test_the_smallest_request_is_handed_to_plan(tmp_path: Path, capsys: pytest.C
     assert "no time on h100, t4: no time model on this host" in text
 
 
+def test_the_user_s_name_of_a_type_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A site whose gres says a100 gets gpu:a100, not our name of that type: Slurm knows only its own."""
+    words = ["--gpu", "a100", "--batch", "8", "--goal", "smallest", "--models-dir", str(tmp_path), "--json"]
+    assert main(["estimate", str(BATCHES), *words]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["choices"][0]["gpu"] == "a100-40gb"
+    assert document["script"][0] == "#SBATCH --gres=gpu:a100:1"
+    assert document["plan"] == "gpuwaste plan -- --gres=gpu:a100:1 job.sbatch"
+
+
 def test_without_times_the_default_goal_is_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Memory is answered, nothing is marked, and the note says which goal needs no times."""
     assert main(["estimate", str(BATCHES), "--gpus", "1", "--models-dir", str(tmp_path), "--json"]) == 0
