@@ -1,8 +1,4 @@
-"""The program of the demo's user: one training step of a network with two layers, in JAX, for the probe.
-
-    gpuwaste estimate probe jax > probe.py
-    python probe.py train_step:program --batch 4096 -o step.json
-"""
+"""The program of the demo's user: one training step of a network with two layers, in JAX, for the probe."""
 
 from typing import Any
 
