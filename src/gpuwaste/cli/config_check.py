@@ -121,6 +121,18 @@ def energy(_: Path, config: Config) -> Iterator[str]:
         yield str(error)
 
 
+def prices(_: Path, config: Config) -> Iterator[str]:
+    """Read the prices of GPU-hours, as `gpuwaste estimate` does; a host without that package does not use them."""
+    try:
+        from gpuwaste.estimate.prices import site_prices
+    except ModuleNotFoundError:
+        return
+    try:
+        site_prices(config.estimate.prices)
+    except GpuwasteError as error:
+        yield str(error)
+
+
 def thresholds(_: Path, config: Config) -> Iterator[str]:
     """Look for values that are possible alone and not together."""
     hub, advisor, plugin, agent = config.hub, config.advisor, config.plugin, config.agent
@@ -147,7 +159,7 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
 
 
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
-    plugin_lines, listening, certificates, paths, policies, outlets, energy, thresholds,
+    plugin_lines, listening, certificates, paths, policies, outlets, energy, prices, thresholds,
 )  # fmt: skip
 
 

@@ -104,6 +104,34 @@ def test_the_cheapest_request_by_measured_times(
     assert "no price for t4: not compared" in text
 
 
+def test_prices_of_the_site(calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Prices of the configuration make cheapest a matter of cost; --price goes before them, type by type."""
+    models = ["--models-dir", str(tmp_path / "models")]
+    assert main(["estimate", "train", str(calibration), "--name", "first", *models]) == 0
+    (tmp_path / "asked.hlo").write_text(HLO.format(n=1500))
+    (tmp_path / "gpuwaste.toml").write_text('[estimate]\nprices = ["l4=1000", "t4=1"]\n')
+    words = [
+        "estimate",
+        str(tmp_path / "asked.hlo"),
+        "--gpu",
+        "l4,t4",
+        "--goal",
+        "cheapest",
+        "--steps",
+        "1000",
+        "--json",
+    ]
+    words += [*models, "--config", str(tmp_path / "gpuwaste.toml")]
+    for more, cheapest, price in (([], "t4", 1), (["--price", "t4=1e6"], "l4", 1000)):
+        capsys.readouterr()
+        assert main([*words, *more]) == 0
+        document = json.loads(capsys.readouterr().out)
+        (best,) = [row for row in document["choices"] if row["chosen"]]
+        assert best["gpu"] == cheapest
+        assert best["cost"] == pytest.approx(price * best["gpu_hours"])
+        assert any("[estimate] prices of this host's configuration" in note for note in document["notes"])
+
+
 def test_a_calibration_goes_on_or_says_how(calibration: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same command again counts what is done; another type in the same directory is refused."""
     capsys.readouterr()
