@@ -27,16 +27,20 @@ def seconds(n: int) -> float:
 
 @pytest.fixture
 def calibration(tmp_path: Path) -> Path:
-    """Return a calibration of the L4 as a job leaves it: 60 products of matrices, and one record of a CPU."""
-    folder = tmp_path / "cal"
-    assert main(["estimate", "calibrate", "--gpu", "l4", "-o", str(folder), "--no-submit"]) == 0
+    """Return a calibration of the L4."""
+    return calibrated(tmp_path / "cal", "l4", "NVIDIA L4")
+
+
+def calibrated(folder: Path, gpu: str, title: str) -> Path:
+    """Return a calibration as a job leaves it: 60 products of matrices, and one record of a CPU."""
+    assert main(["estimate", "calibrate", "--gpu", gpu, "-o", str(folder), "--no-submit"]) == 0
     (folder / "programs").mkdir()
     lines = []
     for number in range(60):
         n = 128 + 48 * number
         (folder / "programs" / f"{n}.hlo").write_text(HLO.format(n=n))
         record = {"id": f"p{n}", "status": "ok", "family": f"f{number % 5}", "program": f"programs/{n}.hlo"}
-        lines.append({**record, "step_s": seconds(n), "gpu": "NVIDIA L4", "driver": "570.1", "framework": "jax 0.10"})
+        lines.append({**record, "step_s": seconds(n), "gpu": title, "driver": "570.1", "framework": "jax 0.10"})
     lines.append({**lines[0], "id": "cpu", "platform": "cpu", "gpu": ""})
     (folder / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
