@@ -14,7 +14,7 @@ from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
 from gpuwaste.documents.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.choices import Choice, Goal, Work, choice, chosen
-from gpuwaste.estimate.devices import Device, device
+from gpuwaste.estimate.devices import Device, MigSize, device
 from gpuwaste.estimate.memory import estimate_memory
 from gpuwaste.estimate.prices import given_prices
 from gpuwaste.estimate.program import Program
@@ -91,8 +91,8 @@ class _Compared:
         self.bases |= dict.fromkeys(memory.basis.split("; "))
         self.notes += [note for note in program.notes if note not in self.notes]
         for each in self.wanted:
-            sizes = [(number, None) for number in self.gpus]
-            divided = [(1, size) for size in each.mig] if self.options.mig else []
+            sizes: list[tuple[int, MigSize | None]] = [(number, None) for number in self.gpus]
+            sizes += [(1, size) for size in each.mig] if self.options.mig else []
             self.rows += [
                 choice(
                     memory,
@@ -105,7 +105,7 @@ class _Compared:
                     work=self.work,
                     price=self.prices.get(each.name),
                 )
-                for number, size in (*sizes, *divided)
+                for number, size in sizes
             ]
         self._bounded(len(self.rows))
         return True
