@@ -2,13 +2,16 @@
 
 import json
 import re
+import shlex
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.cli.test_estimate_times import HLO, calibrated
 
+from gpuwaste.cli.main import main
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
@@ -106,6 +109,32 @@ class Planner:
         assert code == 0, (out, error)
         found: dict[str, Any] = json.loads(out)
         return found
+
+
+@pytest.mark.long
+def test_what_an_estimate_hands_over_is_accepted(cluster: LoopbackCluster, tmp_path: Path, capsys: Any) -> None:
+    """The #SBATCH lines and the command of plan that a comparison prints: Slurm takes the GPU type and the limit."""
+    models = ["--models-dir", str(tmp_path / "models")]
+    assert main(["estimate", "train", str(calibrated(tmp_path / "cal", "a100", "NVIDIA A100-SXM4-40GB")), *models]) == 0
+    (tmp_path / "step.hlo").write_text(HLO.format(n=1500))
+    capsys.readouterr()
+    words = ["--gpu", "a100,h100", "--goal", "cheapest", "--steps", "1000000", "--price", "a100=1"]
+    assert main(["estimate", str(tmp_path / "step.hlo"), *words, *models, "--json"]) == 0
+    choices = json.loads(capsys.readouterr().out)
+    planner = Planner(cluster)
+    planner.write("\n".join(["#!/bin/bash", *choices["script"], "#SBATCH --partition=two", "sleep 1", ""]))
+    gpuwaste, plan, *rest = shlex.split(choices["plan"])
+    assert (gpuwaste, plan) == ("gpuwaste", "plan")
+    argv = planner.runtime.command("plan", "--json", "--config", str(planner.config), *rest)
+    done = cluster.run(argv, "alice", env=planner.runtime.env, check=False, timeout_s=150)
+    found = json.loads(done.stdout)
+    asked = next(one for one in found["candidates"] if one["kind"] == "as_asked")
+    best = next(row for row in choices["choices"] if row["chosen"])
+    assert (done.returncode, asked["status"], asked["reasons"]) == (0, "valid", [])
+    assert (asked["gpu_type"], asked["gpus"]) == ("a100", 1)
+    assert best["run_high_s"] <= asked["time_limit_s"] < best["run_high_s"] + 60
+    assert asked["program"]["program"] == choices["program"]["fingerprint"]
+    assert asked["program"]["steps"] == 1_000_000
 
 
 def test_a_script_as_text_is_planned_and_leaves_nothing(cluster: LoopbackCluster) -> None:

@@ -33,8 +33,8 @@ def add_actions(
 
 
 def add_actions_or_file(parser: argparse.ArgumentParser, package: ModuleType) -> None:
-    """Add the actions of a package, or a file in their place: any other word is `file`, and the command itself runs."""
-    parser.set_defaults(file=None)
+    """Add the actions of a package, or files in their place: other words are `files`, and the command itself runs."""
+    parser.set_defaults(files=())
     add_actions(parser, package, _ActionOrFile, "FILE|ACTION")
 
 
@@ -46,7 +46,7 @@ class _AnyWord(dict[str, Any]):
 
 
 class _ActionOrFile(_SubParsers):
-    """Runs an action's parser; a word that names no action is the command's file, and what follows are its options."""
+    """Runs an action's parser; a word that names no action is a file of the command, as are those that follow."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
@@ -55,13 +55,11 @@ class _ActionOrFile(_SubParsers):
         from gpuwaste.cli.words import path_word
 
         word, *rest = values
-        if word in self.choices.keys() and namespace.file is None:  # noqa: SIM118 - the names, not any word
+        if word in self.choices.keys() and not namespace.files:  # noqa: SIM118 - the names, not any word
             super().__call__(parser, namespace, values, option_string)
             return
-        if namespace.file is not None:
-            parser.error(f"{word[:40]!r}: one file at a time")
         try:
-            namespace.file = path_word(word)
+            namespace.files = (*namespace.files, path_word(word))
         except argparse.ArgumentTypeError as error:
             parser.error(str(error))
         _, unknown = parser.parse_known_args(rest, namespace)

@@ -131,6 +131,18 @@ def user_names(_: Path, config: Config) -> Iterator[str]:
         yield str(error)
 
 
+def prices(_: Path, config: Config) -> Iterator[str]:
+    """Read the prices of GPU-hours, as `gpuwaste estimate` does; a host without that package does not use them."""
+    try:
+        from gpuwaste.estimate.prices import site_prices
+    except ModuleNotFoundError:
+        return
+    try:
+        site_prices(config.estimate.prices)
+    except GpuwasteError as error:
+        yield str(error)
+
+
 def thresholds(_: Path, config: Config) -> Iterator[str]:
     """Look for values that are possible alone and not together."""
     hub, advisor, plugin, agent = config.hub, config.advisor, config.plugin, config.agent
@@ -157,7 +169,7 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
 
 
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
-    plugin_lines, listening, certificates, paths, policies, outlets, energy, user_names, thresholds,
+    plugin_lines, listening, certificates, paths, policies, outlets, energy, user_names, prices, thresholds,
 )  # fmt: skip
 
 

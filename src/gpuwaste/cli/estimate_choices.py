@@ -1,83 +1,157 @@
 """What `gpuwaste estimate FILE` does with --batch, --gpus or --goal: requests compared, one chosen, handed to plan."""
 
 import argparse
-from collections.abc import Callable, Iterator
-from math import ceil, isfinite
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import asdict
 
+from gpuwaste.cli.estimate_handover import gres_of, plan_command, script_lines
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
-from gpuwaste.core.program_tie import ProgramTie, comment_of
 from gpuwaste.documents.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.choices import Choice, Goal, Work, choice, chosen
-from gpuwaste.estimate.devices import Device, device
+from gpuwaste.estimate.devices import Device, MigSize, device
 from gpuwaste.estimate.memory import estimate_memory
+from gpuwaste.estimate.prices import given_prices
 from gpuwaste.estimate.program import Program
 
 MAX_LISTED: Final = 16
 MAX_CHOICES: Final = 2000
 _MAX_NUMBER: Final = 1 << 31
-_DAY_MIN: Final = 24 * 60
+Programs = Iterable[tuple[str, Program]]
+"""The programs that are compared, each with the name of its file; without one where there is one file only."""
 
 
 def choices_document(
-    programs: Iterator[Program],
+    programs: Programs,
     options: argparse.Namespace,
     wanted: list[Device],
     models_dir: Path,
     facts_of: Callable[[Program], EstimatedProgram],
+    *,
+    site: Mapping[str, float],
 ) -> EstimateChoicesDocument:
-    """Return the choices of a program, read at one or several batch sizes. Raises GpuwasteError."""
-    gpus, batches = numbers(options.gpus or "1", "--gpus"), numbers(options.batch, "--batch")
-    prices, work = _prices(options.price), Work(options.steps, options.samples)
-    if (len(batches) or 1) * len(gpus) * len(wanted) > MAX_CHOICES:
-        raise UsageError(f"estimate: more than {MAX_CHOICES} choices: name fewer types, GPUs or batch sizes")
-    rows: list[Choice] = []
-    facts: dict[str, EstimatedProgram] = {}  # by batch size as text; the file has at most 16
-    basis = ""
-    order = {each.name: place for place, each in enumerate(wanted)}
-    known: list[int | None] = []
-    notes: list[str] = []
-    for program in programs:
-        known.append(program.batch)
-        if batches and program.batch not in batches:
-            continue
-        memory = estimate_memory(program)
-        times = step_times(program, [each.name for each in wanted], models_dir, options.family)
-        facts[str(program.batch)], basis = facts_of(program), memory.basis
-        notes += [note for note in program.notes if note not in notes]
-        rows += [
-            choice(
-                memory,
-                each,
-                times[each.name],
-                gpus=number,
-                batch=program.batch,
-                work=work,
-                price=prices.get(each.name),
-            )
-            for each in wanted
-            for number in gpus
-        ]
-    _check(batches, known, work)
-    rows.sort(key=lambda row: (order[row.gpu], row.gpus, row.batch or 0))
+    """Return the choices of one or several programs; `site` has its prices by type. Raises GpuwasteError."""
+    compared = _Compared(options, wanted, models_dir, _prices(options.price, site))
+    facts: dict[tuple[str, int | None], EstimatedProgram] = {}  # at most MAX_LISTED files with as many batch sizes
+    for file, program in programs:
+        if compared.add(file, program):
+            facts[file, program.batch] = facts_of(program)
+    compared.check()
+    rows = compared.sorted_rows()
     goal: Goal = options.goal or "cheapest"
-    place, said = chosen(rows, goal, prices)
+    place, said = chosen(rows, goal, compared.prices)
     best = None if place is None else rows[place]
-    program_facts = next(iter(facts.values())) if best is None else facts[str(best.batch)]
+    program_facts = next(iter(facts.values())) if best is None else facts[best.file, best.batch]
+    gres = "" if best is None else gres_of(best, _named(options.gpu))
     return EstimateChoicesDocument(
         program=program_facts,
         goal=goal,
-        memory_basis=basis,
+        memory_basis="; ".join(compared.bases),
         choices=[EstimateChoice(**asdict(row), chosen=row is best) for row in rows],
-        script=[] if best is None else _script(best, program_facts.fingerprint),
-        plan="" if best is None else _plan(best, goal),
-        notes=[*said, *_notes(rows, best, work), *notes],
+        script=[] if best is None else script_lines(best, gres, program_facts.fingerprint),
+        plan="" if best is None else plan_command(best, gres, goal),
+        notes=[*said, *_notes(rows, best, compared.work, priced=goal == "cheapest" and bool(site)), *compared.notes],
     )
+
+
+@dataclass(slots=True)
+class _Compared:
+    """The rows so far, of the requests that the options name, and what the programs' files say."""
+
+    options: argparse.Namespace
+    wanted: list[Device]
+    models_dir: Path
+    prices: Mapping[str, float]
+    rows: list[Choice] = field(default_factory=list)
+    known: list[tuple[str, int | None]] = field(default_factory=list)
+    bases: dict[str, None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    gpus: list[int] = field(init=False)
+    batches: list[int] = field(init=False)
+    work: Work = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.gpus = numbers(self.options.gpus or "1", "--gpus")
+        self.batches = numbers(self.options.batch, "--batch")
+        self.work = Work(self.options.steps, self.options.samples)
+        self._bounded((len(self.batches) or 1) * len(self.gpus) * len(self.wanted))
+
+    def add(self, file: str, program: Program) -> bool:
+        """Add a program's rows; False where its batch size was not asked for. Raises UsageError for too many rows."""
+        self.known.append((file, program.batch))
+        if self.batches and program.batch not in self.batches:
+            return False
+        memory = estimate_memory(program)
+        times = step_times(program, [each.name for each in self.wanted], self.models_dir, self.options.family)
+        self.bases |= dict.fromkeys(memory.basis.split("; "))
+        self.notes += [note for note in program.notes if note not in self.notes]
+        for each in self.wanted:
+            sizes: list[tuple[int, MigSize | None]] = [(number, None) for number in self.gpus]
+            sizes += [(1, size) for size in each.mig] if self.options.mig else []
+            self.rows += [
+                choice(
+                    memory,
+                    each,
+                    times[each.name],
+                    gpus=number,
+                    mig=size,
+                    file=file,
+                    batch=program.batch,
+                    work=self.work,
+                    price=self.prices.get(each.name),
+                )
+                for number, size in sizes
+            ]
+        self._bounded(len(self.rows))
+        return True
+
+    def sorted_rows(self) -> list[Choice]:
+        """Return the rows by type in the order asked for, whole GPUs first."""
+        order = {each.name: place for place, each in enumerate(self.wanted)}
+        return sorted(
+            self.rows,
+            key=lambda row: (order[row.gpu], bool(row.mig), row.capacity_b, row.mig, row.gpus, row.batch or 0),
+        )
+
+    def check(self) -> None:
+        """Raise UsageError where no file holds a batch size asked for, or runs cannot be compared."""
+        there = [batch for _, batch in self.known if batch is not None]
+        unnamed = [file for file, batch in self.known if batch is None]
+        missing = [batch for batch in self.batches if batch not in there]
+        if missing:
+            asked = ",".join(str(batch) for batch in sorted({*there, *missing}))
+            has = ", ".join(map(str, sorted(set(there)))) or "one that it does not name"
+            raise UsageError(
+                f"batch {', '.join(map(str, missing))}: not in the file (batch size: {has}), and a program is not "
+                f"scaled by guessing: run the probe with --batch {asked}"
+            )
+        self._check_work(there, unnamed)
+
+    def _check_work(self, there: list[int], unnamed: list[str]) -> None:
+        samples, steps = self.work.samples is not None, self.work.steps is not None
+        if samples and unnamed:
+            raise UsageError(
+                f"--samples: {unnamed[0] or 'the file'} does not name its batch size: run the probe with --batch, or "
+                "give --steps"
+            )
+        if unnamed and there and self.options.goal != "smallest":
+            raise UsageError(
+                f"{unnamed[0]}: does not name its batch size, other files do: run the probe with --batch for each, or "
+                "take --goal smallest"
+            )
+        if steps and len(set(self.batches or there)) > 1:
+            raise UsageError("--steps: the same steps at several batch sizes are different work: give --samples")
+        if len(unnamed) > 1:
+            self.notes.append("the files do not name their batch size: steps are compared as if they were equal work")
+
+    def _bounded(self, rows: int) -> None:
+        if rows > MAX_CHOICES:
+            raise UsageError(f"estimate: more than {MAX_CHOICES} choices: name fewer types, GPUs, files or batch sizes")
 
 
 def numbers(text: str | None, option: str) -> list[int]:
@@ -95,73 +169,25 @@ def numbers(text: str | None, option: str) -> list[int]:
     return list(dict.fromkeys(int(word) for word in words))
 
 
-def _prices(text: str | None) -> dict[str, float]:
-    """Return the price of a GPU-hour by type. Raises UsageError."""
-    found = {}
-    for word in listed(text):
-        name, _, value = word.partition("=")
-        try:
-            price = float(value)
-        except ValueError:
-            price = -1.0
-        if not (isfinite(price) and price >= 0):
-            raise UsageError(f"--price: {word[:40]!r}: expected TYPE=NUMBER, the price of a GPU-hour")
-        found[device(name).name] = price
-    return found
+def _prices(text: str | None, site: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the prices by type: an option's before the site's. Raises UsageError."""
+    return {**site, **given_prices(listed(text))}
 
 
-def _check(batches: list[int], known: list[int | None], work: Work) -> None:
-    """Raise UsageError where the file does not hold the batch sizes asked for, or runs cannot be compared."""
-    there = [batch for batch in known if batch is not None]
-    missing = [batch for batch in batches if batch not in there]
-    if missing:
-        asked = ",".join(str(batch) for batch in sorted({*there, *missing}))
-        has = ", ".join(map(str, there)) or "one that it does not name"
-        raise UsageError(
-            f"batch {', '.join(map(str, missing))}: not in the file (batch size: {has}), and a program is not "
-            f"scaled by guessing: run the probe with --batch {asked}"
-        )
-    if work.samples is not None and not there:
-        raise UsageError(
-            "--samples: the file does not name its batch size: run the probe with --batch, or give --steps"
-        )
-    if work.steps is not None and len(batches or there) > 1:
-        raise UsageError("--steps: the same steps at several batch sizes are different work: give --samples")
+def _named(text: str | None) -> dict[str, str]:
+    """Return the user's own names of the GPU types asked for: those are most likely the site's."""
+    return {device(name).name: name.replace(" ", "_") for name in listed(text)}
 
 
-def _script(best: Choice, fingerprint: str) -> list[str]:
-    lines = [f"--gres={_gres(best)}", comment_of(ProgramTie(fingerprint, best.steps))]
-    limit = _limit(best)
-    return [f"#SBATCH {line}" for line in (lines if limit is None else [lines[0], f"--time={limit}", lines[1]])]
-
-
-def _plan(best: Choice, goal: Goal) -> str:
-    limit = _limit(best)
-    words = ["gpuwaste plan", "" if goal == "smallest" else f"--goal {goal}", "--", f"--gres={_gres(best)}"]
-    words += [] if limit is None else [f"--time={limit}"]
-    return " ".join(word for word in [*words, "job.sbatch"] if word)
-
-
-def _gres(best: Choice) -> str:
-    return f"gpu:{best.gpu}:{best.gpus}"
-
-
-def _limit(best: Choice) -> str | None:
-    """Return the upper end of the run's interval as Slurm's days-hours:minutes, in whole minutes."""
-    seconds = best.run_high_s if best.run_high_s is not None else best.run_s
-    if seconds is None:
-        return None
-    minutes = max(1, ceil(seconds / 60))
-    return f"{minutes // _DAY_MIN}-{minutes % _DAY_MIN // 60:02}:{minutes % 60:02}"
-
-
-def _notes(rows: list[Choice], best: Choice | None, work: Work) -> list[str]:
-    notes = []
+def _notes(rows: list[Choice], best: Choice | None, work: Work, *, priced: bool) -> list[str]:
+    notes = ["prices: [estimate] prices of this host's configuration, --price before them"] if priced else []
     if any(row.gpus > 1 for row in rows):
         notes.append("several GPUs: speed-up is not assumed, and sharding evenly is the best case")
     if best is not None and best.run_s is not None:
         notes.append("--time is the upper end of the interval: add what loading data, compiling and checkpoints take")
-    if best is not None:
+    if best is not None and best.mig:
+        notes.append("write the MIG instance as the site's gres names it (scontrol show node)")
+    elif best is not None:
         notes.append("write the GPU type as the site's gres names it (scontrol show node)")
     if best is not None and best.step_s is not None and len({row.batch for row in rows}) > 1 and work.samples is None:
         notes.append("batch sizes are compared by time per sample; --samples N gives the run")

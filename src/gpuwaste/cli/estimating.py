@@ -1,25 +1,28 @@
 """What `gpuwaste estimate FILE` does: the program read, its memory, the GPU types asked for, the document."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
-from gpuwaste.cli.estimate_choices import choices_document
+from gpuwaste.cli.estimate_choices import MAX_LISTED, choices_document
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.program_tie import ProgramTie, comment_of
 from gpuwaste.documents.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
+from gpuwaste.estimate.choices import ON_MIG
 from gpuwaste.estimate.devices import Device, device, devices
 from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.op_sums import op_sums
+from gpuwaste.estimate.prices import site_prices
 from gpuwaste.estimate.program import UNKNOWN_KINDS, Program
 from gpuwaste.estimate.reading import read_programs
 from gpuwaste.estimate.step_answer import StepTime
 
-_WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price")
+_WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price", "mig")
 """Options that ask for a comparison of requests."""
 
 
@@ -28,24 +31,37 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
     from gpuwaste.cli.options import config_of, print_own
     from gpuwaste.report.estimate_text import estimate_text
 
-    if options.file is None:
+    files = list(dict.fromkeys(options.files))
+    if not files:
         raise UsageError("estimate: give a program: HLO text, StableHLO, ONNX, or the JSON of a probe")
+    if len(files) > MAX_LISTED:
+        raise UsageError(f"estimate: {len(files)} files: at most {MAX_LISTED}")
     wanted = [device(name) for name in options.gpu.split(",") if name.strip()] if options.gpu else []
-    models_dir = options.models_dir or path_word(config_of(options).common.models_dir)
-    programs = read_programs(options.file)
-    if any(getattr(options, name) is not None for name in _WHAT_IF):
+    config = config_of(options)
+    models_dir = options.models_dir or path_word(config.common.models_dir)
+    if len(files) > 1 or any(getattr(options, name) not in {None, False} for name in _WHAT_IF):
         from gpuwaste.report.choices_text import choices_text
 
-        choices = choices_document(programs, options, wanted or devices(), models_dir, _program)
+        programs, prices = _named_programs(files), site_prices(config.estimate.prices)
+        choices = choices_document(programs, options, wanted or devices(), models_dir, _program, site=prices)
         print_own(choices, choices_text, as_json=options.json)
         return 0
-    program = next(programs)
-    if next(programs, None) is not None:
-        raise UsageError(f"{options.file}: holds several batch sizes: compare them with --goal cheapest")
+    (file,) = files
+    found = read_programs(file)
+    program = next(found)
+    if next(found, None) is not None:
+        raise UsageError(f"{file}: holds several batch sizes: compare them with --goal cheapest")
     times = step_times(program, [each.name for each in wanted or devices()], models_dir, options.family)
     document = estimate_document(program, wanted, options.steps, times)
     print_own(document, estimate_text, as_json=options.json)
     return 0
+
+
+def _named_programs(files: Sequence[Path]) -> Iterator[tuple[str, Program]]:
+    """Yield the programs of the files, one after another, with the file's name where there are several."""
+    for file in files:
+        for program in read_programs(file):
+            yield str(file) if len(files) > 1 else "", program
 
 
 def estimate_document(
@@ -91,7 +107,7 @@ def _program(program: Program) -> EstimatedProgram:
 def _on_gpu(place: Fit, time: StepTime, steps: int | None) -> EstimateOnGpu:
     found = EstimateOnGpu(gpu=place.gpu, mig=place.mig, capacity_b=place.capacity_b, fits=place.verdict)
     if place.mig:
-        return replace(found, refused="times on MIG instances are not known")
+        return replace(found, refused=ON_MIG)
     run_s = None if time.step_s is None or steps is None else time.step_s * steps
     return replace(
         found,

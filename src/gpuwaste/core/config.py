@@ -379,6 +379,17 @@ class AnalyticsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class EstimateConfig:
+    """What `gpuwaste estimate` knows of the site; it is read on the host where the command runs."""
+
+    prices: tuple[str, ...] = _key(
+        (),
+        "Prices of a GPU-hour by GPU type, TYPE=NUMBER such as h100=2.5, all in one currency; empty: requests are"
+        " compared by GPU-hours. Option --price goes before it.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file."""
 
@@ -394,6 +405,7 @@ class Config:
     web: WebConfig = field(default_factory=WebConfig)
     analytics: AnalyticsConfig = field(default_factory=AnalyticsConfig)
     energy: EnergyConfig = field(default_factory=EnergyConfig)
+    estimate: EstimateConfig = field(default_factory=EstimateConfig)
 
 
 def load_config(path: Path | None = None) -> Config:

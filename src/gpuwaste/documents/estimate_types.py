@@ -58,10 +58,12 @@ class EstimateDocument(Document, kw_only=True, frozen=True):
 
 
 class EstimateChoice(Struct, kw_only=True, frozen=True):
-    """One request: a GPU type, a number of GPUs, a batch size."""
+    """One request: a GPU type or a MIG instance of it, a number of GPUs, a program at a batch size."""
 
     gpu: str
+    mig: Annotated[str, Meta(description="Size of the MIG instance; empty for whole GPUs.")] = ""
     gpus: Annotated[int, Meta(description="GPUs of the request.")]
+    file: Annotated[str, Meta(description="File of the program, where several were given; empty for one.")] = ""
     batch: Annotated[int | None, Meta(description="Batch size that the program was written with; null: not known.")]
     memory_b: Annotated[int, Meta(description="Bytes on one GPU, not sharded, CUDA context included.")]
     memory_low_b: Bytes
@@ -81,7 +83,7 @@ class EstimateChoice(Struct, kw_only=True, frozen=True):
     run_s: MaybeSeconds = None
     run_high_s: MaybeSeconds = None
     gpu_hours: Annotated[float | None, Meta(description="GPU-hours of the run; null: not known.")] = None
-    cost: Annotated[float | None, Meta(description="GPU-hours times the price given; null: not known.")] = None
+    cost: Annotated[float | None, Meta(description="GPU-hours times their price; null: not known.")] = None
     basis: Annotated[str, Meta(description="What the time rests on; empty where there is none.")] = ""
     refused: Annotated[str, Meta(description="Why there is no time; empty where there is one.")] = ""
     chosen: bool = False

@@ -11,12 +11,13 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gpuwaste.estimate.devices import Device
+from gpuwaste.estimate.devices import Device, MigSize, mig_memory_b
 from gpuwaste.estimate.memory import MemoryEstimate, verdict
 from gpuwaste.estimate.step_answer import StepTime
 
 Goal = Literal["cheapest", "fastest", "smallest"]
 SCALING: Final = "speed-up by more GPUs is not known: time on several GPUs is not estimated"
+ON_MIG: Final = "times on MIG instances are not known"
 _HOUR_S: Final = 3600.0
 
 
@@ -35,10 +36,15 @@ class Work:
 
 
 class Choice(Struct, kw_only=True, frozen=True):
-    """One request: a GPU type, a number of GPUs, a batch size. Bytes are of one GPU, not sharded; None: not known."""
+    """One request: a GPU type or a MIG instance of it, a number of them, a program, which may have a batch size.
+
+    Bytes are of one GPU, not sharded; None: not known.
+    """
 
     gpu: str
+    mig: str = ""
     gpus: int
+    file: str = ""
     batch: int | None
     memory_b: int
     memory_low_b: int
@@ -63,16 +69,21 @@ def choice(
     time: StepTime,
     *,
     gpus: int = 1,
+    mig: MigSize | None = None,
+    file: str = "",
     batch: int | None = None,
     work: Work,
     price: float | None = None,
 ) -> Choice:
     """Return one row; `price` is for a GPU-hour of this type."""
+    capacity_b = on.memory_b if mig is None else mig_memory_b(on, mig)
     found = Choice(
-        gpu=on.name, gpus=gpus, batch=batch, memory_b=memory.memory_b, memory_low_b=memory.low_b,
-        memory_high_b=memory.high_b, capacity_b=on.memory_b, fits=_fits(memory, on.memory_b, gpus),
-        steps=work.steps_of(batch),
+        gpu=on.name, mig="" if mig is None else mig.name, gpus=gpus, file=file, batch=batch, memory_b=memory.memory_b,
+        memory_low_b=memory.low_b, memory_high_b=memory.high_b, capacity_b=capacity_b,
+        fits=_fits(memory, capacity_b, gpus), steps=work.steps_of(batch),
     )  # fmt: skip
+    if mig is not None:
+        return replace(found, refused=ON_MIG)
     if gpus > 1:
         return replace(found, refused=SCALING)
     if time.step_s is None:
@@ -117,7 +128,7 @@ def chosen(rows: Sequence[Choice], goal: Goal, prices: Mapping[str, float]) -> t
         if not places:
             return None, [*notes, "no GPU type with a price has a time"]
     elif goal == "cheapest":
-        notes.append("no prices given (--price TYPE=N): cheapest is the fewest GPU-hours")
+        notes.append("no prices (--price TYPE=N, or [estimate] prices of the site): cheapest is the fewest GPU-hours")
     rates = {place: _rate(rows[place], goal, prices) for place in places}
     best = min(places, key=lambda place: rates[place])
     near = sum(1 for place in places if place != best and _overlaps(rows, best, place, rates))
@@ -153,6 +164,6 @@ def _smallest(rows: Sequence[Choice]) -> tuple[int | None, list[str]]:
 
 def _no_time(rows: Sequence[Choice], goal: Goal) -> str:
     if all(row.step_s is None for row in rows):
-        reasons = sorted({row.refused for row in rows if row.gpus == 1}) or [SCALING]
+        reasons = sorted({row.refused for row in rows if row.gpus == 1 and not row.mig}) or [SCALING]
         return f"{goal} is not known without times ({reasons[0]}); --goal smallest needs memory only"
     return f"{goal}: no GPU type with a time is sure to hold the program"

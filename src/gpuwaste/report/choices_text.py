@@ -1,6 +1,7 @@
 """Choices of a request as text for people: a table, the one chosen, and the lines that hand it over."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.text import harmless
@@ -36,28 +37,55 @@ def choices_text(document: EstimateChoicesDocument, look: Look) -> str:
 
 
 def _by_reason(rows: Sequence[EstimateChoice]) -> dict[str, list[str]]:
-    """Return why one GPU has no time, with the types of each reason."""
+    """Return why one GPU or MIG instance has no time, with the types of each reason."""
     found: dict[str, dict[str, None]] = {}
     for row in rows:
         if row.refused and row.gpus == 1:
-            found.setdefault(row.refused, {})[row.gpu] = None
+            found.setdefault(row.refused, {})["MIG instances" if row.mig else row.gpu] = None
     return {reason: list(names) for reason, names in found.items()}
 
 
 def _table(rows: Sequence[EstimateChoice], look: Look) -> list[str]:
-    timed, priced = any(row.step_s is not None for row in rows), any(row.cost is not None for row in rows)
-    header = ["", "GPU", "GPUs", "Batch", "Needs", "Fits"]
-    header += [*(["Step", "Run", "GPU-hours"] if timed else []), *(["Cost"] if priced else [])]
-    return look.table(header, [_row(row, timed, priced) for row in rows], frozenset({0, 1, 5}))
+    columns = [column for column in _COLUMNS if column.always or any(column.known(row) for row in rows)]
+    header = [column.title for column in columns]
+    left = frozenset(place for place, column in enumerate(columns) if column.left)
+    return look.table(header, [[column.cell(row) for column in columns] for row in rows], left)
 
 
-def _row(row: EstimateChoice, timed: bool, priced: bool) -> list[str]:
-    cells = ["*" if row.chosen else "", fit(row.gpu, 20), str(row.gpus), str(row.batch or "-")]
-    cells += [format_size(row.memory_b), row.fits]
-    if timed:
-        cells.append("-" if row.step_s is None else f"{row.step_s:.3g} s")
-        cells.append("-" if row.run_s is None else say_duration(row.run_s))
-        cells.append("-" if row.gpu_hours is None else f"{row.gpu_hours:.3g}")
-    if priced:
-        cells.append("-" if row.cost is None else f"{row.cost:.4g}")
-    return cells
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table; one that is not `always` there needs a row of which it is `known`."""
+
+    title: str
+    cell: Callable[[EstimateChoice], str]
+    known: Callable[[EstimateChoice], bool] = lambda _: True
+    always: bool = True
+    left: bool = False
+
+
+def _run(row: EstimateChoice) -> str:
+    return "-" if row.run_s is None else say_duration(row.run_s)
+
+
+def _timed(row: EstimateChoice) -> bool:
+    return row.step_s is not None
+
+
+def _priced(row: EstimateChoice) -> bool:
+    return row.cost is not None
+
+
+_COLUMNS: Final = (
+    _Column("", lambda row: "*" if row.chosen else "", left=True),
+    _Column("GPU", lambda row: fit(row.gpu, 20), left=True),
+    _Column("MIG", lambda row: row.mig or "-", lambda row: bool(row.mig), always=False, left=True),
+    _Column("GPUs", lambda row: str(row.gpus)),
+    _Column("File", lambda row: fit(row.file, 30), lambda row: bool(row.file), always=False, left=True),
+    _Column("Batch", lambda row: str(row.batch or "-")),
+    _Column("Needs", lambda row: format_size(row.memory_b)),
+    _Column("Fits", lambda row: row.fits, left=True),
+    _Column("Step", lambda row: "-" if row.step_s is None else f"{row.step_s:.3g} s", _timed, always=False),
+    _Column("Run", _run, _timed, always=False),
+    _Column("GPU-hours", lambda row: "-" if row.gpu_hours is None else f"{row.gpu_hours:.3g}", _timed, always=False),
+    _Column("Cost", lambda row: "-" if row.cost is None else f"{row.cost:.4g}", _priced, always=False),
+)

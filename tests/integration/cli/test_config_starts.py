@@ -61,6 +61,12 @@ CASES: list[tuple[str, str, str, str]] = [
         '[agent]\ncollectors = ["nvml", "dcgm"]\ndcgm_url = "http://[::1"',
         "[agent] dcgm_url: 'http://[::1' is not on the loopback interface",
     ),
+    (
+        "estimate.prices",
+        "[estimate] {}",
+        '[estimate]\nprices = ["h900=1"]',
+        "[estimate] prices: 'h900': unknown GPU type",
+    ),
     ("advisor.listening", "exists but is not a socket", '[advisor]\nsocket = "{plain}"', "is not a socket"),
     (
         "advisor.slurm_facts",

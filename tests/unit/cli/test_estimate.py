@@ -49,7 +49,8 @@ def test_options_before_the_file_and_json(program: Path, capsys: pytest.CaptureF
     ("words", "expected"),
     [
         (["estimate"], "give a program"),
-        (["estimate", "FILE", "other"], "one file at a time"),
+        (["estimate", "FILE", "/nowhere/other"], "/nowhere/other: cannot be read"),
+        (["estimate", "FILE", *(f"{n}.hlo" for n in range(16))], "17 files: at most 16"),
         (["estimate", "FILE", "--gpu", "h900"], "unknown GPU type; known: p100"),
         (["estimate", "FILE", "--steps", "0"], "expected a number from 1"),
         (["estimate", "FILE", "--frobnicate"], "unrecognized arguments"),

@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from tests.unit.estimate.programs import PRODUCT
 
 from gpuwaste.cli.main import main
+from gpuwaste.estimate.choices import ON_MIG
+from gpuwaste.estimate.program_answer import capacity_of
 
 BATCHES: Final = Path(__file__).parents[2] / "fixtures" / "estimate" / "jax-batches.json"
 """What the JAX probe wrote with --batch 8,16,32."""
@@ -31,6 +34,16 @@ def test_the_smallest_request_is_handed_to_plan(tmp_path: Path, capsys: pytest.C
     assert "no time on h100, t4: no time model on this host" in text
 
 
+def test_the_user_s_name_of_a_type_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A site whose gres says a100 gets gpu:a100, not our name of that type: Slurm knows only its own."""
+    words = ["--gpu", "a100", "--batch", "8", "--goal", "smallest", "--models-dir", str(tmp_path), "--json"]
+    assert main(["estimate", str(BATCHES), *words]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["choices"][0]["gpu"] == "a100-40gb"
+    assert document["script"][0] == "#SBATCH --gres=gpu:a100:1"
+    assert document["plan"] == "gpuwaste plan -- --gres=gpu:a100:1 job.sbatch"
+
+
 def test_without_times_the_default_goal_is_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Memory is answered, nothing is marked, and the note says which goal needs no times."""
     assert main(["estimate", str(BATCHES), "--gpus", "1", "--models-dir", str(tmp_path), "--json"]) == 0
@@ -51,12 +64,97 @@ def test_without_times_the_default_goal_is_refused_in_words(tmp_path: Path, caps
         (["--gpus", ",".join(map(str, range(1, 18)))], "17 numbers: at most 16"),
         (["--price", "h100=nan"], "expected TYPE=NUMBER"),
         (["--price", "h900=1"], "unknown GPU type"),
+        (["--price", "a100=1,a100-40gb=2"], "two prices of a100-40gb"),
         (["--goal", "cheapest", "--steps", "9"], "different work: give --samples"),
     ],
 )
 def test_wrong_usage_is_one_line(capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
     """What is wrong is said once, with exit code 2."""
     assert main(["estimate", str(BATCHES), *words]) == 2
+    said = capsys.readouterr().err
+    assert expected in said
+    assert said.count("\n") == 1
+
+
+def answered(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Return the document of a comparison."""
+    capsys.readouterr()
+    assert main(["estimate", *words, "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def one_batch(folder: Path, place: int) -> str:
+    """Write one of the probe's programs to a file of its own, named by its batch size."""
+    program = json.loads(BATCHES.read_text(encoding="utf-8"))["programs"][place]
+    path = folder / f"{program['batch']}.json"
+    path.write_text(json.dumps(program), encoding="utf-8")
+    return str(path)
+
+
+def test_several_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row for each file with the batch size that it names; the chosen one's fingerprint is handed over."""
+    small, large = one_batch(tmp_path, 0), one_batch(tmp_path, 2)
+    words = ["--gpu", "t4", "--goal", "smallest", "--models-dir", str(tmp_path)]
+    document = answered(capsys, small, large, small, *words)
+    rows = [(row["file"], row["batch"], row["chosen"]) for row in document["choices"]]
+    assert rows == [(small, 8, False), (large, 32, True)]
+    alone = answered(capsys, large, *words)
+    assert alone["choices"][0]["file"] == ""
+    assert document["program"]["fingerprint"] == alone["program"]["fingerprint"]
+    assert document["script"] == alone["script"]
+    assert main(["estimate", small, large, *words]) == 0
+    assert "GPUs File" in " ".join(capsys.readouterr().out.split())
+
+
+def test_files_without_batch_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """HLO names no batch size: memory compares such files, time only among themselves, which a note says."""
+    named, plain = one_batch(tmp_path, 0), []
+    for size in (64, 128):
+        plain.append(str(tmp_path / f"{size}.hlo"))
+        Path(plain[-1]).write_text(PRODUCT.replace("64,", f"{size},"), encoding="utf-8")
+    words = ["--gpu", "t4", "--models-dir", str(tmp_path)]
+    assert len(answered(capsys, named, *plain, *words, "--goal", "smallest")["choices"]) == 3
+    assert any("do not name their batch size" in note for note in answered(capsys, *plain, *words)["notes"])
+    for more, expected in (([], "does not name its batch size, other files do"), (["--samples", "9"], "does not name")):
+        assert main(["estimate", named, *plain, *words, *more]) == 2
+        said = capsys.readouterr().err
+        assert plain[0] in said
+        assert expected in said
+
+
+def test_mig_instances_are_choices_where_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --mig each size is a row for one instance, without a time; the smallest that fits is handed over."""
+    words = [str(BATCHES), "--gpu", "a100", "--gpus", "1,2", "--batch", "8", "--goal", "smallest"]
+    words += ["--models-dir", str(tmp_path)]
+    assert {row["mig"] for row in answered(capsys, *words)["choices"]} == {""}
+    document = answered(capsys, *words, "--mig")
+    divided = [row for row in document["choices"] if row["mig"]]
+    assert [row["mig"] for row in divided] == ["1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"]
+    assert {(row["gpus"], row["step_s"], row["refused"]) for row in divided} == {(1, None, ON_MIG)}
+    assert document["script"][0] == "#SBATCH --gres=gpu:a100_1g.5gb:1"
+    assert capacity_of("a100_1g.5gb") == divided[0]["capacity_b"]
+    assert main(["estimate", *words, "--mig"]) == 0
+    assert "no time on MIG instances: " in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ('["h900=1"]', "[estimate] prices: 'h900': unknown GPU type"),
+        ('["h100"]', "[estimate] prices: 'h100': expected TYPE=NUMBER"),
+        ('["h100=-1"]', "[estimate] prices: 'h100=-1': expected TYPE=NUMBER"),
+        ('["h100=1", "h100=2"]', "[estimate] prices: two prices of h100"),
+        ('"h100=1"', "[estimate] prices: expected a list of strings"),
+    ],
+)
+def test_wrong_prices_of_the_site(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str, expected: str
+) -> None:
+    """One line says which entry of the configuration is wrong."""
+    config = tmp_path / "gpuwaste.toml"
+    config.write_text(f"[estimate]\nprices = {value}\n", encoding="utf-8")
+    assert main(["estimate", str(BATCHES), "--goal", "cheapest", "--config", str(config)]) == 2
     said = capsys.readouterr().err
     assert expected in said
     assert said.count("\n") == 1

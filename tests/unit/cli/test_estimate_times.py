@@ -27,16 +27,20 @@ def seconds(n: int) -> float:
 
 @pytest.fixture
 def calibration(tmp_path: Path) -> Path:
-    """Return a calibration of the L4 as a job leaves it: 60 products of matrices, and one record of a CPU."""
-    folder = tmp_path / "cal"
-    assert main(["estimate", "calibrate", "--gpu", "l4", "-o", str(folder), "--no-submit"]) == 0
+    """Return a calibration of the L4."""
+    return calibrated(tmp_path / "cal", "l4", "NVIDIA L4")
+
+
+def calibrated(folder: Path, gpu: str, title: str) -> Path:
+    """Return a calibration as a job leaves it: 60 products of matrices, and one record of a CPU."""
+    assert main(["estimate", "calibrate", "--gpu", gpu, "-o", str(folder), "--no-submit"]) == 0
     (folder / "programs").mkdir()
     lines = []
     for number in range(60):
         n = 128 + 48 * number
         (folder / "programs" / f"{n}.hlo").write_text(HLO.format(n=n))
         record = {"id": f"p{n}", "status": "ok", "family": f"f{number % 5}", "program": f"programs/{n}.hlo"}
-        lines.append({**record, "step_s": seconds(n), "gpu": "NVIDIA L4", "driver": "570.1", "framework": "jax 0.10"})
+        lines.append({**record, "step_s": seconds(n), "gpu": title, "driver": "570.1", "framework": "jax 0.10"})
     lines.append({**lines[0], "id": "cpu", "platform": "cpu", "gpu": ""})
     (folder / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
@@ -102,6 +106,34 @@ def test_the_cheapest_request_by_measured_times(
     text = " ".join(capsys.readouterr().out.split())
     assert "GPU-hours Cost" in text
     assert "no price for t4: not compared" in text
+
+
+def test_prices_of_the_site(calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Prices of the configuration make cheapest a matter of cost; --price goes before them, type by type."""
+    models = ["--models-dir", str(tmp_path / "models")]
+    assert main(["estimate", "train", str(calibration), "--name", "first", *models]) == 0
+    (tmp_path / "asked.hlo").write_text(HLO.format(n=1500))
+    (tmp_path / "gpuwaste.toml").write_text('[estimate]\nprices = ["l4=1000", "t4=1"]\n')
+    words = [
+        "estimate",
+        str(tmp_path / "asked.hlo"),
+        "--gpu",
+        "l4,t4",
+        "--goal",
+        "cheapest",
+        "--steps",
+        "1000",
+        "--json",
+    ]
+    words += [*models, "--config", str(tmp_path / "gpuwaste.toml")]
+    for more, cheapest, price in (([], "t4", 1), (["--price", "t4=1e6"], "l4", 1000)):
+        capsys.readouterr()
+        assert main([*words, *more]) == 0
+        document = json.loads(capsys.readouterr().out)
+        (best,) = [row for row in document["choices"] if row["chosen"]]
+        assert best["gpu"] == cheapest
+        assert best["cost"] == pytest.approx(price * best["gpu_hours"])
+        assert any("[estimate] prices of this host's configuration" in note for note in document["notes"])
 
 
 def test_a_calibration_goes_on_or_says_how(calibration: Path, capsys: pytest.CaptureFixture[str]) -> None:

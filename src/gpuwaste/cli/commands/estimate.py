@@ -1,6 +1,6 @@
 """Estimate a program before it is submitted: GPU memory, on which GPU types it fits, how long a step takes there.
 
-FILE is HLO text, StableHLO, ONNX, or the JSON that a probe writes. It is read, never run.
+FILE is HLO text, StableHLO, ONNX, or the JSON that a probe writes. It is read, never run. Several files are compared.
 """
 
 import argparse
@@ -16,6 +16,7 @@ EXAMPLES = (
     ("gpuwaste estimate program.json --gpu h100,a100-40gb", "What a probe wrote, on two GPU types."),
     ("gpuwaste estimate step.hlo --gpu h100 --steps 10000", "How long the run takes, where a site has measured h100."),
     ("gpuwaste estimate program.json --batch 8,16,32 --gpus 1,2 --goal cheapest", "Which request for it."),
+    ("gpuwaste estimate small.hlo large.hlo --goal smallest --mig", "Which of two programs on which GPU or MIG size."),
     ("gpuwaste estimate probe torch", "A script that writes a torch program: keep it as probe.py."),
 )
 
@@ -37,7 +38,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--samples", type=size_word, metavar="N", help="samples of the run: steps follow from the batch"
     )
-    parser.add_argument("--price", metavar="PRICES", help="price of a GPU-hour, such as h100=2.5,l4=0.4")
+    parser.add_argument("--mig", action="store_true", help="compare MIG instances, too, by memory")
+    parser.add_argument(
+        "--price", metavar="PRICES", help="price of a GPU-hour, such as h100=2.5,l4=0.4 (default: estimate.prices)"
+    )
     add(parser, "models-dir", shown="common.models_dir")
     add(parser, "json")
     add_config(parser)

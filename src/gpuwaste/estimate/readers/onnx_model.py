@@ -35,7 +35,9 @@ def read(stream: BinaryIO, name: str) -> Program:
         import onnx  # noqa: PLC0415 - optional
     except ImportError as error:
         raise ParseError(
-            "ONNX needs the package onnx, which cannot be loaded: install gpuwaste with its extra [estimate]"
+            "ONNX needs the Python package onnx, which this installation lacks (the RPMs never have it): write the "
+            "program with a probe (gpuwaste estimate probe torch), or use gpuwaste in a virtual environment of your "
+            "own, installed by pip with its extra [estimate]"
         ) from error
     light = without_weights(memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)))
     if len(light) > _MAX_GRAPH_B:

@@ -21,6 +21,7 @@ from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.demo.checks import DemoCheck, ReportedSite, check_story
 from gpuwaste.testing.demo.ending import plan_and_submit, replay
 from gpuwaste.testing.demo.pages import page_album, stay_up, take_pages
+from gpuwaste.testing.demo.program import estimate_and_plan
 from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
 from gpuwaste.testing.demo.story import Story, play, questions
 from gpuwaste.testing.recording.format import SHIPPED
@@ -90,7 +91,11 @@ def _run(arguments: argparse.Namespace) -> int:
                     reports = _reports(site, story)
                     checks = check_story(site, story)
                     take_pages(album, story, int(time.time()))
-                    for ending in (replay(site, story), plan_and_submit(site, notes.say)):
+                    for ending in (
+                        replay(site, story),
+                        plan_and_submit(site, notes.say),
+                        estimate_and_plan(site, notes.say),
+                    ):
                         reports |= ending.shown
                         checks += ending.checks
                 if record:

@@ -1,6 +1,7 @@
 """Files that are no programs, or hostile: one clear line each, bounded time and memory, nothing executed."""
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -48,6 +49,15 @@ def test_what_is_no_program(tmp_path: Path, data: bytes, expected: str) -> None:
     import re  # noqa: PLC0415 - here alone
 
     assert re.search(expected, _line(tmp_path, data)), data[:60]
+
+
+def test_onnx_on_a_host_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the RPMs there is no package onnx: the line names the file, says so, and gives two ways that work."""
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    said = _line(tmp_path, b"\x08\x08\x12\x04test", "m.onnx")
+    assert "m.onnx: ONNX needs the Python package onnx, which this installation lacks (the RPMs never have it)" in said
+    assert "gpuwaste estimate probe torch" in said
+    assert "virtual environment of your own" in said
 
 
 def test_no_file(tmp_path: Path) -> None:
