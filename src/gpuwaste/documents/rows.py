@@ -56,9 +56,10 @@ def day_rows(found: Iterable[Mapping[str, Any]]) -> list[DayRow]:
     """Return the sums by day, as query judged_days has them."""
     rows = []
     for row in found:
-        energy = Tally(**{name: row[name] for name in ENERGY}).energy_json()
         times = {name: value for name, value in row.items() if name not in ENERGY}
-        rows.append(DayRow(day=row["day"], jobs=row["jobs"], **_times(times), **energy))
+        energy = Tally(**{name: row[name] for name in ENERGY}).energy_json()
+        amounts: dict[str, Any] = {**_times(times), **energy}
+        rows.append(DayRow(day=row["day"], jobs=row["jobs"], **amounts))
     return rows
 
 
