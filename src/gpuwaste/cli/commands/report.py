@@ -16,7 +16,7 @@ EXAMPLES = (
     ("gpuwaste report --allusers --fail-above 20", "Everybody; exit code 4 if more than 20 % is wasted."),
     ("gpuwaste report -u alice -M all", "A user's jobs in all clusters of the hub, with a row for each cluster."),
 )
-CLUSTERS = "clusters separated by commas, or all: jobs of all their users; with -u or -A, of that user or account"
+CLUSTERS = "several separated by commas, or all; jobs of all their users, with -u or -A of these"
 _TEXT_ROWS = 40
 _TABLES = ("jobs", "users", "days")
 
