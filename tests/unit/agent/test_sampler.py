@@ -296,8 +296,9 @@ def test_counters_of_cpus_that_fail_cost_nothing_else(clock: FakeClock, caplog: 
     for _ in range(3):
         clock.advance(10)
         sampler.tick()
-    assert sink.seen[-1].packages is None
-    assert sink.seen[-1].readings["GPU-0"].util_pct == 50.0
-    assert sink.seen[-1].host == {7: HostUse(1.0)}
+    after = sink.seen[-1]
+    assert after.packages is None
+    assert after.readings["GPU-0"].util_pct == 50.0
+    assert after.host == {7: HostUse(1.0)}
     assert {health.name: health.ok for health in sampler.health}["rapl"] is False
     assert [record.message for record in caplog.records] == ["collector rapl: RAPL: energy_uj: Permission denied"]

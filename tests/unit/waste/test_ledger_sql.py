@@ -35,6 +35,11 @@ def an_energy(rng: random.Random, seen_ms: int) -> dict[str, Any]:
     return found if rng.random() < 0.3 else found | {"split_j": 800.0, "idle_energy_j": rng.choice([0.0, 128.0])}
 
 
+def a_cpu_energy(rng: random.Random, seen_ms: int, span_ms: int) -> dict[str, Any]:
+    """Return what is known of the energy of CPUs: nothing, or joules and their time, longer than the span at times."""
+    return {} if rng.random() < 0.5 else {"cpu_energy_j": 512.0, "cpu_energy_ms": rng.choice([seen_ms, span_ms * 2])}
+
+
 def a_use(rng: random.Random, gpu: int, span_ms: int) -> DeviceUse:
     """Return anything that hours may say of a GPU, added up; more than its allocation at times."""
     seen_ms = int(span_ms * rng.choice([0, 0.3, 0.9, 1, 1, 1, 1.2]))
@@ -63,7 +68,7 @@ def a_use(rng: random.Random, gpu: int, span_ms: int) -> DeviceUse:
         mem_max_b=rng.choice([None, 0, 4 * GIB, 30 * GIB]),
         mem_total_b=rng.choice([None, 0, 40 * GIB, 40 * GIB]),
         **an_energy(rng, seen_ms),
-        **({} if rng.random() < 0.5 else {"cpu_energy_j": 512.0, "cpu_energy_ms": rng.choice([seen_ms, span_ms * 2])}),
+        **a_cpu_energy(rng, seen_ms, span_ms),
         last_active_ms=rng.choice([None, T0 * 1000 + rng.randint(0, seen_ms)]),
         hang_ms=rng.choice([0, 0, high]),
         cpu_s=rng.choice([None, 20_000.0]),
@@ -156,7 +161,8 @@ def check_run(
     expected_own = added(own, uses[0])
     assert run.own.wasted_j == pytest.approx(expected_own.wasted_j)
     assert replace(run.own, wasted_j=None) == replace(expected_own, wasted_j=None)
-    of_shares = replace(added(shared, uses[1]), **dict.fromkeys(ENERGY[1:])) if shared else None
+    no_energy: dict[str, Any] = dict.fromkeys(ENERGY[1:])
+    of_shares = replace(added(shared, uses[1]), **no_energy) if shared else None
     assert run.shared == of_shares
     levels = ("none", "low", "moderate", "high", "unknown")
     assert list(run.level_devices) == [sum(d["level"] == level for d in own) for level in levels]
