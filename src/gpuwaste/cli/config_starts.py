@@ -61,6 +61,12 @@ def _slurmrestd_token(config: Config) -> None:
         read_token(Path(config.common.slurmrestd_token_file))
 
 
+def _store(config: Config) -> None:
+    from gpuwaste.hub.store_choice import lake_location
+
+    lake_location(config.hub)
+
+
 def _notices(config: Config) -> None:
     from gpuwaste.hub.notify.addresses import AddressBook
     from gpuwaste.hub.notify.notify_settings import NotifySettings
@@ -182,6 +188,7 @@ _VALUES: Final[tuple[Attempt, ...]] = (
     _language_model,
     _munge_socket,
     _slurm_client,
+    _store,
     _notices,
     _rescoring,
     _renewal,

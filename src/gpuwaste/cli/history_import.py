@@ -97,6 +97,10 @@ def _become_owner(store: Path, options: argparse.Namespace) -> None:
 
 
 def _store_path(options: argparse.Namespace, config: Config) -> Path:
+    if options.into is None and config.hub.store != "file":
+        raise UsageError(
+            "the hub's store is no file: history import needs --into FILE; the hub itself reads accounting"
+        )
     return options.into or Path(config.hub.state_dir) / "hub.duckdb"
 
 

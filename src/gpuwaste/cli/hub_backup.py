@@ -129,6 +129,10 @@ def _sha256(file: BinaryIO) -> str:
 
 def put_back(config: Config, source: Path, sha256: str, *, force: bool) -> dict[str, Any]:
     """Put a backup in the place of the configured hub's store; returns what it holds. Raises StoreError, UsageError."""
+    if config.hub.store != "file":
+        raise UsageError(
+            "the hub's store is no file: restore its database with pg_restore and its files by your own means"
+        )
     state_dir = Path(config.hub.state_dir)
     with open_source(source) as file:
         if sha256:

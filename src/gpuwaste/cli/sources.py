@@ -57,7 +57,7 @@ def known_source(options: argparse.Namespace, config: "Config", *, energy: bool 
         return load_store(options.store, options.clusters, under_use, energy=energy)
     from gpuwaste.cli.hub_access import hub_client
 
-    store = path_word(config.hub.state_dir) / "hub.duckdb"
+    store = path_word(config.hub.state_dir) / "hub.duckdb" if config.hub.store == "file" else None
     cluster = options.clusters or config.common.cluster
     return load_source(store, hub_client(config), cluster, under_use=under_use, energy=energy)
 

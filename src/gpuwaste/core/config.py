@@ -114,6 +114,17 @@ class HubConfig:
     tls_cert: str = _key("", "PEM certificate of the API; empty: plain HTTP.")
     tls_key: str = _key("", "PEM key of the API.")
     state_dir: str = _key("/var/lib/gpuwaste/hub", "Directory of the hub's store.")
+    store: str = _key(
+        "file",
+        "file: the store is one file in state_dir. lake: it is a DuckLake, a catalog in PostgreSQL with Parquet files;"
+        " one hub at a time writes to it.",
+    )
+    lake_catalog: str = _key(
+        "",
+        "PostgreSQL database of the lake's catalog, as libpq's keywords: host=/run/postgresql dbname=gpuwaste."
+        " A password goes into libpq's passfile.",
+    )
+    lake_data: str = _key("", "Directory of the lake's Parquet files; of the hub's user alone.")
     agent_user: str = _key("gpuwaste", "User of the agents: rows from another uid are rejected.")
     actor_user: str = _key(
         "gpuwaste-actor", "User of the actor, the only one that gets actions to take; no such user: nobody gets any."

@@ -51,6 +51,7 @@ from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.sign_in.visitors import make_visitors
 from gpuwaste.hub.simulation_reads import SimulationReads
+from gpuwaste.hub.store_choice import STORE_NAME, open_store
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
@@ -60,13 +61,11 @@ from gpuwaste.hub.view_reads import ViewReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.store.hub.dispute_store import DisputeStore
-from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.program_metrics import ProgramCollector
 
-STORE_NAME: Final = "hub.duckdb"
 _REPORTING_S: Final = 3600.0
 _THRESHOLDS: Final = (
     "agent.ship_every_s",
@@ -84,7 +83,7 @@ class Hub:
         hub, slurm, clock, bus = config.hub, ports.slurm, ports.clock, Bus()
         self.config = config
         self.clock = clock
-        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
+        self.store = open_store(hub, clock)
         self.site = ClusterFacts(slurm, clock, config.common.cluster)
         wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.judging = Judging(self.store, wanted, clock, bus.publish)

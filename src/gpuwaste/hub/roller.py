@@ -11,14 +11,13 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import DayPacking, JobPacking, JudgedPacking
+from gpuwaste.store.hub.packing import DayPacking, JobPacking, JudgedPacking, Packing
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.load import HANG_LIMITS
 
-EVERY_S: Final = 3600.0
 FIRST_S: Final = 30.0  # after the start, when agents and importer have the most to write
 _FAILED: Final = log_event.warning(
-    "rollup-failed: cannot sum up old hours by day, retry in an hour: {error}",
+    "rollup-failed: cannot sum up old hours by day, retry later: {error}",
     "The store or its disk refuses. Reports are correct meanwhile.",
 )
 _DONE: Final = log_event.info("rollup-done: {rows} hours older than {days} days summed up by day")
@@ -30,24 +29,27 @@ class Roller:
     def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
         self._store = store
         self._rollup = Rollup(store, HANG_LIMITS)
-        self._packings = (DayPacking(store), JobPacking(store), JudgedPacking(store))
+        packings: tuple[Packing, ...] = (DayPacking(store), JobPacking(store), JudgedPacking(store))
+        self._packings = packings if store.packs else ()
         self._clock = clock
         self.days = days
         self.worker = Worker("rollup", self._turn, clock)
 
     def _turn(self) -> float:
         self.step(self.worker.stopping)
-        return EVERY_S
+        return self._store.upkeep_s
 
     def step(self, stop: threading.Event) -> int:
-        """Add up what is due, then pack; returns the hours taken. Raises nothing that the store can cause."""
-        if self.days <= 0:
-            return 0
+        """Add up what is due, pack, and tidy the store; returns the hours taken. Raises nothing that it can cause."""
+        taken = self._roll(stop) if self.days > 0 else 0
+        self._store.checkpoint()
+        return taken
+
+    def _roll(self, stop: threading.Event) -> int:
         before = self._clock.utc_us() // 1_000_000 - self.days * DAY_S
         taken = self._do(self._rollup.steps(before), stop)
-        moved = sum(self._do(packing.steps(before), stop) for packing in self._packings)
-        if taken or moved:
-            self._store.checkpoint()
+        for packing in self._packings:
+            self._do(packing.steps(before), stop)
         if taken:
             _DONE.log(rows=taken, days=self.days)
         return taken

@@ -72,7 +72,7 @@ class Database:
         try:
             connection = duckdb.connect(str(path), config={**settings, **(options or {})})
         except duckdb.Error as error:
-            raise StoreError(f"{path}: cannot be opened: {_reason(error)}") from error
+            raise StoreError(f"{path}: cannot be opened: {reason(error)}") from error
         database = cls(connection, schema, str(path))
         try:
             # A program without a file (python -c, as the agent's children) is a person to DuckDB: of what takes two
@@ -89,8 +89,8 @@ class Database:
         try:
             connection = self._connection.cursor()
         except duckdb.Error as error:
-            raise StoreError(f"{self.where}: {_reason(error)}") from error
-        return Database(connection, self.schema, self.where)
+            raise StoreError(f"{self.where}: {reason(error)}") from error
+        return self._beside(connection)
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
@@ -111,9 +111,13 @@ class Database:
             raise StoreError(f"{self.where}: is not a {self.schema} store: move it or set another state_dir")
         return int(found[1])
 
+    def text(self, name: str) -> str:
+        """Return the SQL of a query as this store takes it. Raises StoreError where there is none."""
+        return query_text(self.schema, name)
+
     def run(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
         """Execute the named query and return its cursor. Raises StoreError."""
-        return self.execute(query_text(self.schema, name), parameters)
+        return self.execute(self.text(name), parameters)
 
     def rows(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[dict[str, Any]]:
         """Execute the named query and return its rows as dictionaries. Raises StoreError."""
@@ -122,7 +126,7 @@ class Database:
 
     def answer(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> QueryAnswer:
         """Execute the named query and return its rows as they come. Raises StoreError."""
-        return self.answer_to(query_text(self.schema, name), parameters)
+        return self.answer_to(self.text(name), parameters)
 
     def answer_to(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> QueryAnswer:
         """Execute a query that is made of named ones and return its rows as they come. Raises StoreError."""
@@ -147,6 +151,12 @@ class Database:
             raise
         self.execute("COMMIT")
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep the changes of the block, as `transaction` does. Raises StoreError."""
+        with self.transaction():
+            yield
+
     def execute(
         self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None
     ) -> duckdb.DuckDBPyConnection:
@@ -154,7 +164,11 @@ class Database:
         try:
             return self._connection.execute(sql, parameters)
         except duckdb.Error as error:
-            raise StoreError(f"{self.where}: {_reason(error)}") from error
+            raise StoreError(f"{self.where}: {reason(error)}") from error
+
+    def _beside(self, connection: duckdb.DuckDBPyConnection) -> "Database":
+        """Return a handle like this one on a connection to the same store."""
+        return Database(connection, self.schema, self.where)
 
     def _migrate(self) -> None:
         at = self.version
@@ -171,14 +185,14 @@ class Database:
 
 
 @cache
-def query_text(schema: Schema, name: str) -> str:
+def query_text(schema: Schema, name: str, ending: str = ".sql") -> str:
     """Return the SQL of a query, NAME or PACKAGE.NAME, with `-- include: NAME` lines replaced by that query's text.
 
-    Raises StoreError where there is none.
+    `ending` is that of the file. Raises StoreError where there is none.
     """
     package, _, own = name.rpartition(".")
     folder = resources.files(f"gpuwaste.{package}") if package else resources.files("gpuwaste.store") / schema
-    file = folder / "queries" / f"{own}.sql"
+    file = folder / "queries" / f"{own}{ending}"
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -197,6 +211,6 @@ def migrations(schema: Schema) -> tuple[str, ...]:
     return tuple(file.read_text(encoding="utf-8") for file in files)
 
 
-def _reason(error: duckdb.Error) -> str:
+def reason(error: duckdb.Error) -> str:
     """Return DuckDB's first line, which names the cause."""
     return str(error).splitlines()[0][:MAX_WORDS]

@@ -125,12 +125,14 @@ class HistoryStore:
     def begin(self, kind: str, key: str, cluster: str, context: Mapping[str, str]) -> int:
         """Note that an import begins; returns its id."""
         values = {"kind": kind, "key": key, "cluster": cluster, "context": json.dumps(dict(context), sort_keys=True)}
-        row = self._db.rows("import_begin", {**values, "now": self._now()})[0]
+        with self._db.writing():
+            row = self._db.rows("import_begin", {**values, "now": self._now()})[0]
         return int(row["id"])
 
     def end(self, import_id: int, end_rule: str) -> None:
         """Note that an import has read all."""
-        self._db.run("import_end", {"id": import_id, "end_rule": end_rule, "now": self._now()})
+        with self._db.writing():
+            self._db.run("import_end", {"id": import_id, "end_rule": end_rule, "now": self._now()})
 
     def resume(self, key: str) -> Resume | None:
         """Return the newest page of a source, None where it was never read."""
@@ -153,7 +155,7 @@ class HistoryStore:
         Returns the page and how many runs changed. `once`: each row is a run, so that one with the key of a run that
         an earlier page has brought, ended and with other values, is another run: it is a bad row of the page returned.
         """
-        with self._db.transaction():
+        with self._db.writing():
             page, changed = self._take_runs(page, once=once)
             self._set_aside(page)
             values = {
@@ -174,7 +176,7 @@ class HistoryStore:
 
     def take_again(self, import_id: int, page: PageRow, *, once: bool = False) -> tuple[PageRow, int]:
         """Take what a kept page gives now, in the place of its bad rows; returns what `take` does."""
-        with self._db.transaction():
+        with self._db.writing():
             page, changed = self._take_runs(page, once=once)
             self._db.run("quarantine_forget", {"source": page.place, "line": page.line, "lines": page.lines})
             self._set_aside(page)

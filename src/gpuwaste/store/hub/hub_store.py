@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -23,7 +23,7 @@ from gpuwaste.core.job_event import HistoryEvent, RunUse
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.store.database import MEMORY, Database, query_text
+from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.changed_ends import ChangedEnds
 from gpuwaste.store.hub.details import STAGES, take_details, take_steps
 from gpuwaste.store.hub.job_columns import FAR_S
@@ -41,9 +41,8 @@ from gpuwaste.store.hub.json_rows import (
 from gpuwaste.store.hub.touched import Touched
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
-_UPSERT: Final = query_text("hub", "hours_upsert").replace(
-    "-- the other columns",
-    "".join(f", {name} = s.{name}" for name in HOUR_COLUMNS.types if name not in (*HOUR_KEY, "final")),
+_OTHER_COLUMNS: Final = "".join(
+    f", {name} = s.{name}" for name in HOUR_COLUMNS.types if name not in (*HOUR_KEY, "final")
 )
 _CAME_AGAIN: Final = log_event.info("old-hours-ignored: {rows} hours of days that are summed up came again, ignored")
 ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no day from then on was added up
@@ -77,10 +76,16 @@ class Changes:
 class HubStore:
     """The hub's jobs, hours, events and marks."""
 
+    packs: ClassVar[bool] = True
+    """Whether rows are put in the order of users (packing.py)."""
+    upkeep_s: ClassVar[float] = 3600.0
+    """How often old hours are summed up and `checkpoint` is called."""
+
     def __init__(self, database: Database, clock: Clock, path: Path | None = None) -> None:
         self.under_use = UNDER_USE  # the rule by which the use of GPUs is counted whenever it is asked for
         self._root = database
         self._writer = database.cursor()
+        self._upsert = database.text("hours_upsert").replace("-- the other columns", _OTHER_COLUMNS)
         self._clock = clock
         self._path = path
         self._write_lock = threading.Lock()
@@ -136,7 +141,7 @@ class HubStore:
         with self.writing() as db:
             if bounds["lo"] < self._rolled_until:
                 rows = _without_rolled(db, hours, bounds)
-            changed = db.execute(_UPSERT, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
+            changed = db.execute(self._upsert, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
             runs = {row[:3] for row in changed}
             self._note_changes(runs)
             self._judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": _keys(runs)})
@@ -278,13 +283,13 @@ class HubStore:
     @contextmanager
     def writing(self) -> Iterator[Database]:
         """Lend the writer; what was written is committed, and on disk, when the block ends."""
-        with self._write_lock, self._writer.transaction():
+        with self._write_lock, self._writer.writing():
             yield self._writer
 
     @contextmanager
     def exchanging(self, db: Database) -> Iterator[None]:
         """Let another cursor write: the block is its transaction, on disk when it ends, and nobody else writes."""
-        with self._write_lock, db.transaction():
+        with self._write_lock, db.writing():
             yield
 
     @contextmanager

@@ -24,12 +24,14 @@ STEP_COLUMNS: Final = Columns(StepRecord, {"cluster": "VARCHAR", "job_id": "BIGI
 VERDICT_COLUMNS: Final = Columns(Verdict, {"node": "VARCHAR", "taken_utc": "BIGINT"})
 NO_ROWS: Final = "[]"
 _FIRST_NUMBER: Final = re.compile(r"[0-9]{1,18}(?![0-9])")
+_NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")  # but not of a text that has these six characters
 _JOB_VALUES: Final = itemgetter(*(f.name for f in fields(JobRecord)))
 
 
 def to_json(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return the rows as one JSON array; a NaN is refused with ValueError."""
-    return json.dumps(list(rows), allow_nan=False, separators=(",", ":"))
+    """Return the rows as one JSON array, each NUL as `storable` writes it; a NaN is refused with ValueError."""
+    text = json.dumps(list(rows), allow_nan=False, separators=(",", ":"))
+    return _NUL.sub(r"\1\\\\x00", text) if "\\u0000" in text else text
 
 
 def job_row(job: JobRecord) -> dict[str, Any]:

@@ -1,2 +1,6 @@
 -- Sets one mark.
-INSERT OR REPLACE INTO marks VALUES ($key, $value)
+MERGE INTO marks m
+USING (SELECT $key AS key, $value AS value) n
+ON m.key = n.key
+WHEN MATCHED THEN UPDATE SET value = n.value
+WHEN NOT MATCHED THEN INSERT BY NAME

@@ -1,2 +1,4 @@
 -- Notes that a user wants no digest.
-INSERT OR IGNORE INTO notice_opt_outs VALUES ($user, $now)
+INSERT INTO notice_opt_outs
+SELECT $user, $now
+WHERE NOT EXISTS (FROM notice_opt_outs WHERE "user" = $user)

@@ -1,0 +1,40 @@
+"""Which store the hub keeps: one file in its state_dir, or a lake."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import HubConfig
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.lake_store import LakeStore
+from gpuwaste.store.lake_database import LakeLocation
+
+STORE_NAME: Final = "hub.duckdb"
+_SCRATCH: Final = "lake.tmp"
+_PASSWORD: Final = re.compile(r"password\s*=|^postgres(ql)?://")
+
+
+def lake_location(hub: HubConfig) -> LakeLocation | None:
+    """Return where the hub's lake is, None where its store is a file. Raises ConfigError."""
+    if hub.store == "file":
+        return None
+    if hub.store != "lake":
+        raise ConfigError(f"[hub] store {hub.store!r}: expected file or lake")
+    if not hub.lake_catalog:
+        raise ConfigError("[hub] lake_catalog is empty: name the PostgreSQL database of the lake")
+    if _PASSWORD.search(hub.lake_catalog):
+        raise ConfigError("[hub] lake_catalog: expected keywords without a password: put it into libpq's passfile")
+    data = Path(hub.lake_data)
+    if not data.is_absolute():
+        raise ConfigError(f"[hub] lake_data {hub.lake_data!r}: expected an absolute path")
+    return LakeLocation(hub.lake_catalog, data)
+
+
+def open_store(hub: HubConfig, clock: Clock) -> HubStore:
+    """Open or create the hub's store. Raises ConfigError, StoreError."""
+    lake, state_dir = lake_location(hub), Path(hub.state_dir)
+    if lake is None:
+        return HubStore.open(state_dir / STORE_NAME, clock, hub.memory_mb)
+    return LakeStore.open_lake(lake, clock, state_dir / _SCRATCH, hub.memory_mb)

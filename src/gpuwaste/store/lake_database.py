@@ -1,0 +1,171 @@
+"""A store in a lake: DuckLake, its catalog in PostgreSQL, its data as Parquet files in a directory.
+
+The queries are those of a file. Where the lake lacks something (RETURNING, sequences, a MERGE with two UPDATEs), a
+query has a second form NAME.lake.sql: several statements, separated by lines with a semicolon, of which the last gives
+the rows. Names of temporary tables need no schema: DuckDB looks for them before the lake's.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, Self
+
+import duckdb
+
+from gpuwaste.core.errors import StoreError
+from gpuwaste.store.database import MEMORY, Database, Schema, migrations, query_text
+
+_LAKE: Final = "lake"
+_FORM: Final = ".lake.sql"
+_EXTENSIONS: Final = ("ducklake", "postgres_scanner")
+_PARAMETER: Final = re.compile(r"\$([a-z_]+)\b")
+_COMMENT: Final = re.compile(r"--.*")
+_TAKEN: Final = "another hub has taken over this lake: restart this one to take it back; one hub at a time may run"
+# Rows of a few numbers that change with every batch: in the catalog itself, not in a file for each change.
+_INLINED: Final = ("fence", "marks")
+_INLINED_ROWS: Final = 1000
+# A reader's snapshot lasts for its transaction, minutes at most; files that none uses are removed after an hour more.
+_OPTIONS: Final = {"expire_older_than": "1 hour", "delete_older_than": "1 hour"}
+
+
+@dataclass(frozen=True, slots=True)
+class LakeLocation:
+    """Where a lake is: the PostgreSQL database of its catalog as libpq's keywords, and the directory of its files."""
+
+    catalog: str
+    data: Path
+
+
+class LakeDatabase(Database):
+    """An open lake of one schema; `token` is what its fence holds while this process may write."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: Schema, where: str, token: int = 0) -> None:
+        super().__init__(connection, schema, where)
+        self._token = token
+
+    @classmethod
+    def open_lake(cls, location: LakeLocation, schema: Schema, options: Mapping[str, str] | None = None) -> Self:
+        """Open or create the lake, bring it to this version's schema and take it over from who wrote before.
+
+        Raises StoreError where PostgreSQL or the directory cannot be used, or the lake is newer than this version.
+        """
+        where = f"lake {location.data}"
+        settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+        connection = duckdb.connect(MEMORY, config={**settings, **(options or {})})
+        database = cls(connection, schema, where)
+        try:
+            for name in _EXTENSIONS:
+                database.execute(f"LOAD {_quoted(_extension(name))}")
+            catalog, data = _quoted(f"ducklake:postgres:{location.catalog}"), _quoted(f"{location.data}/")
+            database.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, DATA_INLINING_ROW_LIMIT 0)")
+            database.execute(f"USE {_LAKE}")
+            database._migrate()
+            database._take_over()
+        except BaseException:
+            connection.close()
+            raise
+        return database
+
+    def text(self, name: str) -> str:
+        """Return the SQL of a query, in the lake's form where it has one. Raises StoreError where there is none."""
+        return _text(self.schema, name)
+
+    def execute(
+        self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """Execute a statement, or the statements of a lake's form, each with the parameters that it names."""
+        parts = _parts(sql)
+        if len(parts) == 1 or not isinstance(parameters, Mapping):
+            return super().execute(sql, parameters)
+        for part, names in parts[:-1]:
+            super().execute(part, {name: parameters[name] for name in names})
+        part, names = parts[-1]
+        return super().execute(part, {name: parameters[name] for name in names})
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep the changes of the block, if no other hub has taken over by then. Raises StoreError."""
+        with self.transaction():
+            # The update of the row makes PostgreSQL's catalog refuse the commit if the row is changed until then.
+            held = self.execute("UPDATE fence SET token = token WHERE token = $token", {"token": self._token})
+            if held.fetchall() != [(1,)]:
+                raise StoreError(f"{self.where}: {_TAKEN}")
+            yield
+
+    def _beside(self, connection: duckdb.DuckDBPyConnection) -> Database:
+        handle = LakeDatabase(connection, self.schema, self.where, self._token)
+        handle.execute(f"USE {_LAKE}")
+        return handle
+
+    def _migrate(self) -> None:
+        """Create the tables as a file has them after all migrations, without its keys and sequences."""
+        at, steps = self.version, migrations(self.schema)
+        if at > 0:
+            super()._migrate()
+            return
+        with self.transaction():
+            for statement in _tables(self.schema):
+                self.execute(statement)
+            self.execute("CREATE TABLE fence (token BIGINT NOT NULL)")
+            self.execute("INSERT INTO fence VALUES (0)")
+            self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, len(steps)])
+        for option, value in _OPTIONS.items():
+            self.execute(f"CALL {_LAKE}.set_option({_quoted(option)}, {_quoted(value)})")
+        for table in _INLINED:
+            rows, of = _INLINED_ROWS, _quoted(table)
+            self.execute(f"CALL {_LAKE}.set_option('data_inlining_row_limit', {rows}, table_name => {of})")
+
+    def _take_over(self) -> None:
+        with self.transaction():
+            self.execute("UPDATE fence SET token = token + 1")
+            self._token = int(self.execute("SELECT token FROM fence").fetchall()[0][0])
+
+
+def _quoted(text: object) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _extension(name: str) -> Path:
+    """Return the file of one of DuckDB's extensions, which is signed. Raises StoreError where it is not installed."""
+    try:
+        folder = resources.files(f"duckdb_extension_{name}")
+    except ModuleNotFoundError as error:
+        package = f"duckdb-extension-{name.replace('_', '-')}"
+        raise StoreError(f"a lake needs the Python package {package}=={duckdb.__version__}: install it") from error
+    return Path(str(folder)) / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
+
+
+@cache
+def _text(schema: Schema, name: str) -> str:
+    try:
+        return query_text(schema, name, _FORM)
+    except StoreError:
+        return query_text(schema, name)
+
+
+@cache
+def _parts(sql: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the statements of a query with the names of their parameters."""
+    parts = sql.split("\n;\n")
+    return tuple((part, tuple(sorted(set(_PARAMETER.findall(_COMMENT.sub("", part)))))) for part in parts)
+
+
+@cache
+def _tables(schema: Schema) -> tuple[str, ...]:
+    """Return the statements that create the tables of a file of this version, as a lake takes them."""
+    file = Database.open(MEMORY, schema)
+    try:
+        columns = file.execute(
+            "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT internal"
+            " ORDER BY table_name, column_index"
+        ).fetchall()
+    finally:
+        file.close()
+    tables: dict[str, list[str]] = {}
+    for table, column, kind, nullable in columns:
+        tables.setdefault(table, []).append(f'"{column}" {kind}{"" if nullable else " NOT NULL"}')
+    return tuple(f'CREATE TABLE "{table}" ({", ".join(made)})' for table, made in tables.items())

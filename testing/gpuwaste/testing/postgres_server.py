@@ -1,0 +1,117 @@
+"""A real PostgreSQL of its own: on a Unix socket in a directory of its own, never as root, gone with the test."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.testing.cluster_process import ClusterError, as_user, tail, wait_until
+
+_START_S: Final = 60.0
+_USER: Final = "postgres"  # of Debian's package: PostgreSQL refuses to run as root
+_BINARIES: Final = "/usr/lib/postgresql"
+
+
+def missing() -> str:
+    """Return why no server can be started here, empty where one can."""
+    return "" if _newest() else "PostgreSQL is not installed (make packages)"
+
+
+@dataclass
+class PostgresServer:
+    """One server; `log` has its words."""
+
+    directory: Path
+    process: subprocess.Popen[bytes] | None = None
+    _made: int = field(default=0)
+
+    @property
+    def log(self) -> Path:
+        """Its log."""
+        return self.directory / "log"
+
+    def start(self) -> None:
+        """Start it, with what it held before, and wait until it answers."""
+        data = self.directory / "data"
+        if not data.exists():
+            self._do("initdb", "-D", str(data), "--auth", "trust", "--no-sync", "--username", "gpuwaste")
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [
+                    *self._as(),
+                    self._program("postgres"),
+                    "-D",
+                    str(data),
+                    "-k",
+                    str(self.directory),
+                    "-c",
+                    "listen_addresses=",
+                ],
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+            )
+        wait_until(self._answers, _START_S, "PostgreSQL", lambda: tail(self.log))
+
+    def kill(self) -> None:
+        """End it as a crash does: what was committed is there at the next start."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def new_database(self) -> str:
+        """Make an empty database; returns the libpq keywords that name it."""
+        self._made += 1
+        name = f"lake{self._made}"
+        self._do("createdb", "-h", str(self.directory), "-U", "gpuwaste", name)
+        return f"host={self.directory} user=gpuwaste dbname={name}"
+
+    def _answers(self) -> bool:
+        if self.process is not None and self.process.poll() is not None:
+            raise ClusterError(f"PostgreSQL ended\n{tail(self.log)}")
+        asked = [self._program("pg_isready"), "-q", "-h", str(self.directory)]
+        return subprocess.run(asked, check=False).returncode == 0
+
+    def _do(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [*self._as(), self._program(program), *arguments], check=False, capture_output=True, text=True, cwd="/"
+        )
+        if done.returncode:
+            raise ClusterError(f"{program}: {done.stderr.strip()}")
+
+    def _as(self) -> list[str]:
+        return as_user(_USER) if os.geteuid() == 0 else []
+
+    @staticmethod
+    def _program(name: str) -> str:
+        newest = _newest()
+        if newest is None:
+            raise ClusterError(missing())
+        return str(newest / name)
+
+
+def _newest() -> Path | None:
+    found = [path for path in Path(_BINARIES).glob("*/bin") if (path / "initdb").exists()]
+    return max(found, key=lambda path: float(path.parent.name), default=None)
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """Lend a server; its directory has a short path, as sockets need, and is its user's alone."""
+    directory = Path(tempfile.mkdtemp(prefix="gwpg", dir="/tmp"))
+    if os.geteuid() == 0:
+        user = pwd.getpwnam(_USER)
+        os.chown(directory, user.pw_uid, user.pw_gid)
+    server = PostgresServer(directory)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(directory, ignore_errors=True)
