@@ -131,18 +131,7 @@ def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool =
 
 def cluster_table(rows: Sequence[ClusterRow], look: Look) -> list[str]:
     """Return the table of clusters."""
-    cells = [
-        (
-            str(row.jobs),
-            str(row.running),
-            short(row.gpu_s),
-            _pct(row),
-            *_waste(row),
-            percent(share(row.unknown_s, row.gpu_s)),
-            fit(row.cluster, 32),
-        )
-        for row in rows
-    ]
+    cells = [(*_sums(row), fit(row.cluster, 32)) for row in rows]
     headers = ("JOBS", "RUNNING", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "CLUSTER")
     return look.table(headers, cells, frozenset({len(headers) - 1}))
 
@@ -152,12 +141,7 @@ def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
     more_headers = energy_headers(row.energy for row in rows)
     cells = [
         (
-            str(row.jobs),
-            str(row.running),
-            short(row.gpu_s),
-            _pct(row),
-            *_waste(row),
-            percent(share(row.unknown_s, row.gpu_s)),
+            *_sums(row),
             str(row.under_used.jobs),
             *energy_cells(row.energy, more_headers),
             fit(row.user, _PRICED_USER if len(more_headers) > 1 else _USER),
@@ -178,6 +162,11 @@ def _whose(document: ReportDocument) -> str:
     if not document.name:
         return f"all clusters: {names}" if names else "all clusters"
     return f"clusters {names}" if names else f"cluster {fit(document.name, 48)}"
+
+
+def _sums(row: ClusterRow | UserRow) -> tuple[str, ...]:
+    waste = (*_waste(row), percent(share(row.unknown_s, row.gpu_s)))
+    return (str(row.jobs), str(row.running), short(row.gpu_s), _pct(row), *waste)
 
 
 def _waste(row: GpuTime) -> tuple[str, str]:

@@ -1,17 +1,5 @@
 CREATE OR REPLACE TEMP TABLE new_actions AS
-SELECT n.*
-FROM (
-    SELECT unnest(from_json_strict($rows::JSON, '[{
-        "id": "VARCHAR", "rule": "VARCHAR", "rule_hash": "VARCHAR", "kind": "VARCHAR", "subject": "VARCHAR",
-        "cluster": "VARCHAR", "job_id": "BIGINT", "run_start": "BIGINT", "user": "VARCHAR", "account": "VARCHAR",
-        "options": "VARCHAR", "facts": "VARCHAR", "approve": "VARCHAR", "decided_utc": "BIGINT",
-        "expires_utc": "BIGINT", "status": "VARCHAR", "status_utc": "BIGINT", "person": "VARCHAR",
-        "person_utc": "BIGINT", "plan": "VARCHAR", "sends": "BIGINT", "sent_utc": "BIGINT", "reason": "VARCHAR",
-        "answer": "VARCHAR"
-    }]'), recursive := true)
-) n
-ANTI JOIN actions known USING (id)
-QUALIFY row_number() OVER (PARTITION BY n.id) = 1
+-- include: actions_sent
 ;
 INSERT INTO actions BY NAME SELECT * FROM new_actions
 ;

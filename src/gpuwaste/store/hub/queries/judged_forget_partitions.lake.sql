@@ -1,11 +1,5 @@
 CREATE OR REPLACE TEMP TABLE changed_partitions AS
-SELECT coalesce(o.name, n.name) AS name
-FROM (SELECT name, whole_node FROM partitions WHERE cluster = $cluster) o
-FULL JOIN (
-    SELECT unnest(from_json_strict($rows::JSON, '[{"cluster": "VARCHAR", "name": "VARCHAR", "whole_node": "BOOLEAN"}]'),
-        recursive := true)
-) n ON n.name = o.name
-WHERE coalesce(o.whole_node, false) <> coalesce(n.whole_node, false)
+-- include: partitions_changed
 ;
 CREATE OR REPLACE TEMP TABLE forgotten AS
 SELECT r."end"

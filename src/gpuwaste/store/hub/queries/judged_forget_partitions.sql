@@ -2,13 +2,7 @@
 -- $rows; returns their ends.
 DELETE FROM judged r
 USING (
-    SELECT coalesce(o.name, n.name) AS name
-    FROM (SELECT name, whole_node FROM partitions WHERE cluster = $cluster) o
-    FULL JOIN (
-        SELECT unnest(from_json_strict($rows::JSON, '[{"cluster": "VARCHAR", "name": "VARCHAR", "whole_node": "BOOLEAN"}]'),
-            recursive := true)
-    ) n ON n.name = o.name
-    WHERE coalesce(o.whole_node, false) <> coalesce(n.whole_node, false)
+-- include: partitions_changed
 ) c
 WHERE r.cluster = $cluster AND r."partition" = c.name
 RETURNING r."end"

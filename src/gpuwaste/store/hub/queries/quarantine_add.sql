@@ -1,10 +1,4 @@
 -- Keeps bad rows aside; one that was kept before is not kept again, since the overlap reads it many times.
 INSERT INTO quarantine
-SELECT n.source, n.line, n.reason, n.raw, n.at_utc
-FROM (
-    SELECT unnest(from_json_strict($rows::JSON, '[{
-        "source": "VARCHAR", "line": "BIGINT", "reason": "VARCHAR", "raw": "VARCHAR", "at_utc": "BIGINT"
-    }]'), recursive := true)
-) n
-ANTI JOIN quarantine q ON q.source = n.source AND q.reason = n.reason AND q.raw = n.raw
+-- include: quarantine_sent
 RETURNING line
