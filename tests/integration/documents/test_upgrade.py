@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.documents.report import job_document, report_document, top_document
 from gpuwaste.store.database import Database
+from gpuwaste.store.hub.job_columns import clusters
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 FIXTURE = Path(__file__).parents[2] / "fixtures/upgrade-0.1"
@@ -60,6 +62,8 @@ def answered(db: Database, question: dict[str, Any]) -> Any:
     """Return today's document."""
     asked = {name: value for name, value in question.items() if name not in {"document", "window"}}
     settings = LedgerSettings()
+    if "accounts" in asked:  # 0.1 meant these accounts in each cluster
+        asked["accounts"] = [ClusterAccount(cluster, name) for cluster in clusters(db) for name in asked["accounts"]]
     if question["document"] == "report":
         scope, name, start, end = (asked.pop(part) for part in ("scope", "name", "start", "end"))
         return report_document(db, scope, name, start, end, settings, NOW, **asked).to_json()

@@ -38,7 +38,7 @@ def test_roles_are_those_of_the_api(hub: Rig) -> None:
     """An operator sees all, a coordinator their accounts, a user their own; what is taken back is gone at once."""
     found = {uid: json.loads(Browser(hub).sign_in(uid).look().body) for uid in (1001, 1003, 1004)}
     assert [found[uid]["everything"] for uid in (1001, 1003, 1004)] == [False, False, True]
-    assert [found[uid]["accounts"] for uid in (1001, 1003, 1004)] == [[], ["proj1"], []]
+    assert [found[uid]["accounts"] for uid in (1001, 1003, 1004)] == [[], [["gw", "proj1"]], []]
     operator = Browser(hub).sign_in(1004)
     hub.slurm.levels["oper"] = "None"
     hub.hub._roles._asked = False
