@@ -20,10 +20,12 @@ from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.demo.checks import DemoCheck, ReportedSite, check_story
 from gpuwaste.testing.demo.ending import plan_and_submit, replay
+from gpuwaste.testing.demo.ladder import go_up, own_directory, with_ladder
 from gpuwaste.testing.demo.pages import page_album, stay_up, take_pages
 from gpuwaste.testing.demo.program import estimate_and_plan
 from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
 from gpuwaste.testing.demo.story import Story, play, questions
+from gpuwaste.testing.mail_server import running_mail_server
 from gpuwaste.testing.recording.format import SHIPPED
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.running_site import Site, SiteOptions
@@ -82,7 +84,12 @@ def _run(arguments: argparse.Namespace) -> int:
         notes.say(f"starting Slurm (munge, MariaDB, slurmdbd, slurmctld, slurmrestd, 3 nodes), seed {drawn}")
         plugins = build_plugins(out=directory / "plugins")
         variant = Variant(seed=drawn, job_submit="gpuwaste", plugin_dir=str(plugins))
-        with LoopbackCluster(directory / "c", variant, remove=True) as cluster:
+        with (
+            LoopbackCluster(directory / "c", variant, remove=True) as cluster,
+            running_mail_server() as mail,
+        ):
+            rules = directory / "rules.d"
+            options = with_ladder(options, rules, mail, own_directory(directory / "actor"))
             notes.say("starting the hub, three agents and the advisor beside slurmctld")
             with Site(cluster, native, options) as site:
                 site.start_advisor()
@@ -95,6 +102,7 @@ def _run(arguments: argparse.Namespace) -> int:
                         replay(site, story),
                         plan_and_submit(site, notes.say),
                         estimate_and_plan(site, notes.say),
+                        go_up(site, rules, mail, notes.say),
                     ):
                         reports |= ending.shown
                         checks += ending.checks

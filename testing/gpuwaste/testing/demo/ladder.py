@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import free_port
+from gpuwaste.testing.demo.checks import DemoCheck
+from gpuwaste.testing.demo.ending import Ending
 from gpuwaste.testing.mail_server import MailServer, ReceivedMail
 from gpuwaste.testing.running_site import Site, SiteOptions
 
@@ -32,7 +34,8 @@ after = "{after}"
 [exempt]
 accounts = ["{exempt}"]
 """
-_MAIL: Final = 'action = "notify"\nsubject = "Job {job.id}: its GPUs are idle"\ntext = "Idle for {ledger.idle_s}."'
+_SUBJECT: Final = "its GPUs are idle"
+_MAIL: Final = f'action = "notify"\nsubject = "Job {{job.id}}: {_SUBJECT}"\ntext = "Idle for {{ledger.idle_s}}."'
 _RUNGS: Final = (
     ("1-observe", "observe", "20s", 'action = "cancel"'),
     ("2-notify", "notify", "20s", _MAIL),
@@ -95,15 +98,49 @@ def climb(site: Site, rules: Path, mail: MailServer, say: Callable[[str], None])
     say("rules: an idle job is recorded after 20 s, its user told, the job cancelled after 90 s")
     wait_until(lambda: bool(_fired(site)), _WAIT_S, "a rule to fire", lambda: _why(site, jobs["idle"]), poll_s=1.0)
     say(f"observed: {_fired(site)[0]['subject']} would be cancelled")
-    wait_until(lambda: bool(mail.received), _WAIT_S, "the mail", lambda: _why(site, jobs["idle"]), poll_s=1.0)
-    say(f"told: {mail.received[0].to[0]}: {mail.received[0].message['Subject']}")
+    wait_until(lambda: bool(_told(mail)), _WAIT_S, "the mail", lambda: _why(site, jobs["idle"]), poll_s=1.0)
+    say(f"told: {_told(mail)[0].to[0]}: {_told(mail)[0].message['Subject']}")
     cluster.wait_job(jobs["idle"], "CANCELLED", _WAIT_S)
     wait_until(lambda: _ended(site), 60, "the action's end", lambda: json.dumps(_actions(site)), poll_s=0.5)
     say(f"cancelled: job {jobs['idle']}")
     states = {name: cluster.run(["squeue", "-h", "-t", "all", "-j", str(job), "-o", "%T"]).stdout.strip()
               for name, job in jobs.items()}  # fmt: skip
     cluster.run(["scancel", *map(str, jobs.values())], check=False)
-    return Climbed(jobs, states, tuple(_fired(site)), tuple(_actions(site)), tuple(mail.received))
+    return Climbed(jobs, states, tuple(_fired(site)), tuple(_actions(site)), tuple(_told(mail)))
+
+
+def go_up(site: Site, rules: Path, mail: MailServer, say: Callable[[str], None]) -> Ending:
+    """Climb, and hold what was fired, mailed and done against the rules and against Slurm."""
+    found = climb(site, rules, mail, say)
+    steps = {(one["rule"], one["action"], one["done"], one["user"]) for one in found.fired}
+    wanted = {("1-observe", "cancel", False, "alice"), ("2-notify", "notify", True, "alice"),
+              ("3-act", "cancel", True, "alice")}  # fmt: skip
+    done = {(one["kind"], one["status"], str(one["jobid"])) for one in found.actions}
+    idle, others = found.states["idle"], (found.states["busy"], found.states["exempt"])
+    once = len(found.fired) == len(wanted) and [one.to for one in found.mails] == [("alice@example.org",)]
+    job = str(found.jobs["idle"])
+    confirmed = done == {("cancel", "confirmed", job), ("notify", "confirmed", job)}
+    fired = ", ".join(f"{one['rule']} {one['action']}{'' if one['done'] else ' (not done)'}" for one in found.fired)
+    listed = site.gpuwaste("actions", "list", user="root", check=False).stdout
+    return Ending(
+        {"root$ gpuwaste actions list": listed},
+        (
+            DemoCheck("an idle job goes up the ladder, each rung once", idle, fired, steps == wanted and once),
+            DemoCheck(
+                "the actor's actions on it",
+                f"CANCELLED of job {job} by Slurm",
+                ", ".join(f"{kind} {status}" for kind, status, _ in sorted(done)),
+                idle.startswith("CANCELLED") and confirmed,
+            ),
+            DemoCheck(
+                "a busy job and an exempt one", ", ".join(others), "no rule fired for them", set(others) == {"RUNNING"}
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _told(mail: MailServer) -> list[ReceivedMail]:
+    return [one for one in mail.received if _SUBJECT in str(one.message["Subject"])]
 
 
 def _fired(site: Site) -> list[dict[str, Any]]:

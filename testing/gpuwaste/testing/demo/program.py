@@ -99,7 +99,8 @@ def _write_programs(site: Site, say: Callable[[str], None]) -> None:
         say("no JAX on this host (make frameworks): programs are the files that the probe wrote elsewhere")
     else:
         say(f"the JAX probe writes {_USER}'s training step at two batch sizes, without a GPU")
-    probe = "" if python is None else site.gpuwaste("estimate", "probe", "jax", user=_USER).stdout
+    command = site.runtime.command("estimate", "probe", "jax")  # reads no configuration
+    probe = "" if python is None else site.cluster.run(command, _USER, env=site.runtime.env).stdout
     for name, batch in BATCHES.items():
         text = (DATA / name).read_text("utf-8") if python is None else probed(python, probe, batch)
         site.cluster.run(["tee", name], _USER, stdin=text)
