@@ -20,12 +20,10 @@ from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.demo.checks import DemoCheck, ReportedSite, check_story
 from gpuwaste.testing.demo.ending import plan_and_submit, replay
-from gpuwaste.testing.demo.ladder import go_up, own_directory, with_ladder
 from gpuwaste.testing.demo.pages import page_album, stay_up, take_pages
 from gpuwaste.testing.demo.program import estimate_and_plan
 from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
 from gpuwaste.testing.demo.story import Story, play, questions
-from gpuwaste.testing.mail_server import running_mail_server
 from gpuwaste.testing.recording.format import SHIPPED
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.running_site import Site, SiteOptions
@@ -72,6 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    # The recording is played with what the product needs alone, and a mail server is no part of that.
+    from gpuwaste.testing.demo.ladder import go_up, own_directory, with_ladder
+    from gpuwaste.testing.mail_server import running_mail_server
+
     record: Path | None = arguments.record
     drawn = random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed
     say = _progress(time.monotonic())
