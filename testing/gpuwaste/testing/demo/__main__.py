@@ -71,8 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     # The recording is played with what the product needs alone, and a mail server is no part of that.
-    from gpuwaste.testing.demo.ladder import go_up, own_directory, with_ladder
-    from gpuwaste.testing.mail_server import running_mail_server
+    from gpuwaste.testing.demo.ladder import go_up, own_directory, with_ladder  # noqa: PLC0415
+    from gpuwaste.testing.mail_server import running_mail_server  # noqa: PLC0415
 
     record: Path | None = arguments.record
     drawn = random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed
