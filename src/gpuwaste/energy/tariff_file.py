@@ -1,14 +1,13 @@
 """Reads a tariff: the numbers of section [energy], and its CSV file with a row for each hour."""
 
-import csv
 import math
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.site_csv import csv_rows, csv_text
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.energy.tariff import Rate, Tariff
@@ -51,16 +50,12 @@ def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, Rate
 
     An empty cell is a value that is not known. Raises ParseError with the line.
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ParseError(f"{where}: line {line} is not UTF-8: save the file as UTF-8") from error
+    text = csv_text(data, where)
     if "\0" in text:
         raise ParseError(f"{where}: a binary file: expected CSV, {_WHAT_TO_DO}")
     if text.strip() and not text.endswith("\n"):
         raise ParseError(f"{where}: the last line has no end: the file is not complete, write it anew")
-    rows = _rows(text, where)
+    rows = csv_rows(text, where, f"expected CSV, {_WHAT_TO_DO}")
     _, header = next(rows, (1, []))
     names = [cell.strip() for cell in header]
     values = [name for name in names if name in _BOUNDS]
@@ -81,17 +76,6 @@ def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, Rate
     if not found:
         raise ParseError(f"{where}: no hour in it: write a line for each hour, or empty hours_file")
     return frozenset(values), {hour: rate for hour, (_, rate) in found.items()}
-
-
-def _rows(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty with the numbers of their lines. Raises ParseError."""
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
-    try:
-        for row in reader:
-            if row:
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise ParseError(f"{where}: line {reader.line_num}: {error}: expected CSV, {_WHAT_TO_DO}") from error
 
 
 def _hour(text: str, place: str) -> int:

@@ -1,13 +1,13 @@
 """UserNames: which users of other clusters are which users of the hub's host, by a CSV file of the site."""
 
-import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.site_csv import csv_rows, csv_text
 from gpuwaste.core.typed_toml import read_data
 
 MAX_B: Final = 4 << 20
@@ -50,17 +50,13 @@ def read_user_names(file: str, own_cluster: str = "") -> UserNames:
 
 def parse_user_names(data: bytes, where: str, own_cluster: str = "") -> UserNames:
     """Return the names of CSV with the columns cluster, user, person. Raises ParseError."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ParseError(f"{where}: line {line} is not UTF-8: save the file as UTF-8") from error
-    rows = _rows(text, where)
+    rows = csv_rows(csv_text(data, where), where)
     _, header = next(rows, (1, []))
-    if header != _COLUMNS:
+    if [cell.strip() for cell in header] != _COLUMNS:
         raise ParseError(f"{where}: line 1: expected the columns {','.join(_COLUMNS)}")
     found: dict[tuple[str, str], str] = {}
-    for line, cells in rows:
+    for line, row in rows:
+        cells = [cell.strip() for cell in row]
         place = f"{where}: line {line}"
         if len(cells) != len(_COLUMNS) or not all(map(_is_name, cells)):
             raise ParseError(f"{place}: expected three names of 1 to {_LONGEST} printable characters, without commas")
@@ -73,17 +69,6 @@ def parse_user_names(data: bytes, where: str, own_cluster: str = "") -> UserName
             raise ParseError(f"{place}: more than {MAX_NAMES} names: list only users whose names differ")
         found[cluster, user] = person
     return UserNames(found)
-
-
-def _rows(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty with the numbers of their lines. Raises ParseError."""
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
-    try:
-        for row in reader:
-            if row:
-                yield reader.line_num, [cell.strip() for cell in row]
-    except csv.Error as error:
-        raise ParseError(f"{where}: line {reader.line_num}: {error}: expected CSV") from error
 
 
 def _is_name(text: str) -> bool:
