@@ -16,7 +16,7 @@ def csv_text(data: bytes, where: str) -> str:
 
 
 def csv_rows(text: str, where: str, expected: str = "expected CSV") -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty with the numbers of their lines. Raises ParseError that ends with `expected`."""
+    """Yield the rows that are not empty with their lines. Raises ParseError that ends with `expected`."""
     reader = csv.reader(text.splitlines(keepends=True), strict=True)
     try:
         for row in reader:
