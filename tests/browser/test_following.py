@@ -27,8 +27,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 @pytest.fixture
 def start(live: Rig) -> int:
-    """Let alice's job 7 run; return its start, UTC seconds."""
-    begin = int(time.time()) // 3600 * 3600 - 3600
+    """Let alice's job 7 run, whose node has not reported for an hour at least; return its start, UTC seconds."""
+    begin = int(time.time()) // 3600 * 3600 - 7200
     live.store.upsert_jobs([job(begin)])
     idle = hour(
         7, run_key=RunKey("gw", 7, begin), hour_utc=begin, t0_ms=begin * 1000, t1_ms=(begin + 3600) * 1000,
@@ -63,7 +63,7 @@ def test_a_job_s_page_shows_its_end_without_a_reload(live: Rig, start: int, read
     """State and sentence change; what is typed into the form and an open detail stay; then it follows no longer."""
     found = reader(ALICE, rig=live)
     page = found.page
-    with page.expect_request("**/jobs/7/changes"):
+    with page.expect_response("**/jobs/7/changes?after=*"):
         found.open("/jobs/7")
     expect(page.locator("main p").first).to_contain_text("RUNNING")
     page.get_by_text("Raw numbers").click()
@@ -84,13 +84,13 @@ def test_an_operator_s_page_of_now_shows_a_job_that_starts(live: Rig, start: int
     """The hub's figures are taken anew; nothing is refused by the policy."""
     found = reader(OPER, rig=live)
     page = found.page
-    with page.expect_request("**/now/changes"):
+    with page.expect_response("**/now/changes?after=*"):
         found.open("/now")
     marked(page)
-    before = page.locator("h1").inner_text()
+    expect(page.locator("h1")).to_contain_text("1 GPU is held by a job now")
     hold: dict[str, Any] = {"submit": start, "start": start + 60, "end": None, "state": "RUNNING"}
     live.store.upsert_jobs([record(9, "bob", **hold, gpus=1, alloc_tres="cpu=4,gres/gpu=1")])
-    expect(page.locator("h1")).not_to_have_text(before, timeout=PATIENCE_MS)
+    expect(page.locator("h1")).to_contain_text("2 GPUs are held by jobs now", timeout=PATIENCE_MS)
     assert is_same(page)
     assert found.violations() == []
 
@@ -99,7 +99,7 @@ def test_a_reader_who_signs_out_elsewhere_is_shown_the_sign_in_page(live: Rig, s
     """The stream ends with the session, and the page does not stay there with old figures."""
     found = reader(ALICE, rig=live)
     page = found.page
-    with page.expect_request("**/now/changes"):
+    with page.expect_response("**/now/changes?after=*"):
         found.open("/now")
     other = page.context.new_page()
     other.goto(f"{found.origin}/me")
@@ -111,7 +111,7 @@ def test_a_reader_who_signs_out_elsewhere_is_shown_the_sign_in_page(live: Rig, s
 def test_without_a_stream_and_without_scripts_the_page_is_whole(live: Rig, start: int, reader: Readers) -> None:
     """A hub that refuses the stream costs the page nothing."""
     found = reader(BOB, rig=live)
-    found.page.route("**/now/changes", lambda route: route.fulfill(status=429))
+    found.page.route("**/now/changes?after=*", lambda route: route.fulfill(status=429))
     assert found.open("/now") == 200
     assert found.violations() == []
     plain = reader(BOB, rig=live, java_script_enabled=False)

@@ -1,5 +1,6 @@
 """Pages that refresh themselves: who is told of what, for how long, and how many streams there may be."""
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,6 +99,19 @@ def test_a_reader_is_told_of_their_own_jobs_alone(rig: Rig) -> None:
         for stream in (alice, job, other):
             assert "changed" in stream.until("changed")
         assert "bob" not in oper.text + bob.text
+
+
+def test_what_came_between_a_page_and_its_stream_is_news(rig: Rig) -> None:
+    """The page says how far the events were when it was read; a place that is none is no news."""
+    cookie = rig.cookie(ALICE)
+    page = rig.send("GET", "/jobs/7", headers={"Cookie": cookie}).body.decode()
+    (target,) = re.findall(r'data-follow="([^"]+)"', page)
+    with following(rig, cookie, target) as quiet, following(rig, cookie, "/jobs/7/changes?after=-1e9") as odd:
+        assert "changed" not in quiet.until("\n:\n") + odd.until("\n:\n")
+    rig.store.upsert_jobs([record(7, "alice")])
+    with following(rig, cookie, target) as late, following(rig, cookie, "/jobs/7/changes") as unsaid:
+        assert "changed" in late.until("changed")
+        assert "changed" not in unsaid.until("\n:\n")
 
 
 def test_a_store_that_refuses_ends_the_stream_without_a_traceback(

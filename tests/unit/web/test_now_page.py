@@ -22,3 +22,19 @@ def test_no_held_gpu_is_said_in_words(held: bool) -> None:
     bars = [one for one in page.all("svg") if one.get("class") == "level-bar"]
     assert (len(bars), "Held and idle" in page.said("h2")) == ((1, True) if held else (0, False))
     assert ("appears here when it starts" in page.said("p")) is not held
+
+
+@pytest.mark.parametrize(
+    ("held", "gpus", "words"),
+    [
+        (1, 0, "1 GPU is held by a job now, and it is not known to be idle;"),
+        (2, 0, "2 GPUs are held by jobs now, and none of them is known to be idle;"),
+        (1, 16, "1 of 16 GPUs is held by jobs now, and none of them is known to be idle;"),
+    ],
+)
+def test_the_number_of_held_gpus_and_its_verb_agree(held: int, gpus: int, words: str) -> None:
+    """One GPU, two GPUs, and one of those that are known."""
+    found: Any = documents.read(documents.now())
+    totals = replace(found.totals, held=held, gpus=gpus, jobs=1, idle=0, idle_jobs=0)
+    page = Reading(now_page(replace(found, totals=totals, idle=[]), 1, Frame(operator=True), str))
+    assert words in "".join(page.said("h1")).replace("\N{NO-BREAK SPACE}", " ")

@@ -7,7 +7,7 @@ it fetches itself again, in its reader's scope.
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -50,35 +50,46 @@ class PageFeed:
         self._followers: set[Follower] = set()
         self._of_user: Counter[str] = Counter()
         self._task: asyncio.Task[None] | None = None
+        self._place: int | None = None
 
     def check_room(self, user: str) -> None:
         """Raise Refusal where a user, or all, follow as many pages as they may."""
         if self._of_user[user] >= PER_USER or len(self._followers) >= IN_ALL:
             raise Refusal(TOO_MANY, "too many pages refresh themselves: this one does after a reload", retry_after=60)
 
-    @contextlib.contextmanager
-    def following(self, follower: Follower) -> Iterator[None]:
-        """Set `news` of a page where something happens, for the length of the block. Raises Refusal."""
+    @contextlib.asynccontextmanager
+    async def following(self, follower: Follower, after: int | None = None) -> AsyncIterator[None]:
+        """Set `news` of a page where something happens, for the length of the block; what came `after` a place too.
+
+        Raises Refusal, StoreError.
+        """
         user = follower.scope.user
         self.check_room(user)
         self._followers.add(follower)
         self._of_user[user] += 1
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run())
         try:
+            if self._place is None:
+                last = await run_in_threadpool(self._events.last)
+                self._place = last if self._place is None else self._place
+            if self._task is None or self._task.done():
+                self._task = asyncio.get_running_loop().create_task(self._run())
+            if after is not None and await self._missed(follower, after):
+                follower.news.set()
             yield
         finally:
             self._followers.discard(follower)
             self._of_user -= Counter([user])
 
+    async def _missed(self, follower: Follower, after: int) -> bool:
+        """Tell whether something came between the reading of a page and its following; more than a page is news."""
+        found, _ = await run_in_threadpool(self._events.since, after, _PAGE)
+        return len(found) >= _PAGE or any(map(follower.concerns, found))
+
     async def _run(self) -> None:
         """Read the stream while there are followers."""
-        place: int | None = None
-        while self._followers:
+        while self._followers and self._place is not None:
             try:
-                if place is None:
-                    place = await run_in_threadpool(self._events.last)
-                found, place = await run_in_threadpool(self._events.since, place, _PAGE)
+                found, self._place = await run_in_threadpool(self._events.since, self._place, _PAGE)
                 self._tell(found)
                 await asyncio.sleep(_LOOK_S)
             except GpuwasteError:  # whoever asks the store for the page itself says so in the log
@@ -86,6 +97,7 @@ class PageFeed:
             except Exception as error:  # noqa: BLE001 pages are read without it
                 BUG.log(error, what="news for pages")
                 await asyncio.sleep(_AFTER_ERROR_S)
+        self._place = None
 
     def _tell(self, events: Sequence[Event]) -> None:
         for follower in self._followers:

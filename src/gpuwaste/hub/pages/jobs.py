@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.hub.disputes import Disputes
+from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, html
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import node_name
@@ -23,18 +24,19 @@ from gpuwaste.web.pages.job import job_page
 class JobViews:
     """The page of a job."""
 
-    def __init__(self, reads: Reads, disputes: Disputes, visitors: Visitors) -> None:
-        self._reads = reads
+    def __init__(self, reads: Reads, disputes: Disputes, visitors: Visitors, events: EventReads) -> None:
+        self._reads, self._events = reads, events
         self._disputes = disputes
         self._visitors = visitors
 
     def answer(self, scope: Scope, frame: Frame, query: QueryParams, name: str) -> Response:
         """Answer for a job, array or het job, as Slurm prints its id. Raises Refusal."""
         job_id, form = split_form(name)
+        place = self._events.last()
         found = self._reads.job(scope, job_id, hours=True)
         runs = [RunKey(run.cluster, run.raw_id, run.start) for run in found.runs if run.start is not None]
         document = replace(found, disputes=self._disputes.of(runs))
-        return in_form(form, lambda: job_page(document, frame, node_name(query)), lambda: document)
+        return in_form(form, lambda: job_page(document, frame, node_name(query), place), lambda: document)
 
     def helpdesk(self, scope: Scope, frame: Frame, query: QueryParams, _: str) -> Response:
         """Answer with the cause of a job's waste and a reply to its owner. Raises Refusal."""

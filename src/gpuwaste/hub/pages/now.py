@@ -7,6 +7,7 @@ from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
 from gpuwaste.documents.now_types import NowDocument
+from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
@@ -20,18 +21,20 @@ from gpuwaste.web.pages.now import ROWS, now_page
 class NowViews:
     """The page of what the cluster does now."""
 
-    def __init__(self, now: NowReads) -> None:
-        self._now = now
+    def __init__(self, now: NowReads, events: EventReads) -> None:
+        self._now, self._events = now, events
         self._drawing = threading.Lock()
         self._drawn: tuple[NowDocument, Markup] | None = None
 
     def answer(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
         """Answer with what was taken last. Raises Refusal."""
-        number = page_number(query)
+        number, place = page_number(query), self._events.last()
         document = self._now.document(scope, MAX_ROWS if form else ROWS)
         return in_form(
             form,
-            lambda: now_page(document, number, frame, lambda other: f"/now?page={other}#nodes", self._grid(document)),
+            lambda: now_page(
+                document, number, frame, lambda other: f"/now?page={other}#nodes", self._grid(document), place
+            ),
             lambda: document,
         )
 

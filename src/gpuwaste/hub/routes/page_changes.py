@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +26,7 @@ _LONGEST_S: Final = 600.0  # then the browser connects again
 NOW_S: Final = 60.0  # /now shows counts of all jobs: it is refreshed so often whatever its reader may see
 JOB_S: Final = 300.0
 _CHANGED: Final = b"event: changed\ndata: \n\n"
+_PLACE: Final = re.compile("[0-9]{1,18}")
 _OVER: Final = b"event: over\ndata: \n\n"
 
 
@@ -73,7 +76,7 @@ async def _answer(
     except GpuwasteError:
         return Response(status_code=LATER, headers=HEADERS)
     headers = {**HEADERS, "X-Accel-Buffering": "no"}
-    parts = _changes(request, visitors, feed, follower, pace)
+    parts = _changes(request, visitors, feed.following(follower, _place(request)), follower, pace)
     return StreamingResponse(parts, media_type="text/event-stream", headers=headers)
 
 
@@ -87,16 +90,22 @@ async def _reader(request: Request, visitors: Visitors) -> Scope:
     return scope
 
 
+def _place(request: Request) -> int | None:
+    """Return how far the stream of events was when the page was made, as the page says."""
+    after = request.query_params.get("after", "")
+    return int(after) if _PLACE.fullmatch(after) else None
+
+
 async def _changes(
-    request: Request, visitors: Visitors, feed: PageFeed, follower: Follower, pace: Pace
+    request: Request, visitors: Visitors, following: AbstractAsyncContextManager[None], follower: Follower, pace: Pace
 ) -> AsyncIterator[bytes]:
     """Yield when to refresh, until the reader has signed out or the session has expired."""
     clock = asyncio.get_running_loop().time
     began = told = clock()
-    with contextlib.ExitStack() as place:
+    async with contextlib.AsyncExitStack() as place:
         try:
-            place.enter_context(feed.following(follower))
-        except Refusal:  # other pages took the last places since they were counted
+            await place.enter_async_context(following)
+        except (Refusal, GpuwasteError):  # other pages took the last places meanwhile, or the store refuses
             return
         yield b"retry: 5000\n\n"
         while clock() - began < _LONGEST_S:

@@ -29,7 +29,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     shared = Pages(services.visitors, services.turns, exchange.body, exchange.readers)
     by = partial(_by_form, pages, shared)
     usage = UsageViews(services.reads)
-    jobs = JobViews(services.reads, services.disputes, services.visitors)
+    jobs = JobViews(services.reads, services.disputes, services.visitors, services.events)
     verdicts = VerdictViews(services.verdicts, services.disputes, services.health)
 
     @app.get("/", include_in_schema=False)
@@ -71,7 +71,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
             app.add_api_route(f"{path}{form}", route, methods=["GET"], include_in_schema=False)
 
     add_forms("/me", usage.me, ".json", ".csv")
-    add_forms("/now", NowViews(services.now).answer, ".json", ".csv")
+    add_forms("/now", NowViews(services.now, services.events).answer, ".json", ".csv")
     add_forms("/helpdesk", jobs.helpdesk)
     add_forms("/verdicts", verdicts.listed, ".json", ".csv")
     add_forms("/models", verdicts.model, ".json")

@@ -14,11 +14,16 @@ ROWS: Final = 50
 
 
 def now_page(
-    document: NowDocument, number: int, frame: Frame, url: Callable[[int], str], grid: Markup | None = None
+    document: NowDocument,
+    number: int,
+    frame: Frame,
+    url: Callable[[int], str],
+    grid: Markup | None = None,
+    place: int = 0,
 ) -> str:
     """Return the page; `number` is that of the table of nodes, `url` the address of another one.
 
-    `grid` is the drawing of the nodes, where that was made before.
+    `grid` is the drawing of the nodes, where that was made before; `place` is how far the stream of events was.
     """
     framed = replace(frame, links={"csv": "/now.csv", "json": "/now.json"})
     first = min((number - 1) * ROWS, max(0, len(document.nodes) - 1) // ROWS * ROWS)
@@ -37,6 +42,7 @@ def now_page(
         after=url(number + 1) if first + ROWS < len(document.nodes) else None,
         job_link=job_link,
         told=told,
+        changes=f"/now/changes?after={place}",
     )
 
 
@@ -60,7 +66,10 @@ def _sentence(document: NowDocument) -> str:
     of = f" of {totals.gpus:,}" if totals.gpus else ""  # where nodes are not known, neither is their sum
     jobs = f"by {totals.idle_jobs:,} {'job' if totals.idle_jobs == 1 else 'jobs'}"
     if not totals.idle:
-        return f"{totals.held:,}{of} GPUs are held by jobs now, and none of them is known to be idle; {nodes}."
+        if totals.held == 1 and not of:
+            return f"1 GPU is held by a job now, and it is not known to be idle; {nodes}."
+        are = "is" if totals.held == 1 else "are"
+        return f"{totals.held:,}{of} GPUs {are} held by jobs now, and none of them is known to be idle; {nodes}."
     are = f"{'GPU' if totals.idle == 1 and not of else 'GPUs'} {'is' if totals.idle == 1 else 'are'}"
     return f"{totals.idle:,}{of} {are} held and idle now, {jobs}; {nodes}."
 
