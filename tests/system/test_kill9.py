@@ -205,6 +205,19 @@ def _allocated(story: Story, node: str) -> int:
     return int(found[1]) if found else 0
 
 
+def _known(story: Story, held: dict[Key, TruthSpan]) -> dict[Key, TruthSpan]:
+    """Return the GPUs but for those of runs that began and ended while their node had no agent: no agent knows them.
+
+    An agent that has just started has to look once, and one that is killed may have looked a tick before.
+    """
+
+    def missed(node: str, run: TruthSpan) -> bool:
+        gone = story.outages[node]
+        return any(o.began - 2 * INTERVAL_S <= run.began and run.ended <= o.ended + 2 * INTERVAL_S for o in gone)
+
+    return {key: span for key, span in held.items() if not missed(key[2], span)}
+
+
 def _settle(story: Story, held: dict[Key, TruthSpan]) -> None:
     """Wait until the agents hold nothing back and the hub has every end."""
     site = story.site
@@ -257,16 +270,19 @@ def test_after_twenty_kills_every_gpu_is_there_once_with_what_it_did(story: Stor
         ACTS[kind](story, node)
     _end_jobs(story)
     held = held_gpus(site, began - 1)
-    _settle(story, held)
+    known = _known(story, held)
+    assert len(known) >= len(held) / 2, "agents were away for too long to show anything"
+    _settle(story, known)
     site.stop()
     rows = hub_rows(site.directory / "hub" / "hub.duckdb")
     print(json.dumps({n: [[s.began - began, s.ended - began] for s in o] for n, o in story.outages.items()}))  # noqa: T201
-    assert set(rows) == set(held)
+    assert set(known) <= set(rows) <= set(held)
     assert [key for key, row in rows.items() if not row.final] == []
     events = site.oracle()
     wrong = [
         text
         for key, span in held.items()
+        if key in rows
         for text in compare(key, span, rows[key], events, story.outages, edge_s=INTERVAL_S)
     ]
     assert not wrong, "\n".join(wrong)

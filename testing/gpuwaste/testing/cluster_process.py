@@ -17,6 +17,8 @@ MARKER = "GPUWASTE_CLUSTER_ID"
 """Environment variable that every process of a cluster carries; the sweep at stop looks for its value."""
 
 _POLL_S = 0.02
+_PATIENCE = float(os.environ.get("GPUWASTE_TEST_PATIENCE", "1"))
+"""How many times as long to wait for anything: where many clusters share few processors, all is as much slower."""
 SLURM_POLL_S = 0.1
 """Between two questions to slurmctld: asked without a pause it never comes to end its jobs."""
 
@@ -33,7 +35,11 @@ def wait_until(
     *,
     poll_s: float = _POLL_S,
 ) -> None:
-    """Poll `predicate` until it holds; after `timeout_s` seconds raise ClusterError with `what` and `detail()`."""
+    """Poll `predicate` until it holds; else raise ClusterError with `what` and `detail()` after `timeout_s` seconds.
+
+    $GPUWASTE_TEST_PATIENCE says how many times as long to wait.
+    """
+    timeout_s *= _PATIENCE
     deadline = time.monotonic() + timeout_s
     while not predicate():
         if time.monotonic() > deadline:
