@@ -35,6 +35,8 @@ class Frame:
     """Whether the reader may see the whole system."""
     links: Mapping[str, str] = field(default_factory=dict)
     """The same view in other formats: name -> URL."""
+    place: int = 0
+    """How far the stream of events was when the page was read; a page that follows asks for what came after."""
 
 
 def page(name: str, frame: Frame, **values: Any) -> str:

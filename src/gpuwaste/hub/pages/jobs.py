@@ -1,5 +1,6 @@
 """/jobs/ID and /helpdesk within the reader's scope: a foreign job is not found, as one that is not there."""
 
+import dataclasses
 from urllib.parse import quote
 
 from fastapi import Response
@@ -32,11 +33,11 @@ class JobViews:
     def answer(self, scope: Scope, frame: Frame, query: QueryParams, name: str) -> Response:
         """Answer for a job, array or het job, as Slurm prints its id. Raises Refusal."""
         job_id, form = split_form(name)
-        place = self._events.last()
+        read = dataclasses.replace(frame, place=self._events.last())
         found = self._reads.job(scope, job_id, hours=True)
         runs = [RunKey(run.cluster, run.raw_id, run.start) for run in found.runs if run.start is not None]
         document = replace(found, disputes=self._disputes.of(runs))
-        return in_form(form, lambda: job_page(document, frame, node_name(query), place), lambda: document)
+        return in_form(form, lambda: job_page(document, read, node_name(query)), lambda: document)
 
     def helpdesk(self, scope: Scope, frame: Frame, query: QueryParams, _: str) -> Response:
         """Answer with the cause of a job's waste and a reply to its owner. Raises Refusal."""

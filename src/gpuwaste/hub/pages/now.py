@@ -1,6 +1,7 @@
 """/now within the reader's scope."""
 
 import threading
+from dataclasses import replace
 
 from fastapi import Response
 from markupsafe import Markup
@@ -28,13 +29,11 @@ class NowViews:
 
     def answer(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
         """Answer with what was taken last. Raises Refusal."""
-        number, place = page_number(query), self._events.last()
+        number, read = page_number(query), replace(frame, place=self._events.last())
         document = self._now.document(scope, MAX_ROWS if form else ROWS)
         return in_form(
             form,
-            lambda: now_page(
-                document, number, frame, lambda other: f"/now?page={other}#nodes", self._grid(document), place
-            ),
+            lambda: now_page(document, number, read, lambda other: f"/now?page={other}#nodes", self._grid(document)),
             lambda: document,
         )
 

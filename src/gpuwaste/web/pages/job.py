@@ -50,11 +50,8 @@ class Comparison:
     used: str
 
 
-def job_page(document: JobDocument, frame: Frame, node: str = "", place: int = 0) -> str:
-    """Return the page of a job's runs: their GPUs on one axis of time, those of one `node` where it is named.
-
-    `place` is how far the stream of events was when the document was read.
-    """
+def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
+    """Return the page of a job's runs: their GPUs on one axis of time, those of one `node` where it is named."""
     path = f"/jobs/{document.job_id}"
     runs = document.runs
     nodes, asked = _nodes(runs), f"?{urlencode({'node': node})}" if node else ""
@@ -79,7 +76,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "", place: int = 0
         comparisons=_comparisons(runs[0]),
         energy=energy_words(runs[0].energy),
         curves=f"{path}/curves.json{asked}" if started else "",
-        changes=f"{quote(path, safe='/+')}/changes?after={place}" if any(run.end is None for run in runs) else "",
+        changes=f"{quote(path, safe='/+')}/changes?after={frame.place}" if any(run.end is None for run in runs) else "",
         quantities=QUANTITIES,
         evidence_of=evidence_of,
         beside=document.neighbours,

@@ -14,16 +14,11 @@ ROWS: Final = 50
 
 
 def now_page(
-    document: NowDocument,
-    number: int,
-    frame: Frame,
-    url: Callable[[int], str],
-    grid: Markup | None = None,
-    place: int = 0,
+    document: NowDocument, number: int, frame: Frame, url: Callable[[int], str], grid: Markup | None = None
 ) -> str:
     """Return the page; `number` is that of the table of nodes, `url` the address of another one.
 
-    `grid` is the drawing of the nodes, where that was made before; `place` is how far the stream of events was.
+    `grid` is the drawing of the nodes, where that was made before.
     """
     framed = replace(frame, links={"csv": "/now.csv", "json": "/now.json"})
     first = min((number - 1) * ROWS, max(0, len(document.nodes) - 1) // ROWS * ROWS)
@@ -42,7 +37,7 @@ def now_page(
         after=url(number + 1) if first + ROWS < len(document.nodes) else None,
         job_link=job_link,
         told=told,
-        changes=f"/now/changes?after={place}",
+        changes=f"/now/changes?after={frame.place}",
     )
 
 
