@@ -1,7 +1,8 @@
 """A Python with gpuwaste that every user of the host can run.
 
-A checkout or an interpreter under /root cannot be entered by the users of a loopback cluster; then gpuwaste and what it
-needs at run time are copied into the cluster's directory, for the system's interpreter of the same version.
+A checkout or an interpreter under /root cannot be entered by the users of a loopback cluster. So gpuwaste and what it
+needs at run time are copied into the cluster's directory; the interpreter is this one where everybody can run it, else
+the system's of the same version.
 """
 
 import os
@@ -37,20 +38,13 @@ class Runtime:
 
 
 def shared_runtime(directory: Path, extras: frozenset[str] = EXTRAS) -> Runtime:
-    """Return this interpreter where any user can run it, else a copy made in `directory`, with some extras."""
-    here = Runtime(Path(sys.executable), {})
-    if os.geteuid() != 0 or _all_reachable():
-        return here
+    """Return a copy made in `directory`, with some extras; this interpreter where this user is not root."""
+    if os.geteuid() != 0:
+        return Runtime(Path(sys.executable), {})
     site = directory / "site"
     if not site.exists():
         _copy_packages(site, extras)
     return Runtime(_system_python(), {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"})
-
-
-def _all_reachable() -> bool:
-    """Whether any user may read the interpreter, its library, our roots and what they import."""
-    paths = [sys.executable, os.path.realpath(sys.executable), *(p for p in sys.path if Path(p).exists())]
-    return all(_reachable(Path(path)) for path in paths) and all(_reachable(root) for root in _our_roots())
 
 
 def _reachable(path: Path) -> bool:
@@ -70,13 +64,15 @@ def _system_python() -> Path:
 
 
 def _copy_packages(site: Path, extras: frozenset[str]) -> None:
-    """Copy our three roots and the installed files of every run-time dependency, with what is compiled of them.
+    """Copy our roots and the installed files of every run-time dependency, with what is compiled of them.
 
     Compiled files name the time of their source, which is copied too: without them each command takes seconds.
     """
     site.mkdir(parents=True)
     for root in _our_roots():
         shutil.copytree(root, site / "gpuwaste", dirs_exist_ok=True, ignore=_HALF_WRITTEN)
+    for kept in {file.parent for file in (site / "gpuwaste").rglob("*.nbi")}:
+        kept.chmod(0o1777)  # numba reads what is compiled only where its user may keep more
     for name in sorted({"gpuwaste"} | _requirements("gpuwaste", extras)):
         for file in metadata.distribution(name).files or ():
             source = Path(str(file.locate()))
