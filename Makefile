@@ -51,8 +51,8 @@ layers: $(STAMP) ## import-linter
 audit: ## known weaknesses of the locked packages (network to pypi.org)
 	@tools/audit
 
-demo: venv ## a real Slurm cluster on loopback, three users, reports, pages (DEMO_KEEP=1: it stays up); else a recording (exit code 5)
-	@RECORD='$(RECORD)' tools/demo
+demo: venv ## a real Slurm cluster on loopback, three users, reports, pages (DEMO_KEEP=1: it stays up); else a recording (exit code 5); STORE=lake HUBS=2
+	@RECORD='$(RECORD)' STORE='$(STORE)' HUBS='$(HUBS)' tools/demo
 
 data: $(STAMP) ## fetch the public logs that some tests read (network; into GPUWASTE_DATA, or data/)
 	@$(PY) -m tools.data $(DATA)

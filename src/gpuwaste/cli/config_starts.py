@@ -32,9 +32,9 @@ def refusals(config: Config, roles: Collection[Role]) -> Iterator[str]:
 
 
 def _hub_url(config: Config) -> None:
-    from gpuwaste.wire.http import parse_endpoint
+    from gpuwaste.wire.http import parse_endpoints
 
-    parse_endpoint(config.common.hub_url)
+    parse_endpoints(config.common.hub_url)
 
 
 def _munge_socket(config: Config) -> None:

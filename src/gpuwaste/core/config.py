@@ -22,7 +22,10 @@ class CommonConfig:
     """What every program of a site shares."""
 
     cluster: str = _key("", "Slurm's ClusterName; empty: read from Slurm at start.")
-    hub_url: str = _key("http://127.0.0.1:9461", "URL of the hub, for agents, advisor and commands.")
+    hub_url: str = _key(
+        "http://127.0.0.1:9461",
+        "URL of the hub, for agents, advisor and commands; of each host that a hub may run on, separated by spaces.",
+    )
     hub_ca: str = _key("", "PEM file of the CA that signed the hub's certificate; empty: the system's CAs.")
     munge_socket: str = _key("", "Socket of munged; empty: munge's default.")
     slurm_conf: str = _key("", "slurm.conf for the Slurm commands; empty: Slurm's default.")

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.authentication import Checkers
+from gpuwaste.hub.lake_holder import lake_holder
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts, agent_uid
@@ -42,11 +44,20 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     use_few_arenas()
     closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
     notifier = SystemdNotifier.from_environment()
-    slurm = accounting_client(config)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
+    slurm, clock = accounting_client(config), SystemClock()
+    holder = lake_holder(config.hub, clock)
+    # until the server takes signals over; a hub that has lost its lake is to be started again
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(holder is not None and holder.lost)))
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     checkers = make_checkers(config)
-    hub = Hub(config, HubPorts(slurm, SystemClock(), checkers, agents=agent_issuer(config, checkers)))
+    ports = HubPorts(slurm, clock, checkers, agents=agent_issuer(config, checkers))
+    with holder.held(notifier) if holder is not None else nullcontext():
+        _run(config, path, ports, notifier)
+    return int(holder is not None and holder.lost)
+
+
+def _run(config: Config, path: Path | None, ports: HubPorts, notifier: SystemdNotifier) -> None:
+    hub = Hub(config, ports)
     signal.signal(signal.SIGHUP, hub.reloader(lambda: load_config(path)).in_thread)
     tcp = open_tcp(config.hub.listen) if config.hub.listen else None
     unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None
@@ -57,7 +68,6 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     _STARTED.log(version=own_version(), places=places, store=config.hub.state_dir)
     serve(hub, tcp, unix, notifier)
     _STOPPED.log()
-    return 0
 
 
 def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notifier: SystemdNotifier = SILENT) -> None:

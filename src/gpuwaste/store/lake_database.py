@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -18,6 +17,7 @@ import duckdb
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import MEMORY, Database, Schema, migrations, query_text
+from gpuwaste.store.lake_extensions import load_extension, quoted
 
 _LAKE: Final = "lake"
 _FORM: Final = ".lake.sql"
@@ -59,8 +59,8 @@ class LakeDatabase(Database):
         database = cls(connection, schema, where)
         try:
             for name in _EXTENSIONS:
-                database.execute(f"LOAD {_quoted(_extension(name))}")
-            catalog, data = _quoted(f"ducklake:postgres:{location.catalog}"), _quoted(f"{location.data}/")
+                load_extension(connection, name)
+            catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")
             database.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, DATA_INLINING_ROW_LIMIT 0)")
             database.execute(f"USE {_LAKE}")
             database._migrate()
@@ -114,29 +114,15 @@ class LakeDatabase(Database):
             self.execute("INSERT INTO fence VALUES (0)")
             self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, len(steps)])
         for option, value in _OPTIONS.items():
-            self.execute(f"CALL {_LAKE}.set_option({_quoted(option)}, {_quoted(value)})")
+            self.execute(f"CALL {_LAKE}.set_option({quoted(option)}, {quoted(value)})")
         for table in _INLINED:
-            rows, of = _INLINED_ROWS, _quoted(table)
+            rows, of = _INLINED_ROWS, quoted(table)
             self.execute(f"CALL {_LAKE}.set_option('data_inlining_row_limit', {rows}, table_name => {of})")
 
     def _take_over(self) -> None:
         with self.transaction():
             self.execute("UPDATE fence SET token = token + 1")
             self._token = int(self.execute("SELECT token FROM fence").fetchall()[0][0])
-
-
-def _quoted(text: object) -> str:
-    return "'" + str(text).replace("'", "''") + "'"
-
-
-def _extension(name: str) -> Path:
-    """Return the file of one of DuckDB's extensions, which is signed. Raises StoreError where it is not installed."""
-    try:
-        folder = resources.files(f"duckdb_extension_{name}")
-    except ModuleNotFoundError as error:
-        package = f"duckdb-extension-{name.replace('_', '-')}"
-        raise StoreError(f"a lake needs the Python package {package}=={duckdb.__version__}: install it") from error
-    return Path(str(folder)) / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
 
 
 @cache

@@ -81,12 +81,21 @@ def parse_endpoint(url: str, hint: str = _HINT, key: str = "hub_url") -> Endpoin
     return Endpoint(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), hint, key)
 
 
+def parse_endpoints(urls: str) -> tuple[Endpoint, ...]:
+    """Read the URLs of one or several hubs, separated by spaces. Raises ConfigError."""
+    return tuple(parse_endpoint(url) for url in urls.split()) or (parse_endpoint(urls),)
+
+
 def tls_context(ca: str) -> ssl.SSLContext:
     """Return a client's context that trusts `ca`, or the system's authorities. Raises ConfigError."""
     try:
         return ssl.create_default_context(cafile=ca or None)
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"hub_ca {ca}: not a PEM file of certificates: {error}") from error
+
+
+class UnreachedError(RetryableWireError):
+    """No connection was made: nothing of the request was sent."""
 
 
 class UnixConnection(HTTPConnection):
@@ -153,8 +162,8 @@ class HttpExchange:
     def send(self, request: HttpRequest, sink: BinaryIO | None = None) -> HttpAnswer:
         """Return the answer, whatever its status; the body of a good one goes to `sink` where there is one.
 
-        Raises RetryableWireError where the server is not reached, breaks off or is not done in time; AuthError where
-        its certificate is not trusted; WireError where the answer is too large or no HTTP.
+        Raises UnreachedError where the server is not reached, RetryableWireError where it breaks off or is not done in
+        time; AuthError where its certificate is not trusted; WireError where the answer is too large or no HTTP.
         """
         connection = self._connection()
         watchdog = _Watchdog(connection, self._timeout_s)
@@ -175,7 +184,7 @@ class HttpExchange:
         self, connection: HTTPConnection, watchdog: _Watchdog, request: HttpRequest, sink: BinaryIO | None
     ) -> HttpAnswer:
         # A server that refuses early closes its reading side; its answer can be there all the same.
-        connection.connect()
+        self._connect(connection)
         if self._check_peer is not None:
             self._check_peer(str(connection.sock.getpeername()[0]))
         connection.sock.settimeout(self._timeout_s)  # an answer may take longer than a connection
@@ -190,6 +199,14 @@ class HttpExchange:
             return HttpAnswer(response.status, response.headers, b"".join(self._parts(response)))
         finally:
             response.close()
+
+    def _connect(self, connection: HTTPConnection) -> None:
+        try:
+            connection.connect()
+        except ssl.SSLCertVerificationError:
+            raise
+        except OSError as error:
+            raise UnreachedError(f"{self._endpoint.url}: {_words(error)}: {self._endpoint.hint}") from error
 
     def _pour(self, response: HTTPResponse, sink: BinaryIO) -> None:
         for part in self._parts(response):

@@ -19,7 +19,15 @@ from gpuwaste.core.errors import (
     WireError,
 )
 from gpuwaste.core.text import words_of
-from gpuwaste.wire.http import HttpAnswer, HttpExchange, HttpRequest, parse_endpoint, tls_context
+from gpuwaste.wire.http import (
+    Endpoint,
+    HttpAnswer,
+    HttpExchange,
+    HttpRequest,
+    UnreachedError,
+    parse_endpoints,
+    tls_context,
+)
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
@@ -72,18 +80,22 @@ class BusyError(RetryableWireError):
 
 
 class HubClient:
-    """Talks to one hub; each attempt carries a fresh credential. Threads may share one object.
+    """Talks to the hub; each attempt carries a fresh credential. Threads may share one object.
 
-    `timeout_s` bounds a whole exchange. A WireError that is none of its subclasses says that something else than a
-    hub answered.
+    `urls` are those of all hosts that a hub may run on, separated by spaces: where one is not reached the next is asked
+    at once, and where one does not answer it is the next one's turn. `timeout_s` bounds a whole exchange with one. A
+    WireError that is none of its subclasses says that something else than a hub answered.
     """
 
-    def __init__(self, url: str, issuer: CredentialIssuer | None = None, ca: str = "", timeout_s: float = 20.0) -> None:
-        self._endpoint = parse_endpoint(url)
-        if issuer is not None and issuer.secret and self._endpoint.clear:
-            raise ConfigError(f"hub_url {url}: a token would be sent in clear text: use https://")
+    def __init__(
+        self, urls: str, issuer: CredentialIssuer | None = None, ca: str = "", timeout_s: float = 20.0
+    ) -> None:
+        self._endpoints = parse_endpoints(urls)
+        self._turn = 0
+        if issuer is not None and issuer.secret and any(one.clear for one in self._endpoints):
+            raise ConfigError(f"hub_url {urls}: a token would be sent in clear text: use https://")
         self._issuer = issuer
-        self._tls = tls_context(ca) if self._endpoint.scheme == "https" else None
+        self._tls = tls_context(ca) if any(one.scheme == "https" for one in self._endpoints) else None
         self._timeout_s = timeout_s
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
@@ -214,9 +226,27 @@ class HubClient:
         elif self._issuer is not None:
             headers |= sign_request(self._issuer, method, target, body)
         timeout_s = self._timeout_s if sink is None else max(self._timeout_s, _SNAPSHOT_S)
-        return HttpExchange(self._endpoint, self._tls, timeout_s, max_bytes).send(
-            HttpRequest(method, target, body, headers), sink
-        )
+        request, unreached = HttpRequest(method, target, body, headers), []
+        for _ in self._endpoints:
+            endpoint = self._endpoint
+            try:
+                return HttpExchange(endpoint, self._tls, timeout_s, max_bytes).send(request, sink)
+            except UnreachedError as error:
+                unreached.append(error)
+                self._pass_on(endpoint)
+            except RetryableWireError:  # it may have the request: the next attempt is the caller's
+                self._pass_on(endpoint)
+                raise
+        raise unreached[0] if len(unreached) == 1 else UnreachedError("; ".join(map(str, unreached)))
+
+    @property
+    def _endpoint(self) -> Endpoint:
+        """Whose turn it is."""
+        return self._endpoints[self._turn]
+
+    def _pass_on(self, endpoint: Endpoint) -> None:
+        """Let the one after this be the next that is asked; where two threads failed at once it is passed on once."""
+        self._turn = (self._endpoints.index(endpoint) + 1) % len(self._endpoints)
 
     def _found(self, answer: HttpAnswer, path: str) -> dict[str, Any]:
         if answer.status == _NOT_FOUND:

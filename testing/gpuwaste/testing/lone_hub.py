@@ -86,7 +86,27 @@ class LoneHub:
         """Start it and wait until it answers; where somebody took its port in between, on another one."""
         start_on_port(self, self._start)
 
+    def stand_by(self) -> None:
+        """Start it where another one runs on its lake, and wait until it says so."""
+        said = self.words("hub-stands-by:")
+        self._launch()
+        wait_until(lambda: self.words("hub-stands-by:") > said, 120, "the hub to stand by", lambda: tail(self.log))
+
+    def words(self, words: str) -> int:
+        """Return how often the log has these words."""
+        return self.log.read_text(encoding="utf-8").count(words) if self.log.exists() else 0
+
+    def listens(self) -> bool:
+        """Tell whether it listens."""
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
     def _start(self) -> None:
+        self._launch()
+        wait_until(self._listens_or_ended, 120, "the hub", lambda: tail(self.log), poll_s=0.05)
+
+    def _launch(self) -> None:
         self.port = self.port or free_port()
         config = self.directory / "gpuwaste.toml"
         own = {
@@ -112,7 +132,6 @@ class LoneHub:
                 stdout=log,
                 stderr=log,
             )
-        wait_until(self._answers_or_ended, 120, "the hub", lambda: tail(self.log), poll_s=0.05)
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
         """End it at once, or as the signal does; returns its exit code."""
@@ -143,10 +162,6 @@ class LoneHub:
             lines = answer.read().decode().splitlines()
         return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
-    def _answers_or_ended(self) -> bool:
+    def _listens_or_ended(self) -> bool:
         assert self.process is not None  # noqa: S101 start sets it
-        if self.process.poll() is not None:
-            return True
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-            return True
-        return False
+        return self.process.poll() is not None or self.listens()

@@ -103,8 +103,9 @@ def _newest() -> Path | None:
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    """Lend a server; its directory has a short path, as sockets need, and is its user's alone."""
+    """Lend a server; its directory has a short path, as sockets need. Whoever finds its socket may ask it anything."""
     directory = Path(tempfile.mkdtemp(prefix="gwpg", dir="/tmp"))
+    directory.chmod(0o711)  # a hub runs as another user
     if os.geteuid() == 0:
         user = pwd.getpwnam(_USER)
         os.chown(directory, user.pw_uid, user.pw_gid)

@@ -20,9 +20,9 @@ from typing import Any, Final, Self
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of
-from gpuwaste.testing.cluster_process import as_user, wait_until
+from gpuwaste.testing.cluster_process import ClusterError, as_user, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
-from gpuwaste.testing.runtime import Runtime, shared_runtime
+from gpuwaste.testing.runtime import EXTRAS, Runtime, shared_runtime
 from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
 from gpuwaste.wire.peer import peer_of
 
@@ -45,6 +45,7 @@ class SiteOptions:
     notify: Mapping[str, Any] = field(default_factory=dict)
     web: Mapping[str, Any] = field(default_factory=dict)
     actor: Mapping[str, Any] = field(default_factory=dict)
+    spare: bool = False  # of a store in a lake: a second hub stands by
     tapes: Path | None = None  # where hub and agents record what they see (testing.recording), None: they do not
 
 
@@ -60,6 +61,8 @@ class Site:
         self.hub_front_port = self.hub_port  # where agents and users connect; a test may put a proxy there
         self.agents: dict[str, ManagedProcess] = {}
         self.hub: ManagedProcess | None = None
+        self.spare: ManagedProcess | None = None  # of a store in a lake: the hub that stands by
+        self.spare_port = 0
         self.advisor: ManagedProcess | None = None
         self.backup_advisor: ManagedProcess | None = None
         self.actor: ManagedProcess | None = None
@@ -73,6 +76,8 @@ class Site:
     def __enter__(self) -> Self:
         self.prepare()
         self.start_hub()
+        if self.options.spare:
+            self.start_spare()
         for node in self.cluster.nodes:
             self.start_agent(node)
         return self
@@ -85,7 +90,8 @@ class Site:
     def prepare(self) -> None:
         """Lay out the simulated nodes, the load program, the runtime and the configuration files."""
         self.directory.mkdir(mode=0o755, exist_ok=True)
-        self.runtime = shared_runtime(self.directory / "runtime")
+        extras = EXTRAS | ({"lake"} if self.options.hub.get("store") == "lake" else set())
+        self.runtime = shared_runtime(self.directory / "runtime", extras)
         shutil.copytree(self._native_source, self.native, dirs_exist_ok=True)
         oracle = self.oracle_directory
         oracle.mkdir(exist_ok=True)
@@ -138,7 +144,7 @@ class Site:
         node = cluster.nodes.get(name)
         backup = name == "backup"
         common = {
-            "hub_url": f"http://127.0.0.1:{self.hub_front_port}",
+            "hub_url": " ".join(f"http://127.0.0.1:{port}" for port in (self.hub_front_port, self.spare_port) if port),
             "munge_socket": str(node.munge_socket if node else cluster.layout.munge_socket),
             "slurm_conf": str(cluster.layout.slurm_conf),
             "models_dir": str(self.directory / "models"),
@@ -160,8 +166,8 @@ class Site:
             if name in self.nodes:
                 agent["mig_minors"] = str(self.nodes[name].mig_minors)
         hub = {
-            "listen": f"127.0.0.1:{self.hub_port}",
-            "state_dir": str(self.directory / "hub"),
+            "listen": f"127.0.0.1:{self.spare_port if name == 'spare' else self.hub_port}",
+            "state_dir": str(self.directory / ("spare" if name == "spare" else "hub")),
             "sacct_every_s": options.sacct_every_s,
             "sacct_overlap_s": 600.0,
             "map_min_interval_s": 0.2,
@@ -222,6 +228,28 @@ class Site:
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
 
+    def start_spare(self) -> ManagedProcess:
+        """Let a second hub stand by on the lake, which agents and commands know of from now on."""
+        self._owned(self.directory / "spare")
+        self.spare_port = free_port()
+        self.refresh_config()
+        self._write_config("spare", {})
+        argv = self.runtime.command("hub", "run", "--config", str(self.config_path("spare")))
+        spare = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="spare")
+        spare.wait_for(lambda: "hub-stands-by:" in spare.tail(), 60, "the second hub to stand by")
+        self.spare = spare
+        return spare
+
+    def lose_hub(self) -> None:
+        """Kill the hub, and return when the one that stood by answers; it is the site's hub then."""
+        if self.hub is None or self.spare is None:
+            raise ClusterError("no hub stands by: start_spare")
+        self.hub.kill()
+        url = f"http://127.0.0.1:{self.spare_port}/v1/health"
+        self.spare.wait_for(lambda: _answers(url), 90, "the second hub to take over")
+        self.hub, self.spare = self.spare, None
+        self.hub_port, self.spare_port = self.spare_port, self.hub_port
+
     def start_advisor(self, *, prefix: Sequence[str] = ()) -> ManagedProcess:
         """Start the advisor and wait until it listens: it is warm by then. `prefix` is a command to start it with."""
         argv = [*prefix, *self.runtime.command("advisor", "run", "--config", str(self.config_path("hub")))]
@@ -272,7 +300,7 @@ class Site:
 
     def stop(self) -> None:
         """End agents, the advisor and the actor, then the hub."""
-        for process in [*self.agents.values(), self.advisor, self.backup_advisor, self.actor, self.hub]:
+        for process in [*self.agents.values(), self.advisor, self.backup_advisor, self.actor, self.spare, self.hub]:
             if process is not None:
                 process.stop()
 

@@ -20,6 +20,7 @@ from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.demo.checks import DemoCheck, ReportedSite, check_story
 from gpuwaste.testing.demo.ending import plan_and_submit, replay
+from gpuwaste.testing.demo.lake import check_lake, with_lake
 from gpuwaste.testing.demo.pages import page_album, stay_up, take_pages
 from gpuwaste.testing.demo.program import estimate_and_plan
 from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
@@ -52,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--play", type=Path, metavar="FILE", nargs="?", const=SHIPPED, help="play a recorded run")
     parser.add_argument("--pages", type=Path, metavar="DIR", help="keep screenshots of the hub's pages in this folder")
     parser.add_argument("--keep", action="store_true", help="keep the cluster and the hub up until interrupted")
+    parser.add_argument("--store", choices=("file", "lake"), default="file", help="lake: needs PostgreSQL")
+    parser.add_argument("--hubs", type=int, choices=(1, 2), default=1, help="2: one stands by, and one is killed")
     parser.add_argument("--lacking", default="", metavar="WHY", help="why the packages of a cluster are not installed")
     arguments = parser.parse_args(argv)
     reason = cluster_host.missing()
@@ -63,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _fall_back(arguments.lacking or reason, arguments)
         if reason:
             raise UsageError(f"--record needs a real cluster: {reason}")
+        check_lake(lake=arguments.store == "lake", hubs=arguments.hubs)
         return _run(arguments)
     except GpuwasteError as error:
         sys.stderr.write(f"demo: {error}\n")
@@ -80,7 +84,7 @@ def _run(arguments: argparse.Namespace) -> int:
     native = build_native()
     directory = Path(tempfile.mkdtemp(prefix="gwdemo", dir="/tmp"))
     directory.chmod(0o755)
-    options = replace(OPTIONS, tapes=directory / "tapes") if record else OPTIONS
+    options = replace(OPTIONS, tapes=directory / "tapes" if record else None, spare=arguments.hubs > 1)
     notes = Notes(say)
     try:
         notes.say(f"starting Slurm (munge, MariaDB, slurmdbd, slurmctld, slurmrestd, 3 nodes), seed {drawn}")
@@ -89,9 +93,10 @@ def _run(arguments: argparse.Namespace) -> int:
         with (
             LoopbackCluster(directory / "c", variant, remove=True) as cluster,
             running_mail_server() as mail,
+            with_lake(options, directory, lake=arguments.store == "lake") as stored,
         ):
             rules = directory / "rules.d"
-            options = with_ladder(options, rules, mail, own_directory(directory / "actor"))
+            options = with_ladder(stored, rules, mail, own_directory(directory / "actor"))
             notes.say("starting the hub, three agents and the advisor beside slurmctld")
             with Site(cluster, native, options) as site:
                 site.start_advisor()

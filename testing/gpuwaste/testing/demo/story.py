@@ -49,6 +49,7 @@ class Story:
     top: str = ""
     top_at: float = 0.0
     advice: ShownAdvice | None = None
+    without_hub_s: float | None = None
 
 
 def play(site: Site, say: Callable[[str], None], look: Callable[[], None] = lambda: None) -> Story:
@@ -63,6 +64,8 @@ def play(site: Site, say: Callable[[str], None], look: Callable[[], None] = lamb
     _wait_running(site, story, FIRST)
     _pause(_SETTLE_S)
     story.outage = _kill_agent(site, say)
+    if site.spare is not None:
+        _kill_hub(site, story, say)
     _pause(8)
     story.top_at = time.time()
     story.top = site.gpuwaste("top", user="root", check=False).stdout
@@ -179,3 +182,12 @@ def _kill_agent(site: Site, say: Callable[[str], None]) -> Outage:
     _pause(OUTAGE_S)
     site.start_agent(node)
     return Outage(node, began, time.time())
+
+
+def _kill_hub(site: Site, story: Story, say: Callable[[str], None]) -> None:
+    """Kill -9 the hub, and wait until the one that stands by has taken its lake over."""
+    say("kill -9 of the hub; agents and commands turn to the one that stands by")
+    began = time.monotonic()
+    site.lose_hub()
+    story.without_hub_s = time.monotonic() - began
+    say(f"the other hub answers after {story.without_hub_s:.0f} s")

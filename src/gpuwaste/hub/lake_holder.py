@@ -1,0 +1,104 @@
+"""LakeHolder: one of several hubs runs on a lake, the others stand by until its lease ends.
+
+A hub that stands by listens nowhere: agents and commands go on to the next hub of `hub_url`. A hub that has lost the
+lease ends, and whoever started it starts it again, to stand by.
+"""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import HubConfig
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.once import Once
+from gpuwaste.core.worker import Worker
+from gpuwaste.hub.store_choice import lake_location
+from gpuwaste.store.lake_lease import LEASE_S, LakeLease
+from gpuwaste.wire.notify import SystemdNotifier
+
+_LOOK_S: Final = 2.0
+_PROLONG_S: Final = LEASE_S / 4
+_STANDS_BY: Final = log_event.info("hub-stands-by: another hub runs on the lake: {holder}; this one waits")
+_TAKES: Final = log_event.info("hub-takes-lake: this hub runs on the lake now, as {holder}")
+_LOST: Final = log_event.error(
+    "hub-lost-lake: another hub runs on the lake now: {holder}; this one ends",
+    "Expected after this host stood still, or was cut off from PostgreSQL, for 15 s or more. The service restarts and"
+    " stands by. If hubs take turns all the time, check the load of PostgreSQL.",
+)
+_UNKNOWN: Final = log_event.warning(
+    "lake-lease-unknown: {error}",
+    "PostgreSQL does not answer, so nothing can be stored. No restart is needed when it does again.",
+)
+
+
+def lake_holder(hub: HubConfig, clock: Clock) -> "LakeHolder | None":
+    """Return what makes this process the one hub of its lake; None where the store is a file. Raises ConfigError."""
+    location = lake_location(hub)
+    # No other process was or will be called so: a host, a process, an instant.
+    name = f"{socket.gethostname()} {os.getpid()}.{time.time_ns()}"
+    return None if location is None else LakeHolder(LakeLease(location.catalog, name), clock)
+
+
+class LakeHolder:
+    """Takes the lease before a hub is made, and keeps it for as long as it runs."""
+
+    def __init__(self, lease: LakeLease, clock: Clock) -> None:
+        self._lease = lease
+        self._trouble = Once()
+        self.lost = False
+        self.worker = Worker("lake lease", self._prolong, clock)
+
+    @contextmanager
+    def held(self, notifier: SystemdNotifier) -> Iterator[None]:
+        """Wait for the lease, and prolong it for the length of the block; SIGTERM comes where another hub has it."""
+        self._wait(notifier)
+        self.worker.start(_PROLONG_S)
+        try:
+            yield
+        finally:
+            self.worker.stop()
+            self._give_up()
+
+    def _wait(self, notifier: SystemdNotifier) -> None:
+        shown = ""
+        while (holder := self._take()) != self._lease.holder:
+            if holder and holder != shown:
+                shown = holder
+                _STANDS_BY.log(holder=holder)
+            notifier.ready(f"stands by: {holder or 'the lake does not answer'}")
+            notifier.alive()
+            time.sleep(_LOOK_S)
+        _TAKES.log(holder=self._lease.holder)
+
+    def _give_up(self) -> None:
+        if self.lost or self.worker.alive:
+            return  # or the worker still waits for PostgreSQL: the lease ends by itself
+        try:
+            self._lease.give_up()
+        except StoreError as error:
+            _UNKNOWN.log(error=error)
+
+    def _take(self) -> str:
+        try:
+            holder = self._lease.take()
+        except StoreError as error:
+            if self._trouble.news(str(error)):
+                _UNKNOWN.log(error=error)
+            return ""
+        self._trouble.over()
+        return holder
+
+    def _prolong(self) -> float | None:
+        holder = self._take()
+        if not holder or holder == self._lease.holder:
+            return _PROLONG_S
+        self.lost = True
+        _LOST.log(holder=holder)
+        signal.raise_signal(signal.SIGTERM)
+        return None

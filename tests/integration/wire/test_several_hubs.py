@@ -1,0 +1,95 @@
+"""A client that knows several hosts of a hub: whom it asks, what it sends twice, what it says where nobody answers."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from tests.integration.wire.test_hub_client import ENVELOPE, TOKEN, batch
+
+from gpuwaste.core.errors import ConfigError, RetryableWireError
+from gpuwaste.testing.daemon_config import free_port
+from gpuwaste.testing.fake_hub import FakeHub
+from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
+
+pytestmark = pytest.mark.sockets
+
+
+@pytest.fixture
+def issuer(tmp_path: Path) -> TokenIssuer:
+    path = tmp_path / "token"
+    path.touch(mode=0o600)
+    path.write_text(TOKEN)
+    return TokenIssuer(path)
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[FakeHub]:
+    path = tmp_path / "tokens"
+    path.touch(mode=0o600)
+    path.write_text(f"gpu1 {TOKEN}\n")
+    with FakeHub({"token": TokenChecker(path)}) as hub:
+        yield hub
+
+
+@contextmanager
+def silent() -> Iterator[tuple[str, list[bytes]]]:
+    """Lend a server that reads each request and breaks off, with what it read."""
+    listener, heard = socket.create_server(("127.0.0.1", 0)), list[bytes]()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.settimeout(30)
+                    heard.append(connection.recv(65536))
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}", heard
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join(10)
+
+
+def test_where_one_is_not_reached_the_next_is_asked_at_once(hub: FakeHub, issuer: TokenIssuer) -> None:
+    """One attempt of the caller is enough, and what was learnt holds for the next one, in either order."""
+    nobody = f"http://127.0.0.1:{free_port()}"
+    for urls in (f"{nobody} {hub.url}", f" {hub.url}  {nobody}\t"):
+        client = HubClient(urls, issuer)
+        assert client.post_hours(ENVELOPE, batch(1)).accepted == 1
+        assert client.post_hours(ENVELOPE, batch(2)).accepted == 1
+
+
+def test_what_may_have_arrived_is_not_sent_to_another_one(hub: FakeHub, issuer: TokenIssuer) -> None:
+    """A hub that breaks off may have the rows: the caller hears of it, and its next attempt goes to the next host."""
+    with silent() as (url, heard):
+        client = HubClient(f"{url} {hub.url}", issuer)
+        with pytest.raises(RetryableWireError):
+            client.post_hours(ENVELOPE, batch(1))
+        assert (len(heard), hub.rows) == (1, {})
+        assert client.post_hours(ENVELOPE, batch(1)).accepted == 1
+        assert len(heard) == 1
+
+
+def test_where_nobody_is_reached_all_are_named(issuer: TokenIssuer) -> None:
+    """The one line names each host and what became of it."""
+    ports = free_port(), free_port()
+    urls = [f"http://127.0.0.1:{port}" for port in ports]
+    with pytest.raises(RetryableWireError) as caught:
+        HubClient(" ".join(urls), issuer).get("/v1/health")
+    assert all(f"{url}: Connection refused" in str(caught.value) for url in urls)
+    assert "\n" not in str(caught.value)
+
+
+def test_each_url_is_checked(issuer: TokenIssuer) -> None:
+    """A wrong one among good ones, none at all, and a token that would go in the clear to one of them."""
+    for urls in ("http://127.0.0.1:1 ftp://x", "", "   ", "http://127.0.0.1:1,http://127.0.0.1:2"):
+        with pytest.raises(ConfigError, match="hub_url"):
+            HubClient(urls)
+    with pytest.raises(ConfigError, match="in clear text"):
+        HubClient("http://127.0.0.1:1 http://hub.example.org:1", issuer)
