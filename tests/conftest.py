@@ -19,7 +19,7 @@ from gpuwaste.testing.cluster import LoopbackCluster, Variant
 __all__ = ["examples"]  # its profiles are there before --hypothesis-profile is read
 ClusterFactory = Callable[..., LoopbackCluster]
 _TESTS = Path(__file__).parent
-_ANYWHERE = {"unit", "integration", "docs", "contract"}
+_ANYWHERE = [_TESTS / folder for folder in ("unit", "integration", "docs", "contract")]
 _CLUSTER_S = 60  # of a file that tests/durations.json does not know: `make figures-tests` writes it
 _CLUSTERS = "GPUWASTE_TEST_CLUSTERS"  # the folder of all workers' clusters, which outlives a worker that is killed
 
@@ -71,8 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     What any host can run is marked, so that each test of `make test` is run in exactly one of its parts.
     """
     for item in items:
-        folder = item.path.relative_to(_TESTS).parts[0]
-        if folder in _ANYWHERE and item.get_closest_marker("cluster") is None:
+        if any(folder in item.path.parents for folder in _ANYWHERE) and item.get_closest_marker("cluster") is None:
             item.add_marker("anywhere")
     lengths = json.loads((_TESTS / "durations.json").read_text(encoding="utf-8"))
     known = {_TESTS.parent / file: -seconds for file, seconds in lengths.items()}
