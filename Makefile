@@ -67,6 +67,9 @@ docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys 
 unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, but for the longest: a minute
 	@NUMBA_DISABLE_JIT=1 $(VENV)/bin/pytest -q -n auto --dist loadscope --hypothesis-profile unit -m "not long" --durations 10 tests/unit
 
+thorough: $(STAMP) ## tests/unit with all examples of Hypothesis and all sizes: half an hour, for a night or a release
+	@$(VENV)/bin/pytest -q -n auto --dist loadscope --timeout 900 --durations 30 tests/unit
+
 test: venv packages native plugins browser-tools frameworks ## all tests, the real cluster included, WORKERS at the same time
 	@$(PY) -m tools.rpm --for-tests
 	@WORKERS=$(WORKERS) tools/run-tests

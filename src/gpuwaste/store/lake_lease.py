@@ -14,15 +14,15 @@ from gpuwaste.store.lake_extensions import load_extension, quoted
 LEASE_S: Final = 15
 _DATABASE: Final = "catalog"
 _CREATE: Final = (
-    "CREATE TABLE IF NOT EXISTS gpuwaste_hub_lease (hub int PRIMARY KEY, holder text NOT NULL, until timestamptz)",
-    "INSERT INTO gpuwaste_hub_lease VALUES (1, '', '-infinity') ON CONFLICT DO NOTHING",
+    "CREATE TABLE IF NOT EXISTS gpuwaste_lease (hub int PRIMARY KEY, holder text NOT NULL, until timestamptz)",
+    "INSERT INTO gpuwaste_lease VALUES (1, '', '-infinity') ON CONFLICT DO NOTHING",
 )
 _TAKE: Final = (
-    "UPDATE gpuwaste_hub_lease SET holder = {holder}, until = now() + interval '{seconds} seconds'"
+    "UPDATE gpuwaste_lease SET holder = {holder}, until = now() + interval '{seconds} seconds'"
     " WHERE holder = {holder} OR until < now()"
 )
-_GIVE_UP: Final = "UPDATE gpuwaste_hub_lease SET until = '-infinity' WHERE holder = {holder}"
-_HOLDER: Final = "SELECT CASE WHEN until > now() THEN holder ELSE '' END FROM gpuwaste_hub_lease"
+_GIVE_UP: Final = "UPDATE gpuwaste_lease SET until = '-infinity' WHERE holder = {holder}"
+_HOLDER: Final = "SELECT CASE WHEN until > now() THEN holder ELSE '' END FROM gpuwaste_lease"
 _MOST_NAMED: Final = 200
 
 
