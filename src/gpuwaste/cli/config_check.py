@@ -75,7 +75,9 @@ def certificates(_: Path, config: Config) -> Iterator[str]:
         for have, lack in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
             if getattr(own, have) and not getattr(own, lack):
                 yield f"[{section}] {have} is set and {lack} is not: set both or none"
-    clear = [url for url in config.common.hub_url.split() if url.startswith("http://") and not _is_local(url)]
+    from gpuwaste.wire.http import split_urls
+
+    clear = [url for url in split_urls(config.common.hub_url) if url.startswith("http://") and not _is_local(url)]
     if config.common.token_file and clear:
         yield "[common] token_file with http://: the token would be sent in clear text: set https:// in hub_url"
 

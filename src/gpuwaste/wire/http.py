@@ -5,6 +5,7 @@ bound each read and not the exchange, and a command would wait for their import.
 """
 
 import ipaddress
+import re
 import socket
 import ssl
 import threading
@@ -22,6 +23,7 @@ CONNECT_S: Final = 10.0
 _CHUNK: Final = 64 * 1024
 _OK: Final = 200
 _UNIX: Final = "unix:"
+_BETWEEN: Final = re.compile(r"\s+(?=https?://|unix:/)")
 _HINT: Final = "is the hub running?"
 
 
@@ -82,8 +84,14 @@ def parse_endpoint(url: str, hint: str = _HINT, key: str = "hub_url") -> Endpoin
 
 
 def parse_endpoints(urls: str) -> tuple[Endpoint, ...]:
-    """Read the URLs of one or several hubs, separated by spaces. Raises ConfigError."""
-    return tuple(parse_endpoint(url) for url in urls.split()) or (parse_endpoint(urls),)
+    """Read the URLs of the hosts of a hub, separated by spaces. Raises ConfigError."""
+    return tuple(map(parse_endpoint, split_urls(urls))) or (parse_endpoint(urls),)
+
+
+def split_urls(urls: str) -> list[str]:
+    """Return URLs that are separated by spaces; the path of a Unix socket may have spaces, too."""
+    parts = _BETWEEN.split(urls)
+    return [part if part.startswith(_UNIX) else part.strip() for part in parts if part.strip()]
 
 
 def tls_context(ca: str) -> ssl.SSLContext:

@@ -12,6 +12,7 @@ from tests.integration.wire.test_hub_client import ENVELOPE, TOKEN, batch
 from gpuwaste.core.errors import ConfigError, RetryableWireError
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_hub import FakeHub
+from gpuwaste.wire.http import parse_endpoints
 from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 
@@ -84,6 +85,14 @@ def test_where_nobody_is_reached_all_are_named(issuer: TokenIssuer) -> None:
         HubClient(" ".join(urls), issuer).get("/v1/health")
     assert all(f"{url}: Connection refused" in str(caught.value) for url in urls)
     assert "\n" not in str(caught.value)
+
+
+def test_the_path_of_a_socket_may_have_spaces() -> None:
+    """A Unix socket alone, and beside hosts: only a space before another URL ends one."""
+    (alone,) = parse_endpoints("unix:/run/a  b/hub.sock")
+    assert alone.host == "/run/a  b/hub.sock"
+    found = parse_endpoints("http://a:1 unix:/run/a b/s  https://b")
+    assert [one.host for one in found] == ["a", "/run/a b/s", "b"]
 
 
 def test_each_url_is_checked(issuer: TokenIssuer) -> None:
