@@ -39,9 +39,9 @@ PartitionName=all Nodes=ALL DefaultTime=90 DenyAccounts=proj2 OverSubscribe=EXCL
 """
 
 
-def up(nodes: tuple[Node, ...]) -> list[Node]:
+def up(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Return nodes whatever happened to them: no slurmd answers for those that are described only."""
-    return [replace(node, down=False) for node in nodes]
+    return tuple(replace(node, down=False) for node in nodes)
 
 
 def test_the_files_give_what_slurm_says(
