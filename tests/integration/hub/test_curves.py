@@ -20,7 +20,7 @@ from tests.unit.hub.rig import batch, hour, record
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.testing.lone_hub import munged_path, private_munged
+from gpuwaste.testing.lone_hub import munged_path
 from gpuwaste.wire.exporter import MetricsServer
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
@@ -31,12 +31,6 @@ pytestmark = [
 START = START_US // 1_000_000
 RUN: dict[str, Any] = {"submit": START - 60, "start": START, "end": START + 300}
 SAMPLE = replace(BASE, run_key=RunKey("gw", 9, START))
-
-
-@pytest.fixture(scope="module")
-def munge() -> Iterator[str]:
-    with private_munged() as socket_path:
-        yield socket_path
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.unit.hub.rig import hour
 from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
+from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
 from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
@@ -26,12 +26,6 @@ pytestmark = [
     pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
 ]
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0")
-
-
-@pytest.fixture(scope="module")
-def munge() -> Iterator[str]:
-    with private_munged() as path:
-        yield path
 
 
 @pytest.fixture
@@ -53,6 +47,13 @@ def stored(lone: LoneHub) -> float:
     return next(
         float(x.split()[-1]) for x in text.splitlines() if x.startswith('gpuwaste_hub_store_rows{table="hours"')
     )
+
+
+def request_of(lone: LoneHub, body: bytes) -> bytes:
+    """Return the head of a batch as it goes over the wire, with a credential for the hub's munge."""
+    headers = sign_request(MungeIssuer(Munge(lone.munge_socket)), "POST", "/v1/hours", body)
+    head = f"POST /v1/hours HTTP/1.1\r\nHost: hub\r\nContent-Length: {len(body)}\r\n"
+    return (head + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n").encode()
 
 
 def test_hours_are_acknowledged_through_the_whole_way(lone: LoneHub) -> None:
@@ -107,12 +108,9 @@ def test_sigterm_lets_a_request_finish(lone: LoneHub) -> None:
     """A batch half sent at SIGTERM is still taken and acknowledged; then the hub ends with 0."""
     lone.start()
     body = encode_batch(ENVELOPE, one(7))
-    headers = sign_request(MungeIssuer(Munge(lone.munge_socket)), "POST", "/v1/hours", body)
-    head = f"POST /v1/hours HTTP/1.1\r\nHost: hub\r\nContent-Length: {len(body)}\r\n"
-    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
     assert lone.process is not None
     with socket.create_connection(("127.0.0.1", lone.port), 20) as sock:
-        sock.sendall(head.encode() + body[:100])
+        sock.sendall(request_of(lone, body) + body[:100])
         wait_until(lambda: stored(lone) == 0, 60, "the hub to have read the head")
         lone.process.send_signal(signal.SIGTERM)
         wait_until(lambda: b"finishes" in lone.log.read_bytes(), 60, "the hub to stop listening")

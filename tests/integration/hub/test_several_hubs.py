@@ -8,39 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.hub.rig import hour
+from tests.integration.hub.test_daemon import ENVELOPE, one, request_of, stored
 
 from gpuwaste.core.errors import RetryableWireError
-from gpuwaste.testing import postgres_server
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
+from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.testing.postgres_server import PostgresServer
-from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.wire.batch import encode_batch
 from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
-from gpuwaste.wire.signing import sign_request
 
 pytestmark = [
     pytest.mark.sockets,
     pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
 ]
-ENVELOPE = Envelope("gw", "gpu1", "boot", "0")
 TAKEOVER_S = 90  # lease, look, start, on a host that does other things too
-
-
-@pytest.fixture(scope="module")
-def munge() -> Iterator[str]:
-    with private_munged() as path:
-        yield path
-
-
-@pytest.fixture
-def postgres() -> Iterator[PostgresServer]:
-    reason = postgres_server.missing()
-    if reason:
-        pytest.skip(reason)
-    with postgres_server.postgres_server() as server:
-        yield server
 
 
 @pytest.fixture
@@ -80,23 +62,10 @@ def ship(client: HubClient, job: int) -> None:
 
     def sent() -> bool:
         with contextlib.suppress(RetryableWireError):
-            return client.post_hours(ENVELOPE, Batch((encode_hour(hour(job)),))).accepted == 1
+            return client.post_hours(ENVELOPE, one(job)).accepted == 1
         return False
 
     wait_until(sent, TAKEOVER_S, f"a hub to take the row of job {job}", poll_s=0.5)
-
-
-def jobs_of(hub: LoneHub) -> int:
-    """Return how many rows of hours the hub that runs has."""
-    return int(next(value for name, value in rows_of(hub) if name == "hours"))
-
-
-def rows_of(hub: LoneHub) -> list[tuple[str, float]]:
-    with socket.create_connection(("127.0.0.1", hub.port), 20) as sock:
-        sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n")
-        text = b"".join(iter(lambda: sock.recv(65536), b"")).decode()
-    lines = [line for line in text.splitlines() if line.startswith("gpuwaste_hub_store_rows{")]
-    return [(line.split('"')[1], float(line.split()[-1])) for line in lines]
 
 
 def test_a_hub_that_is_killed_is_replaced(hubs: tuple[LoneHub, LoneHub]) -> None:
@@ -109,12 +78,12 @@ def test_a_hub_that_is_killed_is_replaced(hubs: tuple[LoneHub, LoneHub]) -> None
     for job in range(4, 9):
         ship(client, job)
     assert second.listens()
-    assert jobs_of(second) == 8
+    assert stored(second) == 8
     first.stand_by()
     second.kill()
     for job in range(8, 11):
         ship(client, job)
-    assert jobs_of(first) == 10
+    assert stored(first) == 10
 
 
 def test_a_hub_that_stood_still_writes_nothing_when_it_goes_on(hubs: tuple[LoneHub, LoneHub]) -> None:
@@ -124,12 +93,9 @@ def test_a_hub_that_stood_still_writes_nothing_when_it_goes_on(hubs: tuple[LoneH
     ship(client, 1)
     assert first.process is not None
     first.process.send_signal(signal.SIGSTOP)
-    body = encode_batch(ENVELOPE, Batch((encode_hour(hour(99)),)))
-    headers = sign_request(MungeIssuer(Munge(first.munge_socket)), "POST", "/v1/hours", body)
-    head = f"POST /v1/hours HTTP/1.1\r\nHost: hub\r\nContent-Length: {len(body)}\r\n"
-    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+    body = encode_batch(ENVELOPE, one(99))
     with socket.create_connection(("127.0.0.1", first.port), 20) as late:
-        late.sendall(head.encode() + body)
+        late.sendall(request_of(first, body) + body)
         ship(client, 2)
         assert second.listens()
         first.process.send_signal(signal.SIGCONT)
@@ -138,7 +104,7 @@ def test_a_hub_that_stood_still_writes_nothing_when_it_goes_on(hubs: tuple[LoneH
         with contextlib.suppress(ConnectionResetError):
             assert b"200 OK" not in late.recv(65536)
     assert first.words("hub-lost-lake") == 1
-    assert jobs_of(second) == 2
+    assert stored(second) == 2
 
 
 def test_a_hub_that_ends_in_order_leaves_the_lake_to_the_next(hubs: tuple[LoneHub, LoneHub]) -> None:
@@ -147,7 +113,7 @@ def test_a_hub_that_ends_in_order_leaves_the_lake_to_the_next(hubs: tuple[LoneHu
     ship(agent(first), 1)
     assert first.kill(signal.SIGTERM) == 0
     wait_until(second.listens, TAKEOVER_S, "the other hub to listen")
-    assert jobs_of(second) == 1
+    assert stored(second) == 1
 
 
 def test_without_postgresql_nothing_is_acknowledged_and_nothing_is_lost(
@@ -158,12 +124,12 @@ def test_without_postgresql_nothing_is_acknowledged_and_nothing_is_lost(
     ship(client, 1)
     postgres.kill()
     with pytest.raises(RetryableWireError):
-        client.post_hours(ENVELOPE, Batch((encode_hour(hour(2)),)))
+        client.post_hours(ENVELOPE, one(2))
     postgres.start()
     for job in (1, 2, 3):
         ship(client, job)
     (running,) = [hub for hub in hubs if hub.listens()]
-    assert jobs_of(running) == 3
+    assert stored(running) == 3
 
 
 def test_a_user_s_command_finds_the_hub_that_runs(hubs: tuple[LoneHub, LoneHub]) -> None:

@@ -23,11 +23,10 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.testing.fake_hub import FakeHub, Reply
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_hour
 from gpuwaste.wire.hub_client import BusyError, HubClient, RefusedError
-from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
+from gpuwaste.wire.tokens import TokenIssuer
 
 pytestmark = pytest.mark.sockets
 
-TOKEN = "t" * 32
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0.1.0")
 HOUR = 1_700_002_800
 CERTIFICATE = [
@@ -43,23 +42,6 @@ def batch(*jobs: int) -> Batch:
             for job in jobs
         )
     )
-
-
-@pytest.fixture
-def issuer(tmp_path: Path) -> TokenIssuer:
-    path = tmp_path / "token"
-    path.touch(mode=0o600)
-    path.write_text(TOKEN)
-    return TokenIssuer(path)
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[FakeHub]:
-    path = tmp_path / "tokens"
-    path.touch(mode=0o600)
-    path.write_text(f"gpu1 {TOKEN}\n")
-    with FakeHub({"token": TokenChecker(path)}) as hub:
-        yield hub
 
 
 @contextmanager

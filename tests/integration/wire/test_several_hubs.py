@@ -4,36 +4,18 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
-from tests.integration.wire.test_hub_client import ENVELOPE, TOKEN, batch
+from tests.integration.wire.test_hub_client import ENVELOPE, batch
 
 from gpuwaste.core.errors import ConfigError, RetryableWireError
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.wire.http import parse_endpoints
 from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
+from gpuwaste.wire.tokens import TokenIssuer
 
 pytestmark = pytest.mark.sockets
-
-
-@pytest.fixture
-def issuer(tmp_path: Path) -> TokenIssuer:
-    path = tmp_path / "token"
-    path.touch(mode=0o600)
-    path.write_text(TOKEN)
-    return TokenIssuer(path)
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[FakeHub]:
-    path = tmp_path / "tokens"
-    path.touch(mode=0o600)
-    path.write_text(f"gpu1 {TOKEN}\n")
-    with FakeHub({"token": TokenChecker(path)}) as hub:
-        yield hub
 
 
 @contextmanager

@@ -33,7 +33,7 @@ class JobViews:
     def answer(self, scope: Scope, frame: Frame, query: QueryParams, name: str) -> Response:
         """Answer for a job, array or het job, as Slurm prints its id. Raises Refusal."""
         job_id, form = split_form(name)
-        read = dataclasses.replace(frame, place=self._events.last())
+        read = frame if form else dataclasses.replace(frame, place=self._events.last())
         found = self._reads.job(scope, job_id, hours=True)
         runs = [RunKey(run.cluster, run.raw_id, run.start) for run in found.runs if run.start is not None]
         document = replace(found, disputes=self._disputes.of(runs))

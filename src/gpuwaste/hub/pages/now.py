@@ -29,7 +29,8 @@ class NowViews:
 
     def answer(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
         """Answer with what was taken last. Raises Refusal."""
-        number, read = page_number(query), replace(frame, place=self._events.last())
+        number = page_number(query)
+        read = frame if form else replace(frame, place=self._events.last())
         document = self._now.document(scope, MAX_ROWS if form else ROWS)
         return in_form(
             form,
