@@ -32,12 +32,12 @@ from gpuwaste.store.hub.json_rows import (
     HOUR_KEY,
     JOB_COLUMNS,
     STEP_COLUMNS,
-    job_names,
     job_record,
     job_row,
     step_rows,
     to_json,
 )
+from gpuwaste.store.hub.named_runs import pick_named
 from gpuwaste.store.hub.touched import Touched
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
@@ -190,8 +190,7 @@ class HubStore:
         `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
         """
         with self.reader() as db:
-            db.run("ledger_job_runs", job_names(printed_id, accounts, reader))
-            return [job_record(row) for row in db.rows("ledger_picked")]
+            return pick_named(db, printed_id, accounts=accounts, reader=reader)
 
     def history(self, after: int, limit: int) -> list[HistoryEvent]:
         """Return up to `limit` events of runs whose seq is greater than `after`, in order."""
