@@ -38,6 +38,7 @@ _LEAST_NAME: Final = 10
 _TYPE: Final = 8
 _USER: Final = 24
 _PRICED_USER: Final = 16
+_CLUSTER: Final = (32, 24, 16)  # characters of its name beside so many columns of energy and cost
 _PER_KIND: Final = 3
 
 
@@ -130,9 +131,11 @@ def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool =
 
 
 def cluster_table(rows: Sequence[ClusterRow], look: Look) -> list[str]:
-    """Return the table of clusters."""
-    cells = [(*_sums(row), fit(row.cluster, 32)) for row in rows]
-    headers = ("JOBS", "RUNNING", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "CLUSTER")
+    """Return the table of clusters; energy and cost where they are known."""
+    more_headers = energy_headers(row.energy for row in rows)
+    room = _CLUSTER[len(more_headers)]
+    cells = [(*_sums(row), *energy_cells(row.energy, more_headers), fit(row.cluster, room)) for row in rows]
+    headers = ("JOBS", "RUN", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", *more_headers, "CLUSTER")
     return look.table(headers, cells, frozenset({len(headers) - 1}))
 
 

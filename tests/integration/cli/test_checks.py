@@ -95,7 +95,7 @@ def test_each_url_of_the_hub_has_a_line() -> None:
     """One hub serves and one stands by: a warning; the clock is that of the one that serves; none serves: failures."""
     urls = "http://hub1:9461 http://hub2:9461"
 
-    def ask(config: Config, _path: str) -> object:
+    def ask(config: Config, path: str) -> object:
         url = config.common.hub_url
         if url in down:
             raise RetryableWireError(f"{url}: Connection refused")
