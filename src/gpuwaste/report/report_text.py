@@ -20,7 +20,13 @@ from gpuwaste.documents.report_types import (
     UserRow,
 )
 from gpuwaste.report.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut, width
-from gpuwaste.report.energy_text import energy_cells, energy_day_lines, energy_headers, energy_lines
+from gpuwaste.report.energy_text import (
+    energy_account_lines,
+    energy_cells,
+    energy_day_lines,
+    energy_headers,
+    energy_lines,
+)
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts, finding_lines, said_lines
 
 _CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
@@ -67,6 +73,8 @@ def report_text(document: ReportDocument, look: Look) -> str:
     if document.scope != "user":
         lines += look.heading("Users, largest waste first")
         lines += user_table(document.users, look)
+    if document.scope == "cluster":
+        lines += energy_account_lines(document.accounts, look)
     lines += energy_day_lines(document.days, look)
     lines += look.heading("Jobs, largest waste first")
     lines += job_table(document.jobs, look, document.jobs_left_out)

@@ -227,6 +227,10 @@ def test_clusters_and_accounts_cost_what_their_own_hours_cost(store: HubStore, t
     lines = report_text(long, Look()).splitlines()
     assert any(line.split()[-3:] == ["KWH", "EUR", "CLUSTER"] for line in lines)
     assert max(map(len, lines)) <= 80
+    by_account = lines.index("Energy by account") + 2
+    assert [line.split() for line in lines[by_account : by_account + 3]] == [
+        ["2", "5.00", "1.30", "proj1"], ["1", "2.00", "0.20", "proj2"], ["1", "-", "-", "proj3"]
+    ]  # fmt: skip
     header, east, gw = to_csv(report, part="clusters").splitlines()
     assert dict(zip(header.split(","), east.split(","), strict=True))["cost"] == "0.3"
     assert gw.startswith("gw,3,0,")
