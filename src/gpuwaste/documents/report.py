@@ -25,7 +25,7 @@ from gpuwaste.documents.report_types import (
     TopDocument,
     UnderUsed,
 )
-from gpuwaste.documents.rows import cluster_rows, day_rows, finding_rows, job_row, name_row, user_rows
+from gpuwaste.documents.rows import account_rows, cluster_rows, day_rows, finding_rows, job_row, name_row, user_rows
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.named_runs import pick_named
 from gpuwaste.waste.efficiency import cpu_efficiency
@@ -154,6 +154,7 @@ def _document(
         under_used=UnderUsed(**total.under_used_json()),
         job_count=total.jobs,
         clusters=[] if asked.clusters is None else cluster_rows(sums, asked.clusters),
+        accounts=[] if scope == "account" else account_rows(sums),
         users=user_rows(sums),
         jobs=[job_row(line) for line in rows],
         jobs_left_out=matching - len(rows),
