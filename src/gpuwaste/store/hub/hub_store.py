@@ -115,6 +115,11 @@ class HubStore:
         options = {"threads": "2"} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
         return cls(Database.open(path, "hub", options), clock, path)
 
+    @property
+    def given_up(self) -> str:
+        """Why DuckDB refuses the store until it is opened again (Database.given_up); empty where it does not."""
+        return self._root.given_up
+
     def close(self) -> None:
         """Close the file, once no write is under way."""
         with self._write_lock:
