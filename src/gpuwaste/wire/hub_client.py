@@ -28,6 +28,7 @@ from gpuwaste.wire.http import (
     parse_endpoints,
     tls_context,
 )
+from gpuwaste.wire.hub_role import ROLE_HEADER, STANDS_BY
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
@@ -59,6 +60,7 @@ _UPGRADE: Final = 426
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 _NOT_INSTALLED: Final = 501
+_LATER: Final = 503
 _MAX_DIGITS: Final = 6  # of Retry-After, in seconds; a date is not read
 
 
@@ -82,9 +84,10 @@ class BusyError(RetryableWireError):
 class HubClient:
     """Talks to the hub; each attempt carries a fresh credential. Threads may share one object.
 
-    `urls` are those of all hosts that a hub may run on, separated by spaces: where one is not reached the next is asked
-    at once, and where one does not answer it is the next one's turn. `timeout_s` bounds a whole exchange with one. A
-    WireError that is none of its subclasses says that something else than a hub answered.
+    `urls` are those of all hosts that a hub may run on, separated by spaces: where one is not reached, or stands by and
+    does not answer this, the next is asked at once; where one does not answer in time it is the next one's turn.
+    `timeout_s` bounds a whole exchange with one. A WireError that is none of its subclasses says that something else
+    than a hub answered.
     """
 
     def __init__(
@@ -117,10 +120,9 @@ class HubClient:
         if self._issuer is None:
             raise AuthError("orders need a credential: munge, or token_file")
         target, body = quote(path), json.dumps(question).encode()
-        proof = sign_request(self._issuer, "POST", target, body)
-        answer = self._send("POST", target, body, MAX_ANSWER_BYTES, "application/json", proof=proof)
+        answer, authorization = self._sent("POST", target, body, MAX_ANSWER_BYTES, "application/json")
         found = self._found(answer, path)
-        verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body, proof["Authorization"])
+        verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body, authorization)
         return found
 
     def predict(self, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -216,28 +218,47 @@ class HubClient:
         content: str = "application/x-ndjson",
         *,
         sink: BinaryIO | None = None,
-        proof: Mapping[str, str] | None = None,
     ) -> HttpAnswer:
-        headers = {"Accept": "application/json"}
-        if body:
-            headers["Content-Type"] = content
-        if proof is not None:
-            headers |= proof
-        elif self._issuer is not None:
-            headers |= sign_request(self._issuer, method, target, body)
+        return self._sent(method, target, body, max_bytes, content, sink=sink)[0]
+
+    def _sent(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        max_bytes: int,
+        content: str,
+        *,
+        sink: BinaryIO | None = None,
+    ) -> tuple[HttpAnswer, str]:
+        """Return the answer of the first hub that takes the request, and the credential that it was sent with."""
         timeout_s = self._timeout_s if sink is None else max(self._timeout_s, _SNAPSHOT_S)
-        request, unreached = HttpRequest(method, target, body, headers), []
+        passed: list[RetryableWireError] = []
         for _ in self._endpoints:
-            endpoint = self._endpoint
+            endpoint, headers = self._endpoint, self._headers(method, target, body, content)
+            request = HttpRequest(method, target, body, headers)
             try:
-                return HttpExchange(endpoint, self._tls, timeout_s, max_bytes).send(request, sink)
+                answer = HttpExchange(endpoint, self._tls, timeout_s, max_bytes).send(request, sink)
             except UnreachedError as error:
-                unreached.append(error)
-                self._pass_on(endpoint)
+                passed.append(error)
             except RetryableWireError:  # it may have the request: the next attempt is the caller's
                 self._pass_on(endpoint)
                 raise
-        raise unreached[0] if len(unreached) == 1 else UnreachedError("; ".join(map(str, unreached)))
+            else:
+                if not _stands_by(answer):
+                    return answer, headers.get("Authorization", "")
+                passed.append(_later(f"{endpoint.url}: {_words_of(answer)}", answer.headers.get("Retry-After", "")))
+            self._pass_on(endpoint)
+        raise _nobody(passed)
+
+    def _headers(self, method: str, target: str, body: bytes, content: str) -> dict[str, str]:
+        """Return the headers of one attempt: each has a credential of its own."""
+        headers = {"Accept": "application/json"}
+        if body:
+            headers["Content-Type"] = content
+        if self._issuer is not None:
+            headers |= sign_request(self._issuer, method, target, body)
+        return headers
 
     @property
     def _endpoint(self) -> Endpoint:
@@ -278,6 +299,22 @@ class HubClient:
         if body is None or "error" not in body:
             return WireError(f"{url}: answers HTTP {status} without a hub's words: is this the hub? See hub_url")
         return RefusedError(said, status, _protocol_range(body) if status == _UPGRADE else None)
+
+
+def _stands_by(answer: HttpAnswer) -> bool:
+    """Tell whether a hub has done nothing with the request because it stands by."""
+    return answer.status == _LATER and answer.headers.get(ROLE_HEADER) == STANDS_BY
+
+
+def _nobody(passed: Sequence[RetryableWireError]) -> RetryableWireError:
+    """Return the error for the caller where no hub took the request, from those of each of them."""
+    if len(passed) == 1:
+        return passed[0]
+    words = "; ".join(map(str, passed))
+    if all(isinstance(error, UnreachedError) for error in passed):
+        return UnreachedError(words)
+    after = [error.retry_after_s for error in passed if isinstance(error, BusyError)]
+    return BusyError(words, max(after)) if after else RetryableWireError(words)
 
 
 def _later(said: str, after: str) -> RetryableWireError:
