@@ -57,7 +57,7 @@ class LakeHolder:
     def held(self, notifier: SystemdNotifier, standby: Standby) -> Iterator[None]:
         """Wait for the lease, and prolong it for the length of the block; SIGTERM comes where another hub has it.
 
-        Meanwhile `standby` answers. Raises ConfigError.
+        Meanwhile `standby` answers.
         """
         try:
             self._wait(notifier, standby)
@@ -76,9 +76,10 @@ class LakeHolder:
             if holder and holder != shown:
                 shown = holder
                 _STANDS_BY.log(holder=holder)
+            if not standby.worker.alive:
+                standby.worker.start()
             notifier.ready(f"stands by: {holder or 'the lake does not answer'}")
             notifier.alive()
-            standby.look()
             time.sleep(_LOOK_S)
         _TAKES.log(holder=self._lease.holder)
 

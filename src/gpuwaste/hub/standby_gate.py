@@ -35,16 +35,17 @@ ANSWERED: Final = (
 _REFUSED: Final = {
     "error": "this hub stands by and answers only reads of stored data: ask the hub that serves (hub_url has all hosts)"
 }
+_CANNOT_READ: Final = {"error": "this hub stands by and cannot read the lake now: ask the hub that serves"}
 _ANSWERED: Final = re.compile("|".join(ANSWERED))
 _ROLE: Final = (ROLE_HEADER.lower().encode("ascii"), STANDS_BY.encode("ascii"))
 _BODY_S: Final = 10.0
 
 
 class StandbyGate:
-    """A middleware around the whole application of a hub that stands by."""
+    """A middleware around `app`, the application of a hub that reads the lake; None while it cannot be read."""
 
-    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
-        self._app = app
+    def __init__(self, max_body_bytes: int, app: ASGIApp | None = None) -> None:
+        self.app = app
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,11 +56,16 @@ class StandbyGate:
                 message["headers"] = [*message["headers"], _ROLE]
             await send(message)
 
-        if scope["type"] != "http" or (scope["method"] == "GET" and _ANSWERED.fullmatch(scope["path"])):
-            await self._app(scope, receive, marked)
+        app = self.app
+        if app is not None and scope["method"] == "GET" and _ANSWERED.fullmatch(scope["path"]):
+            await app(scope, receive, marked)
             return
         await self._pass_over(receive)
-        refusal = json_response(_REFUSED, LATER, {"Retry-After": str(RETRY_AFTER_S), "Connection": "close"})
+        refusal = json_response(
+            _REFUSED if app is not None else _CANNOT_READ,
+            LATER,
+            {"Retry-After": str(RETRY_AFTER_S), "Connection": "close"},
+        )
         await refusal(scope, receive, marked)
 
     async def _pass_over(self, receive: Receive) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from tests.integration.hub.test_daemon import ENVELOPE, one, request_of, stored
-from tests.unit.hub.rig import HOUR
+from tests.unit.hub.rig import HOUR, hour
 
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.testing.postgres_server import PostgresServer
-from gpuwaste.wire.batch import encode_batch
+from gpuwaste.wire.batch import Batch, encode_batch, encode_hour
 from gpuwaste.wire.hub_client import BusyError, HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
@@ -146,8 +146,8 @@ def test_a_hub_that_stands_by_answers_reads_and_nothing_else(hubs: tuple[LoneHub
     Commands that know both hosts get from the hub that serves what the other one refuses.
     """
     first, second = hubs
-    ship(agent(first), 1)
     holder, reader = agent(first), agent(second)
+    assert holder.post_hours(ENVELOPE, Batch((encode_hour(hour(1, final=True)),))).accepted == 1
     assert reader.get("/v1/history", {"after": 0})["events"] == holder.get("/v1/history", {"after": 0})["events"] != []
     window: dict[str, str | int] = {"start": HOUR - HOUR_S, "end": HOUR + HOUR_S, "user": getpass.getuser()}
     documents = [client.get("/v1/report", window) for client in (holder, reader)]
