@@ -2,6 +2,8 @@
 
 import contextlib
 import re
+import socket
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,8 +13,10 @@ import pytest
 from fastapi.routing import APIRoute
 from tests.integration.hub.rig import Answer, Rig, running_hub
 from tests.integration.store.drawn_site import StillClock
+from tests.integration.store.test_lake import lake_keys
 from tests.unit.hub.rig import HOUR, batch, hour, record
 
+from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.hub_sockets import HubSockets
@@ -22,8 +26,10 @@ from gpuwaste.hub.standby_gate import ANSWERED, StandbyGate
 from gpuwaste.hub.store_choice import lake_location
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation
+from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.postgres_server import PostgresServer
 from gpuwaste.waste.ledger_settings import LedgerSettings
+from gpuwaste.wire.limited_listener import Listener
 
 pytestmark = pytest.mark.sockets
 ALICE, OPER = 1001, 1004
@@ -52,7 +58,7 @@ def passed_on(answer: Answer) -> bool:
 def routes(hub: Rig) -> list[tuple[str, str]]:
     """Return method and path of each route, with something in the place of each parameter."""
     found = [route for route in hub.hub.app.routes if isinstance(route, APIRoute)]
-    return [(method, re.sub("{[^}]*}", "7", route.path)) for route in found for method in route.methods]
+    return [(method, re.sub("{[^}]*}", "7", route.path)) for route in found for method in route.methods or ()]
 
 
 def test_only_named_reads_are_answered(gated: Rig) -> None:
@@ -95,6 +101,25 @@ def test_a_path_that_only_looks_like_a_named_one_is_refused(gated: Rig) -> None:
         assert passed_on(gated.send("GET", target)), target
 
 
+def test_who_connects_between_two_servers_waits_for_the_second() -> None:
+    """Over TCP and the Unix socket: the copies of the first server are closed, the queue stays as long as it was."""
+    with tempfile.TemporaryDirectory(prefix="gwsock", dir="/tmp") as short:
+        sockets = HubSockets.open(HubConfig(listen="127.0.0.1:0", socket=f"{short}/s"))
+        copies = sockets.copies()
+        for own, copy in ((sockets.tcp, copies.tcp), (sockets.unix, copies.unix)):
+            assert isinstance(own, Listener)
+            assert isinstance(copy, Listener)
+            copy.listen(1)
+            assert copy.queue == own.queue > 1
+            copy.close()
+            with socket.socket(own.family) as client:
+                client.settimeout(20)
+                client.connect(own.getsockname())
+                client.sendall(b"x")
+                with own, own.accept()[0] as served:
+                    assert served.recv(1) == b"x"
+
+
 WINDOW = f"start={HOUR - 9}&end={HOUR + 7200}"
 CHANGING = f"/v1/report?user=alice&{WINDOW}", "/v1/jobs/7", "/v1/history?after=0"
 TARGETS = (
@@ -102,6 +127,34 @@ TARGETS = (
     "/v1/verdicts", "/v1/verdicts/score?since=0", "/v1/notices", "/v1/views",
     f"/v1/views/waste?start={HOUR - 100 * DAY_S}&end={HOUR + DAY_S}", f"/v1/jobs/{'9' * 9}",
 )  # fmt: skip
+
+
+def test_slurm_that_hangs_delays_no_takeover(postgres: PostgresServer, tmp_path: Path) -> None:
+    """A hub that waits for the cluster's name leaves off at once, and serves nothing when the name comes late."""
+    asked, answers = threading.Event(), threading.Event()
+
+    class HangingSlurm(FakeSlurm):
+        def cluster_name(self) -> str:
+            asked.set()
+            answers.wait(60)
+            return "gw"
+
+    with running_hub(tmp_path, hub_keys=lake_keys(postgres, tmp_path)) as hub:
+        opened: list[str] = []
+
+        def sockets() -> HubSockets:
+            opened.append("now")
+            return HubSockets(open_tcp("127.0.0.1:0"), None, None)
+
+        ports = replace(hub.ports, slurm=HangingSlurm())
+        standby = Standby(hub.hub.config, ports, location_of(hub), sockets)
+        standby.worker.start()
+        assert asked.wait(60)
+        standby.end()
+        assert standby.worker.alive, "it still waits for Slurm"
+        answers.set()
+        standby.worker.stop(60)
+        assert (standby.worker.alive, opened) == (False, [])
 
 
 def location_of(hub: Rig) -> LakeLocation:
@@ -129,10 +182,8 @@ def test_it_answers_what_the_hub_that_serves_answers(postgres: PostgresServer, t
 
     While the lake has another version's tables nothing is answered, and afterwards all is again.
     """
-    (tmp_path / "lake").mkdir()
-    keys = {"store": "lake", "lake_catalog": postgres.new_database(), "lake_data": str(tmp_path / "lake")}
     clock = StillClock(HOUR + 3 * DAY_S)
-    with running_hub(tmp_path, clock=clock, hub_keys=keys) as hub:
+    with running_hub(tmp_path, clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as hub:
         hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
         assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
         hub.hub.judging.step(threading.Event())
