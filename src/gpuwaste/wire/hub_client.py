@@ -84,10 +84,10 @@ class BusyError(RetryableWireError):
 class HubClient:
     """Talks to the hub; each attempt carries a fresh credential. Threads may share one object.
 
-    `urls` are those of all hosts that a hub may run on, separated by spaces: where one is not reached, or stands by and
-    does not answer this, the next is asked at once; where one does not answer in time it is the next one's turn.
-    `timeout_s` bounds a whole exchange with one. A WireError that is none of its subclasses says that something else
-    than a hub answered.
+    `urls` are those of all hosts that a hub may run on, separated by spaces. Where one is not reached, or stands by and
+    does not answer this, the next is asked at once, also where a question by GET gets a 503. Where one does not answer
+    in time, or puts a batch off, the next attempt begins with the next one. `timeout_s` bounds a whole exchange with
+    one. A WireError that is none of its subclasses says that something else than a hub answered.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class HubClient:
         try:
             return parse_ack(answer.body, batch)
         except ParseError as error:
-            raise WireError(f"{self._endpoint.url}: {error}") from error
+            raise WireError(f"{answer.url}: {error}") from error
 
     def get_snapshot(self, directory: Path) -> None:
         """Write the hub's state of the history to `directory`, which is replaced as a whole; `Follower.load` reads it.
@@ -234,6 +234,7 @@ class HubClient:
         """Return the answer of the first hub that takes the request, and the credential that it was sent with."""
         timeout_s = self._timeout_s if sink is None else max(self._timeout_s, _SNAPSHOT_S)
         passed: list[RetryableWireError] = []
+        put_off: tuple[HttpAnswer, str] | None = None
         for _ in self._endpoints:
             endpoint, headers = self._endpoint, self._headers(method, target, body, content)
             request = HttpRequest(method, target, body, headers)
@@ -245,10 +246,18 @@ class HubClient:
                 self._pass_on(endpoint)
                 raise
             else:
+                sent = answer, headers.get("Authorization", "")
+                if answer.status != _LATER:
+                    return sent
                 if not _stands_by(answer):
-                    return answer, headers.get("Authorization", "")
+                    put_off = put_off or sent
+                    if method != "GET":  # it may have stored the body all the same
+                        self._pass_on(endpoint)
+                        return sent
                 passed.append(_later(f"{endpoint.url}: {_words_of(answer)}", answer.headers.get("Retry-After", "")))
             self._pass_on(endpoint)
+        if put_off is not None:
+            return put_off
         raise _nobody(passed)
 
     def _headers(self, method: str, target: str, body: bytes, content: str) -> dict[str, str]:
@@ -280,11 +289,11 @@ class HubClient:
             raise self._error(answer)
         found = _json_object(answer)
         if found is None:
-            raise WireError(f"{self._endpoint.url}: answers without a JSON object: is this the hub? See hub_url")
+            raise WireError(f"{answer.url}: answers without a JSON object: is this the hub? See hub_url")
         return found
 
     def _error(self, answer: HttpAnswer) -> WireError:
-        url, status, body = self._endpoint.url, answer.status, _json_object(answer)
+        url, status, body = answer.url, answer.status, _json_object(answer)
         said = f"{url}: {_words_of(answer) or 'no reason given'} (HTTP {status})"
         if (status >= _SERVER_ERROR and status != _NOT_INSTALLED) or status == _TOO_MANY:
             return _later(said, answer.headers.get("Retry-After", ""))

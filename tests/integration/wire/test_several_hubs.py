@@ -87,12 +87,28 @@ def test_where_all_stand_by_the_caller_is_told_when_to_come_back(standby: FakeHu
         assert caught.value.retry_after_s == 5
 
 
-def test_a_hub_that_is_busy_is_not_passed_over(hub: FakeHub, standby: FakeHub, issuer: TokenIssuer) -> None:
-    """A 503 without the mark is of a hub that serves: it says when to come back, and nobody else gets the batch."""
+def test_a_batch_that_is_put_off_goes_to_the_next_one_at_the_next_attempt(
+    hub: FakeHub, standby: FakeHub, issuer: TokenIssuer
+) -> None:
+    """A 503 without the mark, of a hub that is busy or cut off from its store: it may have the rows all the same."""
     standby.change = lambda _: Reply(503, b'{"error":"too many batches"}', {"Retry-After": "5"})
-    with pytest.raises(BusyError, match="too many"):
-        HubClient(f"{standby.url} {hub.url}", issuer).post_hours(ENVELOPE, batch(1))
-    assert hub.rows == {}
+    client = HubClient(f"{standby.url} {hub.url}", issuer)
+    with pytest.raises(BusyError, match=f"^{standby.url}: too many") as caught:
+        client.post_hours(ENVELOPE, batch(1))
+    assert (caught.value.retry_after_s, hub.rows) == (5, {})
+    assert client.post_hours(ENVELOPE, batch(1)).accepted == 1
+
+
+def test_a_question_that_one_cannot_answer_now_is_asked_of_the_next(
+    hub: FakeHub, standby: FakeHub, issuer: TokenIssuer
+) -> None:
+    """A hub that is cut off from its store, then one that answers; without one the first one's own words are told."""
+    hub.documents["/v1/report"] = {"document": "report"}
+    standby.change = lambda _: Reply(503, b'{"error":"the hub cannot answer now"}', {})
+    assert HubClient(f"{standby.url} {hub.url}", issuer).get("/v1/report") == {"document": "report"}
+    for urls in (standby.url, f"http://127.0.0.1:{free_port()} {standby.url}"):
+        with pytest.raises(RetryableWireError, match=f"^{standby.url}: the hub cannot answer now"):
+            HubClient(urls, issuer).get("/v1/report")
 
 
 def test_where_nobody_is_reached_all_are_named(issuer: TokenIssuer) -> None:
