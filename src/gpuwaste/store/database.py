@@ -130,6 +130,12 @@ class Database:
             raise StoreError(f"{self.where}: is not a {self.schema} store: move it or set another state_dir")
         return int(found[1])
 
+    def check_version(self) -> None:
+        """Raise StoreError where the store, which another process writes, has another version's schema."""
+        at, own = self.version, len(migrations(self.schema))
+        if at != own:
+            raise StoreError(f"{self.where}: its schema is {at}, this version's is {own}: update gpuwaste on all hubs")
+
     def text(self, name: str) -> str:
         """Return the SQL of a query as this store takes it. Raises StoreError where there is none."""
         return query_text(self.schema, name)

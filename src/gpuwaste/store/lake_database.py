@@ -24,6 +24,7 @@ _FORM: Final = ".lake.sql"
 _EXTENSIONS: Final = ("ducklake", "postgres_scanner")
 _PARAMETER: Final = re.compile(r"\$([a-z_]+)\b")
 _COMMENT: Final = re.compile(r"--.*")
+_READ_ONLY: Final = "this hub stands by and only reads the lake"
 _TAKEN: Final = "another hub has taken over this lake: restart this one to take it back; one hub at a time may run"
 # Rows of a few numbers that change with every batch: in the catalog itself, not in a file for each change.
 _INLINED: Final = ("fence", "marks")
@@ -41,9 +42,11 @@ class LakeLocation:
 
 
 class LakeDatabase(Database):
-    """An open lake of one schema; `token` is what its fence holds while this process may write."""
+    """An open lake of one schema; `token` is what its fence holds while this process may write, None: never."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: Schema, where: str, token: int = 0) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, schema: Schema, where: str, token: int | None = 0
+    ) -> None:
         super().__init__(connection, schema, where)
         self._token = token
 
@@ -53,20 +56,28 @@ class LakeDatabase(Database):
 
         Raises StoreError where PostgreSQL or the directory cannot be used, or the lake is newer than this version.
         """
-        where = f"lake {location.data}"
-        settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-        connection = duckdb.connect(MEMORY, config={**settings, **(options or {})})
-        database = cls(connection, schema, where)
+        database = cls(_connection(options), schema, f"lake {location.data}")
         try:
-            for name in _EXTENSIONS:
-                load_extension(connection, name)
-            catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")
-            database.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, DATA_INLINING_ROW_LIMIT 0)")
-            database.execute(f"USE {_LAKE}")
+            database._attach(location, "DATA_INLINING_ROW_LIMIT 0")
             database._migrate()
             database._take_over()
         except BaseException:
-            connection.close()
+            database.close()
+            raise
+        return database
+
+    @classmethod
+    def open_reader(cls, location: LakeLocation, schema: Schema, options: Mapping[str, str] | None = None) -> Self:
+        """Open a lake that another process writes: each transaction reads what was committed before it began.
+
+        Raises StoreError as `open_lake` does, and where the lake is not there yet or has another version's schema.
+        """
+        database = cls(_connection(options), schema, f"lake {location.data}", None)
+        try:
+            database._attach(location, "READ_ONLY")
+            database.check_version()
+        except BaseException:
+            database.close()
             raise
         return database
 
@@ -89,6 +100,8 @@ class LakeDatabase(Database):
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Keep the changes of the block, if no other hub has taken over by then. Raises StoreError."""
+        if self._token is None:
+            raise StoreError(f"{self.where}: {_READ_ONLY}")
         with self.transaction():
             # The update of the row makes PostgreSQL's catalog refuse the commit if the row is changed until then.
             held = self.execute("UPDATE fence SET token = token WHERE token = $token", {"token": self._token})
@@ -100,6 +113,13 @@ class LakeDatabase(Database):
         handle = LakeDatabase(connection, self.schema, self.where, self._token)
         handle.execute(f"USE {_LAKE}")
         return handle
+
+    def _attach(self, location: LakeLocation, options: str) -> None:
+        for name in _EXTENSIONS:
+            load_extension(self._connection, name)
+        catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")
+        self.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, {options})")
+        self.execute(f"USE {_LAKE}")
 
     def _migrate(self) -> None:
         """Create the tables as a file has them after all migrations, without its keys and sequences."""
@@ -123,6 +143,11 @@ class LakeDatabase(Database):
         with self.transaction():
             self.execute("UPDATE fence SET token = token + 1")
             self._token = int(self.execute("SELECT token FROM fence").fetchall()[0][0])
+
+
+def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:
+    settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    return duckdb.connect(MEMORY, config={**settings, **(options or {})})
 
 
 @cache

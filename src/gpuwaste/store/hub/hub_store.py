@@ -80,6 +80,8 @@ class HubStore:
     """Whether rows are put in the order of users (packing.py)."""
     upkeep_s: ClassVar[float] = 3600.0
     """How often old hours are summed up and `checkpoint` is called."""
+    alone: ClassVar[bool] = True
+    """Whether every change is made through this object, and so noted in `touched` and `changed_ends`."""
 
     def __init__(self, database: Database, clock: Clock, path: Path | None = None) -> None:
         self.under_use = UNDER_USE  # the rule by which the use of GPUs is counted whenever it is asked for

@@ -27,10 +27,7 @@ class LakeStore(HubStore):
     @classmethod
     def open_lake(cls, location: LakeLocation, clock: Clock, scratch: Path, memory_mb: int = 0) -> Self:
         """Open or create the lake; DuckDB spills into the directory `scratch`. Raises StoreError."""
-        options = {"threads": "2", "temp_directory": str(scratch)} | (
-            {"memory_limit": f"{memory_mb}MB"} if memory_mb else {}
-        )
-        return cls(LakeDatabase.open_lake(location, "hub", options), clock)
+        return cls(LakeDatabase.open_lake(location, "hub", _options(scratch, memory_mb)), clock)
 
     def copy_to(self, path: Path) -> tuple[dict[str, int], int]:
         """Raise StoreError: a lake is saved by other means."""
@@ -50,3 +47,23 @@ class LakeStore(HubStore):
                 db.execute("CHECKPOINT lake")
             except StoreError as error:
                 _FAILED.log(error=error)
+
+
+class LakeReader(LakeStore):
+    """The lake of another hub, to read: what that hub has committed is there at once, and `writing` is refused."""
+
+    alone = False
+
+    @classmethod
+    def open_lake(cls, location: LakeLocation, clock: Clock, scratch: Path, memory_mb: int = 0) -> Self:
+        """Open the lake; DuckDB spills into the directory `scratch`. Raises StoreError."""
+        return cls(LakeDatabase.open_reader(location, "hub", _options(scratch, memory_mb)), clock)
+
+    def check_version(self) -> None:
+        """Raise StoreError where the lake cannot be read, or has another version's schema by now."""
+        with self.reader() as db:
+            db.check_version()
+
+
+def _options(scratch: Path, memory_mb: int) -> dict[str, str]:
+    return {"threads": "2", "temp_directory": str(scratch)} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
