@@ -34,6 +34,11 @@ from gpuwaste.wire.tokens import TokenChecker
 _PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm command
 _STARTED: Final = log_event.info("hub-started: gpuwaste hub {version} listens on {places}, store {store}")
 _STOPPED: Final = log_event.info("hub-stopped: hub has stopped")
+_GIVEN_UP: Final = log_event.error(
+    "store-given-up: DuckDB refuses the store until it is opened again, this hub ends: {reason}",
+    "The service starts again and has all that was committed. Make room where the disk is full; without that cause it"
+    " is a defect of DuckDB: please report the line.",
+)
 
 
 def run_hub(config: Config, path: Path | None = None) -> int:
@@ -57,30 +62,37 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     ports = HubPorts(slurm, clock, checkers, agents=agent_issuer(config, checkers))
     sockets = cache(lambda: HubSockets.open(config.hub))
     if holder is None or location is None:
-        _run(config, path, ports, sockets, notifier)
-        return 0
+        return _run(config, path, ports, sockets, notifier)
     with holder.held(notifier, Standby(config, ports, location, sockets)):
-        _run(config, path, ports, sockets, notifier)
-    return int(holder.lost)
+        code = _run(config, path, ports, sockets, notifier)
+    return int(holder.lost) or code
 
 
 def _run(
     config: Config, path: Path | None, ports: HubPorts, sockets: Callable[[], HubSockets], notifier: SystemdNotifier
-) -> None:
+) -> int:
     hub = Hub(config, ports)
     signal.signal(signal.SIGHUP, hub.reloader(lambda: load_config(path)).in_thread)
     places = sockets().places
     collect_seldom()
     _STARTED.log(version=own_version(), places=places, store=config.hub.state_dir)
-    serve(hub, sockets(), notifier)
+    code = serve(hub, sockets(), notifier)
     _STOPPED.log()
+    return code
 
 
-def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> None:
-    """Serve until SIGTERM or SIGINT; the store is closed at the end.
+def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> int:
+    """Serve until SIGTERM or SIGINT, or until DuckDB gives the store up; the store is closed at the end.
 
-    A sign of life needs both: the event loop that answers, and the importer's thread.
+    A sign of life needs both: the event loop that answers, and the importer's thread. Returns the exit code.
     """
+
+    def beat() -> None:
+        if hub.store.given_up:
+            server.stop()
+        elif hub.importer.worker.alive:
+            notifier.alive()
+
     workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
     workers += [hub.pages.worker, hub.now.worker, hub.shared_runs.worker, hub.services.expectations.worker]
     workers += [hub.rescorer.worker, *hub.events.workers, *hub.inlets.workers, hub.actions.worker, hub.rules.worker]
@@ -95,7 +107,7 @@ def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> 
     server = WebServer(
         hub.app, sockets.tcp, sockets.unix, sockets.tls,
         serves=lambda: notifier.ready(f"store {config.state_dir}"),
-        beat=lambda: notifier.alive() if hub.importer.worker.alive else None,
+        beat=beat,
     )  # fmt: skip
     try:
         hub.cluster_map.start()
@@ -113,6 +125,9 @@ def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> 
             # A Slurm command may hang; a write after the close fails, and is done again at the next start.
             worker.stop(_PATIENCE_S)
         hub.store.close()
+    if hub.store.given_up:
+        _GIVEN_UP.log(reason=hub.store.given_up)
+    return int(bool(hub.store.given_up))
 
 
 def make_checkers(config: Config) -> dict[Via, CredentialChecker]:
