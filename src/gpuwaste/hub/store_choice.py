@@ -9,10 +9,11 @@ from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
+from gpuwaste.store.hub.moved_file import check_not_moved
 from gpuwaste.store.lake_database import LakeLocation
 
 STORE_NAME: Final = "hub.duckdb"
-_SCRATCH: Final = "lake.tmp"
+SCRATCH: Final = "lake.tmp"
 _PASSWORD: Final = re.compile(r"password\s*=|^postgres(ql)?://")
 
 
@@ -36,5 +37,6 @@ def open_store(hub: HubConfig, clock: Clock) -> HubStore:
     """Open or create the hub's store. Raises ConfigError, StoreError."""
     lake, state_dir = lake_location(hub), Path(hub.state_dir)
     if lake is None:
+        check_not_moved(state_dir / STORE_NAME)
         return HubStore.open(state_dir / STORE_NAME, clock, hub.memory_mb)
-    return LakeStore.open_lake(lake, clock, state_dir / _SCRATCH, hub.memory_mb)
+    return LakeStore.open_lake(lake, clock, state_dir / SCRATCH, hub.memory_mb)
