@@ -36,6 +36,7 @@ def move(config: Config, to: str, *, force: bool) -> dict[str, Any]:
     began = time.monotonic()
     try:
         with ExitStack() as held:
+            held.callback(os.umask, os.umask(UMASK))
             with as_owner(mover.state_dir):
                 held.enter_context(mover.only_one())
             done, moved = _to_lake(config, mover) if to == "lake" else _to_file(mover, force=force)
@@ -104,7 +105,6 @@ def _mover(config: Config) -> Any:
     state_dir = Path(config.hub.state_dir)
     if not state_dir.is_dir():
         raise StoreError(f"{state_dir}: is not a directory: set [hub] state_dir")
-    os.umask(UMASK)
     lake = location(replace(config.hub, store="lake"))
     return module.StoreMover(state_dir, lake, MoveProgress(sys.stderr), config.hub.memory_mb)
 

@@ -73,6 +73,11 @@ class StoreMover:
         """Copy what the lake has not got yet, and give it to the hub, which is stopped. Raises StoreError, OSError."""
         return self._to_lake(self.store, last=True)
 
+    def fill_file(self) -> MoveResult:
+        """Copy the lake of a running hub to the file that is filled. Raises StoreError, OSError."""
+        with closing(WatchedLake.open_lake(self.lake, "hub", self._options())) as db:
+            return self._to_file(db, last=False)
+
     def to_file(self, *, force: bool) -> tuple[MoveResult, bool]:
         """Copy the lake to a new file; tell also whether that was the last part, which needs a lake without a hub.
 
@@ -84,8 +89,7 @@ class StoreMover:
         name = f"{_MOVE} on {socket.gethostname()}, process {os.getpid()}, {time.time_ns()}"
         with closing(LakeLease(self.lake.catalog, name)) as lease:
             if not _taken(lease):
-                with closing(WatchedLake.open_lake(self.lake, "hub", self._options())) as db:
-                    return self._to_file(db, last=False), False
+                return self.fill_file(), False
             with _prolonged(lease), closing(SourceLake.open_lake(self.lake, "hub", self._options())) as db:
                 done = self._to_file(db, last=True)
                 self._switch_to_file(db)
