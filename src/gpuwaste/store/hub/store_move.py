@@ -4,13 +4,14 @@ So a move that was interrupted goes on where it stopped, and a second pass copie
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.move_lakes import moved_tables
-from gpuwaste.store.hub.table_parts import NOTHING, PartedTable, PartSum, Side, checked, differing_parts
+from gpuwaste.store.hub.table_parts import PartedTable, Side
 
 Progress = Callable[[str, int, int], None]
 """Is called with a table, the rows that are done, and the rows of all tables."""
@@ -52,21 +53,25 @@ class StoreMove:
 
     def _copy_table(self, table: PartedTable, at_rest: bool) -> None:
         source, target = table.source_sums(self._db), table.target_sums(self._db)
-        for part, differs in differing_parts(source, target):
-            expected = source.get(part, NOTHING)
-            if differs:
-                self._copy_part(table, part, expected, stale=part in target)
+        differing = {part for part in {*source, *target} if source.get(part) != target.get(part)}
+        self._remove(table, differing & {*target})
+        for part in sorted(source):
+            if part in differing:
+                with self._writing():
+                    table.copy(self._db, part)
+                self._copied += source[part].rows
                 if at_rest:
-                    checked(table, self._db, part, expected)
-            self._done += expected.rows
+                    table.check(self._db, part, source[part])
+            self._done += source[part].rows
             self._progress(table.name, self._done, self._total)
 
-    def _copy_part(self, table: PartedTable, part: int, expected: PartSum, *, stale: bool) -> None:
-        # A transaction writes to one store; only a lake has a fence.
-        db = self._db
-        with db.writing() if self._target == "lake" else db.transaction():
-            if stale:
-                table.remove(db, part)
-            if expected.rows:
-                table.copy(db, part)
-        self._copied += expected.rows
+    def _remove(self, table: PartedTable, stale: set[int]) -> None:
+        """Remove parts of the target, all of them first: a row whose time has changed is in another part now."""
+        if stale:
+            with self._writing():
+                for part in sorted(stale):
+                    table.remove(self._db, part)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        # A transaction writes to one store, and only a lake has a fence.
+        return self._db.writing() if self._target == "lake" else self._db.transaction()

@@ -4,7 +4,7 @@ DuckDB computes a row's hash from all its columns, whichever store the row is in
 order of the rows, and it changes with any value of any row: numbers with a fraction are compared exactly.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -36,9 +36,6 @@ class PartSum:
     hashes: str
 
 
-NOTHING: Final = PartSum(0, "")
-
-
 class PartedTable:
     """One table of the hub's schema, in a database that has the file and the lake attached by these names."""
 
@@ -58,9 +55,9 @@ class PartedTable:
         """Return the sums of the source's parts, as the target is to have them. Raises StoreError."""
         return self._sums(db, self._source, "true")
 
-    def target_sums(self, db: Database, part: int | None = None) -> dict[int, PartSum]:
-        """Return the sums of the target's parts, or of one. Raises StoreError."""
-        return self._sums(db, self._target, "true" if part is None else self._within(part))
+    def target_sums(self, db: Database) -> dict[int, PartSum]:
+        """Return the sums of the target's parts. Raises StoreError."""
+        return self._sums(db, self._target, "true")
 
     def remove(self, db: Database, part: int) -> None:
         """Remove a part from the target. Raises StoreError."""
@@ -74,8 +71,17 @@ class PartedTable:
             f" FROM {self._at(self._source)} WHERE {self._within(part)}"
         )
 
-    def differing(self, db: Database, part: int) -> str:
-        """Return the columns of a part in which the two stores differ, for a person. Raises StoreError."""
+    def check(self, db: Database, part: int, expected: PartSum) -> None:
+        """Compare a part with what is in the target now. Raises StoreError."""
+        found = self._sums(db, self._target, self._within(part)).get(part, PartSum(0, ""))
+        if found == expected:
+            return
+        if found.rows != expected.rows:
+            raise StoreError(f"table {self.name}: the copy has {found.rows} rows instead of {expected.rows}")
+        raise StoreError(f"table {self.name}: the copy has other values in {self._differing(db, part)}")
+
+    def _differing(self, db: Database, part: int) -> str:
+        """Return the columns of a part in which the two stores differ, for a person."""
         found = [self._column_sums(db, side, part) for side in (self._source, self._target)]
         names = [column.name for column, here, there in zip(self._columns, *found, strict=True) if here != there]
         return ", ".join(names) or "which values are in one row"
@@ -111,21 +117,3 @@ class PartedTable:
 
     def _at(self, side: Side) -> str:
         return f'{side}."{self.name}"'
-
-
-def differing_parts(source: Mapping[int, PartSum], target: Mapping[int, PartSum]) -> Iterator[tuple[int, bool]]:
-    """Yield every part in order, and whether the two stores differ in it."""
-    for part in sorted({*source, *target}):
-        yield part, source.get(part) != target.get(part)
-
-
-def checked(table: PartedTable, db: Database, part: int, expected: PartSum) -> None:
-    """Compare a part with what is in the target now. Raises StoreError."""
-    found = table.target_sums(db, part).get(part, NOTHING)
-    if found != expected:
-        what = (
-            f"{found.rows} rows instead of {expected.rows}"
-            if found.rows != expected.rows
-            else f"other values in {table.differing(db, part)}"
-        )
-        raise StoreError(f"table {table.name}: the copy has {what}")
