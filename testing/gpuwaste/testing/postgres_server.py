@@ -96,7 +96,7 @@ class PostgresServer:
     ) -> None:
         done = subprocess.run(
             [*self._as(), self._program(program), *arguments],
-            check=False, stdin=source, stdout=output, stderr=subprocess.PIPE, cwd="/",
+            check=False, stdin=source, stdout=output or subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/",
         )  # fmt: skip
         if done.returncode:
             raise ClusterError(f"{program}: {done.stderr.decode(errors='replace').strip()}")

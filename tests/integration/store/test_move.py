@@ -23,7 +23,8 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.hub.store_mover import MOVING, StoreMover
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
-from gpuwaste.store.lake_database import LakeLocation
+from gpuwaste.store.hub.moved_file import UNFINISHED, note_moved
+from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.testing import postgres_server
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import to_toml
@@ -270,3 +271,30 @@ def test_only_an_empty_target_is_filled(
         assert (error.count("\n"), said in error) == (1, True), error
     with closing(LakeStore.open_lake(place.location, SystemClock(), tmp_path)) as store:
         assert store.mark("precious") == 1
+
+
+def test_a_kill_at_the_very_end_is_mended_by_the_same_command(
+    postgres: PostgresServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Killed with the note on the old store, before the new one is open: no hub has either, the next move ends it."""
+    place = place_in(tmp_path, postgres)
+    with closing(HubStore.open(place.store, SystemClock())) as store:
+        store.upsert_jobs([DrawnSite(3).runs[0]])
+    assert place.move("lake") == 0
+    with closing(LakeDatabase.open_lake(place.location, "hub")) as lake, lake.writing():
+        lake.note_move("filling")
+    for usable in (lambda: hub_at(place, "file"), lambda: hub_at(place, "lake")):
+        with pytest.raises(StoreError, match="run `gpuwaste hub move --to lake` again"), usable():
+            pass
+    assert place.move("lake") == 0
+    assert place.lake_counts()["jobs"] == 1
+    assert place.move("file", "--force") == 0
+    place.store.rename(place.state / MOVING)
+    note_moved(place.store, UNFINISHED)
+    with pytest.raises(StoreError, match="run `gpuwaste hub move --to file` again"), hub_at(place, "file"):
+        pass
+    with StoreMover(place.state, place.location, lambda *_: None).only_one():
+        assert place.move("file", "--force") == 1
+        assert "another `gpuwaste hub move` is running" in capsys.readouterr().err
+    assert place.move("file") == 0
+    assert place.file_counts()["jobs"] == 1
