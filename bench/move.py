@@ -65,7 +65,7 @@ def main() -> int:
             f"{done.rows / done.seconds:>10.0f}{done.peak_mb:>7}"
         )
     said = {
-        name.replace(" ", "_"): {
+        name.replace(", ", "_").replace(" ", "_"): {
             "rows_s": round(done.rows / done.seconds),
             "cpu_rows_s": round(done.rows / done.cpu_s),
             "copied": done.copied,

@@ -69,6 +69,7 @@ class LakeDatabase(Database):
         connection = duckdb.connect(MEMORY, config={**settings, **(options or {})})
         database = cls(connection, schema, where)
         try:
+            database.execute("SET enable_progress_bar = false")  # as in a file's `open`
             for name in _EXTENSIONS:
                 load_extension(connection, name)
             catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")

@@ -30,7 +30,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     moved = actions.add_parser("move", help="move the store from its file to a lake, or from a lake to a file")
     where = moved.add_mutually_exclusive_group(required=True)
-    where.add_argument("--to", choices=("lake", "file"), help="new store; run it again with the hub stopped")
+    where.add_argument(
+        "--to",
+        choices=("lake", "file"),
+        metavar="lake|file",
+        help="new store; run the command again with the hub stopped",
+    )
     where.add_argument(
         "--reopen", action="store_true", help="use the configured store again, which was moved, as it was then"
     )
