@@ -283,8 +283,8 @@ def test_a_kill_at_the_very_end_is_mended_by_the_same_command(
     assert place.move("lake") == 0
     with closing(LakeDatabase.open_lake(place.location, "hub")) as lake, lake.writing():
         lake.note_move("filling")
-    for usable in (lambda: hub_at(place, "file"), lambda: hub_at(place, "lake")):
-        with pytest.raises(StoreError, match="run `gpuwaste hub move --to lake` again"), usable():
+    for kind in ("file", "lake"):
+        with pytest.raises(StoreError, match="run `gpuwaste hub move --to lake` again"), hub_at(place, kind):
             pass
     assert place.move("lake") == 0
     assert place.lake_counts()["jobs"] == 1
