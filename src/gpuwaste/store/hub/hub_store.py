@@ -78,6 +78,8 @@ class HubStore:
 
     packs: ClassVar[bool] = True
     """Whether rows are put in the order of users (packing.py)."""
+    not_copied: ClassVar[str] = ""
+    """Why `copy_to` makes no copy of this kind of store, and what to do instead."""
     upkeep_s: ClassVar[float] = 3600.0
     """How often old hours are summed up and `checkpoint` is called."""
     alone: ClassVar[bool] = True

@@ -9,6 +9,10 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 
+NOT_COPIED: Final = (
+    "the hub's store is a lake: back it up with pg_dump (lake_catalog), then rsync (lake_data), restore it with rsync,"
+    " then pg_restore: see docs/how-to/lake.md"
+)
 _SIZE: Final = (
     "SELECT coalesce(sum(file_size_bytes + delete_file_size_bytes), 0)::BIGINT FROM ducklake_table_info('lake')"
 )
@@ -22,6 +26,7 @@ class LakeStore(HubStore):
     """What the hub keeps, in a lake. Rows are never packed: a lake's files are written anew by their merging."""
 
     packs = False
+    not_copied = NOT_COPIED
     upkeep_s = 600.0
 
     @classmethod
@@ -31,9 +36,7 @@ class LakeStore(HubStore):
 
     def copy_to(self, path: Path) -> tuple[dict[str, int], int]:
         """Raise StoreError: a lake is saved by other means."""
-        raise StoreError(
-            f"cannot copy a lake to {path.name}: save the catalog with pg_dump, then the files of lake_data"
-        )
+        raise StoreError(f"{path.name}: {NOT_COPIED}")
 
     def size_b(self) -> int:
         """Return the bytes of the lake's files."""
