@@ -5,6 +5,7 @@ python -m tools.rpm [--wheels-only | --for-tests] [--python 3.12 --machine aarch
 
 import argparse
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from gpuwaste.core.errors import GpuwasteError
 from tools.rpm.build import OUT, SPEC, WHEELS, current, here
 from tools.rpm.kept import kept
 from tools.rpm.root import make_caches
+from tools.rpm.scratch import scratch
 from tools.rpm.variants import newer, older, other_plugin
 from tools.rpm.wheels import ROOT, Target, collect
 
@@ -32,7 +34,9 @@ def lint(packages: list[Path]) -> int:
         str(SPEC),
         *map(str, packages),
     ]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    with scratch() as place:
+        environment = {**os.environ, "TMPDIR": str(place)}
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
     return done.returncode or int(" 0 warnings" not in done.stdout)

@@ -1,5 +1,6 @@
 """The source archive of a checkout, and rpmbuild on it."""
 
+import functools
 import gzip
 import hashlib
 import io
@@ -28,7 +29,7 @@ _LEFT_OUT: Final = (".ci/", "bench/", "native/", "packaging/deb/", "testing/", "
 _DEBIAN_PLUGINS: Final = "lib/*-linux-gnu/slurm-wlm"
 _QUICK: Final = {"gpuwaste_payload": "w1.zstdio"}
 """What builds for tests alone set: a third of the time of a build is compression."""
-_MAGIC: Final = "0 string \\177ELF ELF\n0 string #!\\ / a script text executable\n"
+_MAGIC: Final = "0 string \\177ELF ELF 64-bit\n0 string #!\\ / a script text executable\n"
 """What those builds ask of each file: the kinds by which rpm finds needs. To ask for all kinds takes seconds more."""
 
 
@@ -65,6 +66,7 @@ def current() -> list[Path]:
     return kept(OUT, mark(), lambda folder: build(Build(folder)))
 
 
+@functools.cache
 def mark() -> str:
     """Return what the packages are made of, as one hash: the tracked files and this Python."""
     return hashlib.sha256(source_archive(f"{spec_version()}-{here().name}", {})).hexdigest()
