@@ -25,6 +25,8 @@ PAGE: Final = ROOT / "docs/how-to/install.md"
 UPGRADE: Final = ROOT / "docs/how-to/upgrade.md"
 REPOSITORY: Final = "/srv/gpuwaste"
 SUBMITTED: Final = "scontrol show job $(runuser -u alice -- sbatch --parsable --chdir=/tmp --gres=gpu:1 --wrap true)"
+POLL_S: Final = 3.0
+"""Between two calls of our command for what takes up to a minute: each call is most of a second of a processor."""
 COMMON: Final = {"gpuwaste", "gpuwaste-runtime"}
 MODELS: Final = {"gpuwaste-models", "gpuwaste-runtime-onnx"}
 SCENERY: Final = ("/proc", "/root", "/srv", "/var/cache/dnf", "/run/units", "/usr/local/bin", "/var/log")
@@ -112,8 +114,8 @@ def test_reports_metrics_verdicts(machine: Machine) -> None:
     wrote = first.take(machine)
     (job,) = re.findall(r"^Submitted batch job (\d+)$", wrote, re.MULTILINE)
     assert re.search(r"^gpuwaste_gpu_utilization_ratio\{.*\} ", wrote, re.MULTILINE)
-    machine.wait("gpuwaste report", 180, "the report of alice", user="alice", wanted="alice")
-    machine.wait("gpuwaste verdicts", 60, "the verdict", user="staffer", wanted=job)
+    machine.wait("gpuwaste report", 180, "the report of alice", user="alice", wanted="alice", poll_s=POLL_S)
+    machine.wait("gpuwaste verdicts", 60, "the verdict", user="staffer", wanted=job, poll_s=POLL_S)
     said = last.take(machine)
     assert "fail " not in said
     assert "alice" in machine.run("gpuwaste report --allusers", user="staffer")
@@ -124,7 +126,7 @@ def offer(machine: Machine, *packages: Path) -> None:
     """Put packages into the page's repository."""
     for package in packages:
         shutil.copy(package, machine.root.file(REPOSITORY))
-    machine.run(f"createrepo_c {REPOSITORY} && dnf --refresh makecache")
+    machine.run(f"createrepo_c --update {REPOSITORY} && dnf --refresh makecache")
 
 
 def test_upgrade_and_back(machine: Machine) -> None:
@@ -135,7 +137,7 @@ def test_upgrade_and_back(machine: Machine) -> None:
     for step, version in ((upgrade, newer), (back, spec_version())):
         step.take(machine)
         assert machine.run("gpuwaste version") == f"gpuwaste {version}\n"
-        said = machine.wait("gpuwaste doctor", 60, "the doctor to find nothing that fails")
+        said = machine.wait("gpuwaste doctor", 60, "the doctor to find nothing that fails", poll_s=POLL_S)
         assert re.search(rf"^ok   agent .* version {re.escape(version)},", said, re.MULTILINE), said
         assert re.search(rf"^ok   hub .* version {re.escape(version)}$", said, re.MULTILINE), said
         assert "alice" in machine.run("gpuwaste report", user="alice")
