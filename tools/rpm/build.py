@@ -24,7 +24,10 @@ from tools.rpm.wheels import ROOT, Target, collect
 SPEC: Final = ROOT / "packaging" / "rpm" / "gpuwaste.spec"
 OUT: Final = ROOT / "build" / "rpm"
 WHEELS: Final = ROOT / "build" / "wheels"
-_LEFT_OUT: Final = (".ci/", "bench/", "native/", "packaging/deb/", "testing/", "tests/", "tools/")
+_LEFT_OUT: Final = (
+    ".ci/", "bench/", "docs/decisions/", "docs/explanation/", "docs/figures.md", "native/", "packaging/deb/", "testing/",
+    "tests/", "tools/",
+)  # fmt: skip
 """What no package is made of."""
 _DEBIAN_PLUGINS: Final = "lib/*-linux-gnu/slurm-wlm"
 _QUICK: Final = {"gpuwaste_payload": "w1.zstdio"}

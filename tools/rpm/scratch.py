@@ -22,11 +22,12 @@ _SIZE: Final = "6G"
 @contextmanager
 def scratch(folder: Path = Path("/tmp")) -> Iterator[Path]:  # noqa: S108 roots have Unix sockets: a short path
     """Return a new directory that all users may enter; what is mounted in it goes with it."""
+    _end_those_of_killed()
     with tempfile.TemporaryDirectory(prefix="gw", dir=folder, ignore_cleanup_errors=True) as name:
         path = Path(name)
         path.chmod(0o755)
         if os.geteuid() == 0 and _free_kib() >= ENOUGH_KIB:
-            mounted("-t", "tmpfs", "-o", f"size={_SIZE},mode=755", "tmpfs", name)
+            mounted("-t", "tmpfs", "-o", f"size={_SIZE},mode=755", f"{_source()}{os.getpid()}", name)
         try:
             yield path
         finally:
@@ -56,8 +57,25 @@ def _free_kib() -> int:
     return int(found[1]) if found else 0
 
 
+def _mounts() -> list[tuple[Path, str]]:
+    """Return what is mounted in this process's view: where, and the source."""
+    lines = [line.split() for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    return [(Path(words[4]), words[words.index("-") + 2]) for words in lines]
+
+
+def _source() -> str:
+    """Return what stands before a process's number as the source of its mounts: numbers are of one namespace."""
+    return f"gpuwaste-scratch-{Path('/proc/self/ns/pid').stat().st_ino}-"
+
+
+def _end_those_of_killed() -> None:
+    for point, source in _mounts():
+        if source.startswith(_source()) and not Path("/proc", source.removeprefix(_source())).exists():
+            _unmount(point)
+            point.rmdir()
+
+
 def _unmount(path: Path) -> None:
     """Unmount what is at and below a path, the last first. What a program still uses disappears when it ends."""
-    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
-    for point in reversed([point for point in points if Path(point).is_relative_to(path)]):
-        subprocess.run(["umount", "--lazy", point], check=False)
+    for point in reversed([point for point, _ in _mounts() if point.is_relative_to(path)]):
+        subprocess.run(["umount", "--lazy", str(point)], check=False)
