@@ -25,8 +25,8 @@ SPEC: Final = ROOT / "packaging" / "rpm" / "gpuwaste.spec"
 OUT: Final = ROOT / "build" / "rpm"
 WHEELS: Final = ROOT / "build" / "wheels"
 _LEFT_OUT: Final = (
-    ".ci/", "bench/", "docs/decisions/", "docs/explanation/", "docs/figures.md", "native/", "packaging/deb/", "testing/",
-    "tests/", "tools/",
+    ".ci/", "bench/", "docs/decisions/", "docs/explanation/", "docs/figures.md", "native/", "packaging/deb/",
+    "testing/", "tests/", "tools/",
 )  # fmt: skip
 """What no package is made of."""
 _DEBIAN_PLUGINS: Final = "lib/*-linux-gnu/slurm-wlm"
