@@ -32,7 +32,7 @@ _LEFT_OUT: Final = (
 _DEBIAN_PLUGINS: Final = "lib/*-linux-gnu/slurm-wlm"
 _QUICK: Final = {"gpuwaste_payload": "w1.zstdio"}
 """What builds for tests alone set: a third of the time of a build is compression."""
-_MAGIC: Final = "0 string \\177ELF ELF 64-bit\n0 string #!\\ / a script text executable\n"
+_MAGIC: Final = "0 string \\177ELF ELF 64-bit\n0 string #! a script text executable\n"
 """What those builds ask of each file: the kinds by which rpm finds needs. To ask for all kinds takes seconds more."""
 
 
