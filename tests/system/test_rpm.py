@@ -198,6 +198,17 @@ def test_twelve_packages(packages: list[Path]) -> None:
     assert f'version = "{spec_version()}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
+def test_packages_for_tests_say_what_the_usual_ones_say(packages: list[Path], older: list[Path]) -> None:
+    """The older version is built quickly, and yet has the needs and scriptlets of a usual build."""
+
+    def said(built: list[Path], version: str) -> dict[str, str]:
+        query = ["rpm", "-qp", "--nosignature", "--requires", "--provides", "--scripts"]
+        texts = {package: subprocess.check_output([*query, str(package)], text=True) for package in built}
+        return {names([package])[0]: text.replace(version, "VERSION") for package, text in texts.items()}
+
+    assert said(older, OLDER) == said(pick(packages, *OLDER_SET), spec_version())
+
+
 def test_fresh_install(installed: tuple[Root, set[str]]) -> None:
     """Files, owners, modes and the user are as the documentation says, and the command works alone."""
     root = installed[0]
