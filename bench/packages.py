@@ -19,6 +19,7 @@ HOSTS: Final = {
     "login": COMMON,
     "agent": (*COMMON, "gpuwaste-agent"),
     "hub": (*COMMON, *MODELS, "gpuwaste-hub"),
+    "hub with a lake": (*COMMON, *MODELS, "gpuwaste-hub", "gpuwaste-lake"),
     "advisor": (*COMMON, *MODELS, "gpuwaste-advisor", "gpuwaste-slurm-plugin"),
 }
 

@@ -30,10 +30,10 @@ OURS: Final = {
 }
 """Which package a folder of gpuwaste goes into; every other goes into the common one."""
 BASELINE: Final = PurePosixPath("predict/baseline")
-WHEELS: Final = {"runtime": "runtime", "onnx": "onnx", "sim": "sim", "web": "hub"}
+WHEELS: Final = {"runtime": "runtime", "onnx": "onnx", "sim": "sim", "web": "hub", "lake": "lake"}
 """Which package a list of wheels goes into."""
-LEFT_OUT: Final = frozenset({"onnx", "sim"})
-"""Packages that a build without ONNX Runtime does not have."""
+LEFT_OUT: Final = frozenset({"lake", "onnx", "sim"})
+"""Packages that a build without ONNX Runtime or without lakes does not have."""
 
 
 class Layout:

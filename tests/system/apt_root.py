@@ -27,6 +27,7 @@ class AptRoot:
         """Copy the cached root, and give it the packages as a repository."""
         made = cls(Root.copy(path))
         made.root.write("/etc/apt/sources.list", f"deb [trusted=yes] file:{REPOSITORY} ./\n")
+        made.root.write("/etc/dpkg/dpkg.cfg.d/unsafe-io", "force-unsafe-io\n")  # a power failure ends the test, too
         made.root.file("/var/cache/apt/archives/partial").mkdir(parents=True, exist_ok=True)
         made.root.file(REPOSITORY).mkdir(parents=True)
         made.offer(packages)

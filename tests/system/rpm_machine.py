@@ -112,7 +112,9 @@ class Machine:
             timeout=300,
         )
 
-    def wait(self, script: str, timeout_s: float, what: str, *, user: str = "root", wanted: str = "") -> str:
+    def wait(
+        self, script: str, timeout_s: float, what: str, *, user: str = "root", wanted: str = "", poll_s: float = 0.5
+    ) -> str:
         """Run a script again and again until it succeeds and says what is wanted; return what it wrote."""
         said = subprocess.CompletedProcess[str]([], 1, "", "")
 
@@ -121,7 +123,7 @@ class Machine:
             said = self.try_run(script, user=user)
             return said.returncode == 0 and wanted in said.stdout
 
-        wait_until(done, timeout_s, what, lambda: f"{said.stdout}{said.stderr}", poll_s=0.5)
+        wait_until(done, timeout_s, what, lambda: f"{said.stdout}{said.stderr}", poll_s=poll_s)
         return said.stdout
 
 

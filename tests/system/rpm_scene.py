@@ -1,7 +1,6 @@
 """A Debian root with our RPMs on a node of the loopback cluster: its files, its daemons, its commands."""
 
 import re
-import shutil
 import subprocess
 import urllib.error
 import urllib.request
@@ -148,14 +147,3 @@ class Host:
         finally:
             for process in reversed(started):
                 process.stop()
-
-
-def changed_headers(folder: Path, release: str) -> Path:
-    """Return an include folder with the headers of this host's Slurm, which say that they are of another release."""
-    headers = folder / "include" / "slurm"
-    shutil.copytree("/usr/include/slurm", headers)
-    number = "0x{:02x}{:02x}{:02x}".format(*map(int, release.split(".")))
-    text = (headers / "slurm_version.h").read_text(encoding="utf-8")
-    text = re.sub(r"(define\s+SLURM_VERSION_NUMBER\s+)\S+", rf"\g<1>{number}", text)
-    (headers / "slurm_version.h").write_text(text, encoding="utf-8")
-    return headers.parent

@@ -3,21 +3,22 @@
 import hashlib
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from tests.system.apt_root import AptRoot
-from tests.system.rpm_scene import CONFIG, changed_headers, pick, set_keys
+from tests.system.rpm_scene import CONFIG, set_keys
 from tests.system.test_install_page import KINDS
-from tests.system.test_rpm import ALL, MODES, NODE_SET, OLDER, PLUGIN, owner_and_mode
+from tests.system.test_rpm import ALL, MODES, PLUGIN, owner_and_mode
 from tools.deb.build import binary_rpms, convert, current
 from tools.deb.control import renamed
 from tools.deb.header import read_header
-from tools.rpm.build import Build, build, rebuild, spec_version
-from tools.rpm.build import current as current_rpms
+from tools.rpm import variants
+from tools.rpm.build import spec_version
+from tools.rpm.scratch import scratch
+from tools.rpm.variants import OLDER, OLDER_SET
 from tools.rpm.wheels import ROOT
 
 from gpuwaste.testing import cluster_host
@@ -38,20 +39,16 @@ def packages() -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def older(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def older(packages: list[Path], workspace: Path) -> list[Path]:
     """Return packages of a version before this one, with another example of the configuration."""
-    example = (ROOT / "etc/gpuwaste.toml").read_text(encoding="utf-8")
-    changed = {"etc/gpuwaste.toml": f"# The example of {OLDER}.\n{example}"}
-    folder = tmp_path_factory.mktemp("older")
-    rpms = build(Build(folder, OLDER, without=("onnx", "plugin"), changed=changed))
-    return convert(pick(rpms, *NODE_SET), folder / "deb")
+    return convert(variants.older(), workspace / "older", level=1)
 
 
 @pytest.fixture(scope="module")
 def workspace() -> Iterator[Path]:
     """Return a directory for roots."""
-    with tempfile.TemporaryDirectory(prefix="gw", dir="/tmp") as name:
-        yield Path(name)
+    with scratch() as path:
+        yield path
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +60,7 @@ def host(packages: list[Path], workspace: Path) -> AptRoot:
 def test_each_kind_of_host(host: AptRoot) -> None:
     """For each kind of host apt finds what the install page's table says, and nothing more."""
     for wanted, expected in KINDS.items():
-        recommended = {"gpuwaste-models", "gpuwaste-runtime-onnx"} if wanted == "gpuwaste-hub" else set()
+        recommended = {"gpuwaste-models", "gpuwaste-runtime-onnx"} if "gpuwaste-hub" in expected else set()
         assert host.would_install(*wanted.split(), *sorted(recommended)) == expected, wanted
 
 
@@ -115,14 +112,11 @@ def test_plugin_in_use_stays(host: AptRoot) -> None:
     host.root.write("/etc/slurm/slurm.conf", "ClusterName=x\n")
 
 
-def test_plugin_of_another_release(host: AptRoot, tmp_path: Path) -> None:
+def test_plugin_of_another_release(host: AptRoot, workspace: Path) -> None:
     """The plugin that was built for another Slurm's headers is refused by apt, which has Debian's release."""
-    source = next(package for package in current_rpms() if package.name.endswith(".src.rpm"))
-    include = changed_headers(tmp_path, "22.05.9")
-    order = Build(tmp_path / "rpm", without=("python",), defines={"slurm_include": str(include)})
-    (plugin,) = convert(pick(rebuild(source, order)), tmp_path / "deb")
+    (plugin,) = convert([variants.other_plugin()], workspace / "other-plugin")
     shutil.copy(plugin, host.root.file("/srv"))
-    done = host.apt("install", f"/srv/{plugin.name}", check=False)
+    done = host.apt("install", "--allow-downgrades", f"/srv/{plugin.name}", check=False)
     assert done.returncode != 0
     assert "slurm-wlm-basic-plugins" in done.stdout + done.stderr
     assert host.installed()["gpuwaste-slurm-plugin"] == "ii"
@@ -147,7 +141,7 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], workspace: Pa
     """Up and down with apt configuration and state stay; what runs is restarted where policy-rc.d allows it."""
     host = AptRoot.make(workspace / "upgraded", older)
     host.pretend_systemd()
-    host.apt("install", *NODE_SET)
+    host.apt("install", *OLDER_SET)
     calls = host.systemctl_calls()
     assert "--no-reload preset gpuwaste-hub.service" in calls
     assert not [call for call in calls if call.startswith(("start", "enable", "restart"))]
@@ -156,7 +150,7 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], workspace: Pa
     host.root.write("/var/lib/gpuwaste/hub/kept", "data\n")
     host.root.run("chown", "-R", "gpuwaste:gpuwaste", "/var/lib/gpuwaste/hub")
 
-    host.offer([package for package in packages if package.name.split("_")[0] in NODE_SET])
+    host.offer([package for package in packages if package.name.split("_")[0] in OLDER_SET])
     host.apt("upgrade")
     assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
     assert host.root.file(CONFIG).read_text(encoding="utf-8") == text
@@ -167,14 +161,14 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], workspace: Pa
 
     host.root.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
     host.root.file("/usr/sbin/policy-rc.d").chmod(0o755)
-    host.apt("install", "--allow-downgrades", *(f"{name}={OLDER}-1" for name in NODE_SET))
+    host.apt("install", "--allow-downgrades", *(f"{name}={OLDER}-1" for name in OLDER_SET))
     assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {OLDER}\n"
     assert not [call for call in host.systemctl_calls() if "restart" in call]
     assert host.root.file(CONFIG).read_text(encoding="utf-8") == text
     assert owner_and_mode(host.root, "/var/lib/gpuwaste/hub/kept")[0] == "gpuwaste"
     assert not [name for name in host.root.tree() if f"gpuwaste-{spec_version()}.dist-info" in name]
 
-    host.apt("purge", *NODE_SET)
+    host.apt("purge", *OLDER_SET)
     assert "--no-reload disable --now gpuwaste-hub.service" in host.systemctl_calls()
     left = [path for path in host.root.tree() if path.startswith(STATE)]
     assert left == []

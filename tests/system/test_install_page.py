@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -10,9 +9,12 @@ from typing import Final
 import pytest
 from tests.system.install_page import CHECKOUT, steps, take
 from tests.system.rpm_machine import SLURM, Machine, booted, furnish, stand_in, start_site
-from tests.system.rpm_scene import changed_headers, pick
-from tools.rpm.build import Build, build, current, rebuild, spec_version
+from tests.system.rpm_scene import pick
+from tools.rpm import variants
+from tools.rpm.build import current, spec_version
 from tools.rpm.root import Root
+from tools.rpm.scratch import scratch
+from tools.rpm.variants import OTHER_SLURM
 from tools.rpm.wheels import ROOT
 
 from gpuwaste.testing import cluster_host
@@ -22,8 +24,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a host is filled
 PAGE: Final = ROOT / "docs/how-to/install.md"
 UPGRADE: Final = ROOT / "docs/how-to/upgrade.md"
 REPOSITORY: Final = "/srv/gpuwaste"
-EARLIER: Final = "22.05.7"
 SUBMITTED: Final = "scontrol show job $(runuser -u alice -- sbatch --parsable --chdir=/tmp --gres=gpu:1 --wrap true)"
+POLL_S: Final = 3.0
+"""Between two calls of our command for what takes up to a minute: each call is most of a second of a processor."""
 COMMON: Final = {"gpuwaste", "gpuwaste-runtime"}
 MODELS: Final = {"gpuwaste-models", "gpuwaste-runtime-onnx"}
 SCENERY: Final = ("/proc", "/root", "/srv", "/var/cache/dnf", "/run/units", "/usr/local/bin", "/var/log")
@@ -32,6 +35,7 @@ KINDS: Final = {
     "gpuwaste": COMMON,
     "gpuwaste-agent": {*COMMON, "gpuwaste-agent"},
     "gpuwaste-hub": {*COMMON, *MODELS, "gpuwaste-hub"},
+    "gpuwaste-lake": {*COMMON, *MODELS, "gpuwaste-hub", "gpuwaste-lake"},
     "gpuwaste-advisor gpuwaste-slurm-plugin": {*COMMON, *MODELS, "gpuwaste-advisor", "gpuwaste-slurm-plugin"},
 }
 
@@ -51,8 +55,8 @@ def packages() -> list[Path]:
 @pytest.fixture(scope="module")
 def machine(packages: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Return a booted host with Slurm at work, dnf, and a checkout in which `make rpm` was done."""
-    with tempfile.TemporaryDirectory(prefix="gw", dir="/tmp") as name:
-        root = Root.copy_site(Path(name) / "root")
+    with scratch() as path:
+        root = Root.copy_site(path / "root")
         furnish(root, build_native(), tmp_path_factory.mktemp("stand-ins"))
         for package in pick(packages):
             target = root.file(f"{CHECKOUT}/build/rpm/RPMS/{package.parent.name}")
@@ -110,8 +114,8 @@ def test_reports_metrics_verdicts(machine: Machine) -> None:
     wrote = first.take(machine)
     (job,) = re.findall(r"^Submitted batch job (\d+)$", wrote, re.MULTILINE)
     assert re.search(r"^gpuwaste_gpu_utilization_ratio\{.*\} ", wrote, re.MULTILINE)
-    machine.wait("gpuwaste report", 180, "the report of alice", user="alice", wanted="alice")
-    machine.wait("gpuwaste verdicts", 60, "the verdict", user="staffer", wanted=job)
+    machine.wait("gpuwaste report", 180, "the report of alice", user="alice", wanted="alice", poll_s=POLL_S)
+    machine.wait("gpuwaste verdicts", 60, "the verdict", user="staffer", wanted=job, poll_s=POLL_S)
     said = last.take(machine)
     assert "fail " not in said
     assert "alice" in machine.run("gpuwaste report --allusers", user="staffer")
@@ -122,34 +126,31 @@ def offer(machine: Machine, *packages: Path) -> None:
     """Put packages into the page's repository."""
     for package in packages:
         shutil.copy(package, machine.root.file(REPOSITORY))
-    machine.run(f"createrepo_c {REPOSITORY} && dnf --refresh makecache")
+    machine.run(f"createrepo_c --update {REPOSITORY} && dnf --refresh makecache")
 
 
-def test_upgrade_and_back(machine: Machine, tmp_path: Path) -> None:
+def test_upgrade_and_back(machine: Machine) -> None:
     """With dnf all packages go to a newer version and back; the services run on with it, and the reports are kept."""
-    newer = f"{spec_version()}.1"
-    offer(machine, *pick(build(Build(tmp_path, newer, without=("plugin",)))))
+    newer = variants.newer_version()
+    offer(machine, *variants.newer())
     upgrade, back, _ = steps(UPGRADE, "Back")  # the last one is for apt
     for step, version in ((upgrade, newer), (back, spec_version())):
         step.take(machine)
         assert machine.run("gpuwaste version") == f"gpuwaste {version}\n"
-        said = machine.wait("gpuwaste doctor", 60, "the doctor to find nothing that fails")
+        said = machine.wait("gpuwaste doctor", 60, "the doctor to find nothing that fails", poll_s=POLL_S)
         assert re.search(rf"^ok   agent .* version {re.escape(version)},", said, re.MULTILINE), said
         assert re.search(rf"^ok   hub .* version {re.escape(version)}$", said, re.MULTILINE), said
         assert "alice" in machine.run("gpuwaste report", user="alice")
 
 
-def test_slurm_goes_up_with_its_plugin_or_not_at_all(machine: Machine, packages: list[Path], tmp_path: Path) -> None:
+def test_slurm_goes_up_with_its_plugin_or_not_at_all(machine: Machine, tmp_path: Path) -> None:
     """Slurmctld ends with the plugin of the release before; dnf keeps Slurm without a new one; then both go up."""
-    source = next(package for package in packages if package.name.endswith(".src.rpm"))
-    include = changed_headers(tmp_path, EARLIER)
-    order = Build(tmp_path / "rpm", without=("python",), defines={"slurm_include": str(include)})
-    earlier = [*pick(rebuild(source, order)), stand_in(tmp_path, "slurm", EARLIER)]
+    earlier = [variants.other_plugin(), stand_in(tmp_path, "slurm", OTHER_SLURM)]
     # The host as it was before: Slurm's program is of today, so that the plugin's own check is left out.
     machine.root.rpm("-U", "--oldpackage", "--nosignature", "--nopre", *earlier)
     machine.run("systemctl restart slurmctld")
     log = "/var/log/slurm/slurmctld.log"
-    machine.wait(f"grep -F '({EARLIER})' {log}", 30, "the line on the plugin", wanted="ncompatible")
+    machine.wait(f"grep -F '({OTHER_SLURM})' {log}", 30, "the line on the plugin", wanted="ncompatible")
     machine.wait("! systemctl is-active slurmctld", 30, "slurmctld to end")
 
     machine.run(f"mkdir /srv/aside && mv {REPOSITORY}/gpuwaste-slurm-plugin* /srv/aside")
@@ -157,7 +158,7 @@ def test_slurm_goes_up_with_its_plugin_or_not_at_all(machine: Machine, packages:
     refused = machine.try_run("dnf upgrade slurm")
     assert refused.returncode != 0
     assert "gpuwaste-slurm-plugin" in refused.stdout + refused.stderr
-    assert machine.run("rpm -q slurm") == f"slurm-{EARLIER}-1.noarch\n"
+    assert machine.run("rpm -q slurm") == f"slurm-{OTHER_SLURM}-1.noarch\n"
 
     offer(machine, *machine.root.file("/srv/aside").iterdir())
     (wrote,) = take(machine, UPGRADE, "Upgrade Slurm and the plugin")

@@ -6,7 +6,6 @@ import re
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,13 +18,15 @@ from tests.system.rpm_scene import (
     SITE_PACKAGES,
     Host,
     add_users,
-    changed_headers,
     names,
     pick,
     set_keys,
 )
-from tools.rpm.build import Build, build, current, rebuild, spec_version
+from tools.rpm import variants
+from tools.rpm.build import Build, current, rebuild, spec_version
 from tools.rpm.root import Root
+from tools.rpm.scratch import scratch
+from tools.rpm.variants import OLDER, OLDER_SET, OTHER_SLURM
 from tools.rpm.wheels import ROOT
 from urllib3 import request
 
@@ -38,10 +39,9 @@ from gpuwaste.testing.sim_build import build_native
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a Debian root is filled and booted for the first test
 ALL: Final = (
     "gpuwaste", "gpuwaste-actor", "gpuwaste-advisor", "gpuwaste-agent", "gpuwaste-estimate", "gpuwaste-hub",
-    "gpuwaste-models", "gpuwaste-runtime", "gpuwaste-runtime-onnx", "gpuwaste-sim", "gpuwaste-slurm-plugin",
+    "gpuwaste-lake", "gpuwaste-models", "gpuwaste-runtime", "gpuwaste-runtime-onnx", "gpuwaste-sim",
+    "gpuwaste-slurm-plugin",
 )  # fmt: skip
-NODE_SET: Final = ("gpuwaste", "gpuwaste-runtime", "gpuwaste-agent", "gpuwaste-hub")
-OLDER: Final = "0.0.9"
 MODES: Final = {
     "/etc/gpuwaste": ("root", 0o755),
     CONFIG: ("root", 0o644),
@@ -90,6 +90,17 @@ store.execute(f"INSERT INTO jobs BY NAME SELECT {columns}")
 print(store.version)
 store.close()
 """
+LOAD_EXTENSIONS: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import duckdb
+from gpuwaste.store.lake_extensions import load_extension
+connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+for name in ("ducklake", "postgres_scanner"):
+    load_extension(connection, name)
+loaded = "SELECT extension_name FROM duckdb_extensions() WHERE loaded AND install_path = '' ORDER BY 1"
+print(*[name for name, in connection.execute(loaded).fetchall()])
+"""
 READ_STORE: Final = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -111,21 +122,16 @@ def packages() -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def older(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def older(packages: list[Path]) -> list[Path]:
     """Return the RPMs of a version before this one: another example of the configuration, one migration fewer."""
-    last = max((ROOT / "src/gpuwaste/store/hub/migrations").glob("*.sql"))
-    example = (ROOT / "etc/gpuwaste.toml").read_text(encoding="utf-8")
-    changed = {str(last.relative_to(ROOT)): None, "etc/gpuwaste.toml": f"# The example of {OLDER}.\n{example}"}
-    order = Build(tmp_path_factory.mktemp("older"), OLDER, without=("onnx", "plugin"), changed=changed)
-    return pick(build(order), *NODE_SET)
+    return variants.older()
 
 
 @pytest.fixture(scope="module")
 def workspace() -> Iterator[Path]:
     """Return a short directory that all users may enter: roots and the cluster, with Unix sockets, lie in it."""
-    with tempfile.TemporaryDirectory(prefix="gw", dir="/tmp") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    with scratch() as path:
+        yield path
 
 
 def new_root(path: Path) -> Root:
@@ -185,11 +191,22 @@ def page(host: Host, user: str, target: str) -> tuple[int, bool]:
     return answer.status, b"GPU-h" in answer.data
 
 
-def test_eight_packages(packages: list[Path]) -> None:
-    """The spec gives the eight packages, of the project's version, and their source."""
+def test_twelve_packages(packages: list[Path]) -> None:
+    """The spec gives the twelve packages, of the project's version, and their source."""
     assert names(pick(packages)) == sorted(ALL)
     assert any(package.name == f"gpuwaste-{spec_version()}-1.src.rpm" for package in packages)
     assert f'version = "{spec_version()}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_packages_for_tests_say_what_the_usual_ones_say(packages: list[Path], older: list[Path]) -> None:
+    """The older version is built quickly, and yet has the needs and scriptlets of a usual build."""
+
+    def said(built: list[Path], version: str) -> dict[str, str]:
+        query = ["rpm", "-qp", "--nosignature", "--requires", "--provides", "--scripts"]
+        texts = {package: subprocess.check_output([*query, str(package)], text=True) for package in built}
+        return {names([package])[0]: text.replace(version, "VERSION") for package, text in texts.items()}
+
+    assert said(older, OLDER) == said(pick(packages, *OLDER_SET), spec_version())
 
 
 def test_fresh_install(installed: tuple[Root, set[str]]) -> None:
@@ -219,6 +236,19 @@ def test_private_packages(installed: tuple[Root, set[str]]) -> None:
     seen = root.run("python3.11", "-c", "import urllib3", check=False).stderr
     assert "ModuleNotFoundError" in seen
     assert root.tree() == before
+
+
+def test_extensions_of_a_lake(installed: tuple[Root, set[str]]) -> None:
+    """Without a network and a home the installed Python loads both extensions of a lake, from gpuwaste-lake's files."""
+    root = installed[0]
+    alone = ("unshare", "--net", "setpriv", "--reuid=gpuwaste", "--regid=gpuwaste", "--clear-groups")
+    said = root.run(*alone, "python3.11", "-ISBc", LOAD_EXTENSIONS, SITE_PACKAGES, env={"HOME": "/nowhere"})
+    assert said.stdout.split() == ["ducklake", "postgres_scanner"]
+    files = root.rpm("-ql", "gpuwaste-lake").stdout.splitlines()
+    extensions = [name for name in files if name.endswith(".duckdb_extension")]
+    assert {Path(name).stem for name in extensions} == {"ducklake", "postgres_scanner"}
+    others = [name for name in ALL if name != "gpuwaste-lake"]
+    assert "duckdb_extension" not in root.rpm("-ql", *others).stdout
 
 
 def test_three_services(installed: tuple[Root, set[str]], site: Site) -> None:
@@ -266,18 +296,15 @@ def test_plugin_in_use_stays(installed: tuple[Root, set[str]], tmp_path: Path) -
     root.rpm("-e", "--test", "gpuwaste-slurm-plugin")
 
 
-def test_plugin_of_another_release(packages: list[Path], installed: tuple[Root, set[str]], tmp_path: Path) -> None:
+def test_plugin_of_another_release(installed: tuple[Root, set[str]]) -> None:
     """The source RPM gives the plugin for another Slurm's headers, which the host of this Slurm then refuses."""
-    include = changed_headers(tmp_path, "22.05.9")
-    source = next(package for package in packages if package.name.endswith(".src.rpm"))
-    order = Build(tmp_path / "rpm", without=("python",), defines={"slurm_include": str(include)})
-    plugin = pick(rebuild(source, order))
-    assert [package.name.split("-")[4] for package in plugin] == ["1.slurm22.05.9.x86_64.rpm"]
-    wanted = subprocess.run(["rpm", "-qpR", plugin[0]], capture_output=True, text=True, check=True).stdout
-    assert "slurm = 22.05.9\n" in wanted
-    done = installed[0].install(*plugin, check=False)
+    plugin = variants.other_plugin()
+    assert plugin.name.split("-")[4] == f"1.slurm{OTHER_SLURM}.x86_64.rpm"
+    wanted = subprocess.run(["rpm", "-qpR", plugin], capture_output=True, text=True, check=True).stdout
+    assert f"slurm = {OTHER_SLURM}\n" in wanted
+    done = installed[0].install(plugin, check=False, options=["--oldpackage"])
     assert done.returncode != 0
-    assert "is for Slurm 22.05.9, but slurmctld here is 22.05.8" in done.stderr
+    assert f"is for Slurm {OTHER_SLURM}, but slurmctld here is 22.05.8" in done.stderr
     assert "22.05.8" in installed[0].rpm("-q", "gpuwaste-slurm-plugin").stdout
 
 
@@ -294,11 +321,11 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, w
     backup = workspace / "backup"
     shutil.copytree(root.file("/var/lib/gpuwaste/hub"), backup)
 
-    root.install(*pick(packages, *NODE_SET))
+    root.install(*pick(packages, *OLDER_SET))
     assert root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
     assert root.file(CONFIG).read_text(encoding="utf-8") == text
     assert root.file(f"{CONFIG}.rpmnew").read_text(encoding="utf-8") == (ROOT / "etc/gpuwaste.toml").read_text()
-    changed = root.rpm("-V", "--nodeps", *NODE_SET, check=False).stdout.splitlines()
+    changed = root.rpm("-V", "--nodeps", *OLDER_SET, check=False).stdout.splitlines()
     assert [line.split()[1:] for line in changed] == [["c", CONFIG]]
     leftover = [name for name in root.tree() if f"gpuwaste-{OLDER}" in name]
     assert not leftover
@@ -333,7 +360,8 @@ def test_taken_uid(packages: list[Path], workspace: Path) -> None:
 def test_same_payload(packages: list[Path], tmp_path: Path) -> None:
     """A build from the source RPM, elsewhere and later, gives the same payload, byte for byte."""
     source = next(package for package in packages if package.name.endswith(".src.rpm"))
-    again = pick(rebuild(source, Build(tmp_path, without=("onnx",))))
+    compressed = {"gpuwaste_payload": "w7.zstdio"}  # as the spec says
+    again = pick(rebuild(source, Build(tmp_path, without=("onnx",), defines=compressed, quick=True)))
     assert {"gpuwaste", "gpuwaste-hub", "gpuwaste-runtime", "gpuwaste-slurm-plugin"} <= set(names(again))
 
     def payloads(built: list[Path]) -> dict[str, str]:

@@ -1,13 +1,13 @@
 """make deb: Debian packages of the RPMs of this tree in build/deb, then lintian on them: python -m tools.deb."""
 
+import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
-from tools.deb.build import OUT, binary_rpms, convert, current
+from tools.deb.build import binary_rpms, convert, current
+from tools.rpm.scratch import scratch
 
 SITE: Final = "/usr/lib/gpuwaste/python"
 
@@ -18,11 +18,12 @@ def lint() -> int:
     Files below our site directory are left out: wheels are shipped as they were locked, and reading them takes minutes.
     What is then empty is not told.
     """
-    with tempfile.TemporaryDirectory(prefix="lint", dir=OUT) as name:
-        packages = convert(binary_rpms(), Path(name), without=SITE)
+    with scratch() as place:
+        packages = convert(binary_rpms(), place / "packages", without=SITE, level=1)
         argv = ["lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0"]
         argv += ["--suppress-tags", "empty-binary-package"]
-        return subprocess.run([*argv, *map(str, packages)], check=False).returncode
+        environment = {**os.environ, "TMPDIR": str(place)}
+        return subprocess.run([*argv, *map(str, packages)], check=False, env=environment).returncode
 
 
 def main() -> int:

@@ -5,7 +5,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,8 @@ from gpuwaste.core.errors import GpuwasteError
 from tools.deb.control import ARCHITECTURES, control, documents, preset, renamed, scripts
 from tools.deb.header import RpmHeader, read_header
 from tools.rpm.build import current as current_rpms
+from tools.rpm.kept import kept
+from tools.rpm.scratch import scratch
 from tools.rpm.wheels import ROOT
 
 OUT: Final = ROOT / "build" / "deb"
@@ -26,12 +27,7 @@ def current() -> list[Path]:
     mark = hashlib.sha256()
     for file in [*packages, *sorted(Path(__file__).parent.glob("*.py")), *sorted(preset().parent.iterdir())]:
         mark.update(file.read_bytes())
-    stamp = OUT / "built"
-    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == mark.hexdigest()):
-        shutil.rmtree(OUT, ignore_errors=True)
-        convert(packages, OUT)
-        stamp.write_text(mark.hexdigest(), encoding="utf-8")
-    return sorted(OUT.glob("*.deb"))
+    return kept(OUT, mark.hexdigest(), lambda folder: convert(packages, folder))
 
 
 def binary_rpms() -> list[Path]:
@@ -39,20 +35,20 @@ def binary_rpms() -> list[Path]:
     return [package for package in current_rpms() if not package.name.endswith(".src.rpm")]
 
 
-def convert(packages: Sequence[Path], out: Path, *, without: str = "") -> list[Path]:
-    """Make the Debian package of each binary RPM in `out`, `without` the files below a directory.
+def convert(packages: Sequence[Path], out: Path, *, without: str = "", level: int = 7) -> list[Path]:
+    """Make the Debian package of each binary RPM in `out`, `without` the files below a directory, compressed so much.
 
     Raises GpuwasteError with dpkg's words.
     """
     out.mkdir(parents=True, exist_ok=True)
-    return [_converted(read_header(package), out, without) for package in packages]
+    return [_converted(read_header(package), out, without, level) for package in packages]
 
 
-def _converted(header: RpmHeader, out: Path, without: str) -> Path:
+def _converted(header: RpmHeader, out: Path, without: str, level: int) -> Path:
     target = out / f"{header.name}_{header.version}_{ARCHITECTURES[header.architecture]}.deb"
-    with tempfile.TemporaryDirectory(prefix="deb", dir=out) as name:
-        tree = Path(name)
-        tree.chmod(0o755)
+    with scratch() as place:
+        tree = place / "tree"
+        tree.mkdir(mode=0o755)
         _unpack(header, tree, without)
         _move(header, tree)
         for path, content in documents(header).items():
@@ -60,7 +56,7 @@ def _converted(header: RpmHeader, out: Path, without: str) -> Path:
         if header.name == "gpuwaste":
             _write(tree, f"{_PRESETS}/{preset().name}", preset().read_bytes())
         _write_control(header, tree)
-        argv = ["dpkg-deb", "--root-owner-group", "-Zzstd", "-z7", "--build", str(tree), str(target)]
+        argv = ["dpkg-deb", "--root-owner-group", "-Zzstd", f"-z{level}", "--build", str(tree), str(target)]
         _run(argv, SOURCE_DATE_EPOCH=str(header.built_s))
     return target
 

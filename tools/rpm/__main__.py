@@ -4,6 +4,8 @@ python -m tools.rpm [--wheels-only | --for-tests] [--python 3.12 --machine aarch
 """
 
 import argparse
+import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,10 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from tools.rpm.build import OUT, SPEC, WHEELS, current, here
+from tools.rpm.kept import kept
 from tools.rpm.root import make_caches
+from tools.rpm.scratch import scratch
+from tools.rpm.variants import newer, older, other_plugin
 from tools.rpm.wheels import ROOT, Target, collect
 
 PIP: Final = ROOT / "build" / "pip"
@@ -29,19 +34,32 @@ def lint(packages: list[Path]) -> int:
         str(SPEC),
         *map(str, packages),
     ]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    with scratch() as place:
+        environment = {**os.environ, "TMPDIR": str(place)}
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
     return done.returncode or int(" 0 warnings" not in done.stdout)
 
 
 def fetch_for_tests() -> None:
-    """Fetch what tests need of the network: Debian roots, and what the README's pip installs. Raises GpuwasteError."""
+    """Build other versions, and fetch what tests need of the network: Debian roots, and what the README's pip installs.
+
+    Raises GpuwasteError.
+    """
+    for build in (older, newer, other_plugin):
+        build()
     make_caches()
-    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(PIP), ".[hub]", "hatchling"]
+    wanted = hashlib.sha256(here().name.encode() + (ROOT / "pyproject.toml").read_bytes())
+    kept(PIP, wanted.hexdigest(), _pip_download)
+
+
+def _pip_download(folder: Path) -> list[Path]:
+    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder), ".[hub]", "hatchling"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:
-        raise GpuwasteError(f"pip download into {PIP}: {done.stderr.strip()[-2000:]}")
+        raise GpuwasteError(f"pip download into {folder}: {done.stderr.strip()[-2000:]}")
+    return sorted(folder.iterdir())
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
+from tools.rpm.scratch import layered
 from tools.rpm.wheels import ROOT
 
 CACHE: Final = ROOT / "build" / "debian-root"
@@ -34,14 +35,18 @@ class Root:
 
     @classmethod
     def copy(cls, path: Path) -> "Root":
-        """Copy the cached root, which is made first where it is missing (half a minute). Raises GpuwasteError."""
-        _copy(CACHE, path, _bootstrap)
+        """Return a root like the cached one, which is made first where it is missing (half a minute).
+
+        In a folder of tools.rpm.scratch it is a layer over the cached one where the kernel can do that, else a copy.
+        Raises GpuwasteError.
+        """
+        _lend(CACHE, path, _bootstrap)
         return cls(path)
 
     @classmethod
     def copy_site(cls, path: Path) -> "Root":
-        """Copy the cached root that is a whole Slurm site, with dnf; made where it is missing. Raises GpuwasteError."""
-        _copy(SITE_CACHE, path, _bootstrap_site)
+        """Return a root that is a whole Slurm site, with dnf, in the same way. Raises GpuwasteError."""
+        _lend(SITE_CACHE, path, _bootstrap_site)
         return cls(path)
 
     def file(self, name: str | Path) -> Path:
@@ -89,8 +94,13 @@ def make_caches() -> None:
     _make(SITE_CACHE, _bootstrap_site)
 
 
-def _copy(cache: Path, path: Path, make: Callable[[Path], None]) -> None:
+def _lend(cache: Path, path: Path, make: Callable[[Path], None]) -> None:
     _make(cache, make)
+    if not layered(cache / "root", path):
+        _copy(cache, path)
+
+
+def _copy(cache: Path, path: Path) -> None:
     _run(["cp", "-a", "--reflink=auto", str(cache / "root"), str(path)])
 
 
@@ -112,7 +122,9 @@ def _bootstrap(path: Path) -> None:
 
 
 def _bootstrap_site(path: Path) -> None:
-    root = Root.copy(path)
+    _make(CACHE, _bootstrap)
+    _copy(CACHE, path)
+    root = Root(path)
     root.write("/usr/sbin/policy-rc.d", _NO_DAEMONS)
     root.file("/usr/sbin/policy-rc.d").chmod(0o755)
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}

@@ -42,8 +42,9 @@ class Target:
 
 
 def groups() -> dict[str, set[str]]:
-    """Return the distributions of each list: runtime (all programs), web (the hub), onnx (predictions, training), sim.
+    """Return the distributions of each list.
 
+    The lists: runtime (all programs), web (the hub), onnx (predictions, training), sim, lake (DuckDB's extensions).
     What two of them need is in the first, and what onnx and sim need is in onnx, which sim requires. Read off the
     dependencies that are installed here, which are the locked ones.
     """
@@ -54,7 +55,8 @@ def groups() -> dict[str, set[str]]:
     onnx = _closure([*extras["predict"], *(line for line in extras["train"] if not line.startswith("gpuwaste"))])
     runtime |= web & onnx
     sim = _closure(extras["sim"]) - runtime - onnx
-    return {"runtime": runtime, "web": web - runtime, "onnx": onnx - runtime, "sim": sim}
+    lake = _closure(extras["lake"]) - runtime - web
+    return {"runtime": runtime, "web": web - runtime, "onnx": onnx - runtime, "sim": sim, "lake": lake}
 
 
 def _closure(lines: list[str], extras: frozenset[str] = frozenset()) -> set[str]:
@@ -80,16 +82,17 @@ def locked() -> dict[str, str]:
 def collect(target: Target, folder: Path) -> Path:
     """Download the wheels of all groups into `folder` and return the tar file beside them; nothing where it is there.
 
-    The tar's name carries the lock's hash. Raises GpuwasteError with pip's words.
+    The tar's name carries the hash of the lock and of the groups. Raises GpuwasteError with pip's words.
     """
-    mark = hashlib.sha256(f"{target.name}{LOCK.read_text(encoding='utf-8')}".encode()).hexdigest()[:12]
+    wanted = {group: sorted(names) for group, names in groups().items()}
+    mark = hashlib.sha256(f"{target.name}{wanted}{LOCK.read_text(encoding='utf-8')}".encode()).hexdigest()[:12]
     ready = folder / f"{target.name}-{mark}.tar"
     if ready.exists():
         return ready
     here, lock = folder / f"{target.name}-{mark}", locked()
     here.mkdir(parents=True, exist_ok=True)
-    for group, names in groups().items():
-        wheels = _download(target, here / group, "".join(lock[name] for name in sorted(names)))
+    for group, names in wanted.items():
+        wheels = _download(target, here / group, "".join(lock[name] for name in names))
         (here / f"{group}.list").write_text("".join(f"{wheel.name}\n" for wheel in wheels), encoding="utf-8")
     _pack(here, ready)
     return ready

@@ -28,5 +28,6 @@ def _file(name: str) -> Path:
         folder = resources.files(f"duckdb_extension_{name}")
     except ModuleNotFoundError as error:
         package = f"duckdb-extension-{name.replace('_', '-')}"
-        raise StoreError(f"a lake needs the Python package {package}=={duckdb.__version__}: install it") from error
+        wanted = f"the package gpuwaste-lake, or with pip {package}=={duckdb.__version__}"
+        raise StoreError(f"no extension {name} for a lake: install {wanted}") from error
     return Path(str(folder)) / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"

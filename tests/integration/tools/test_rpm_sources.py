@@ -19,6 +19,7 @@ def test_compute_nodes_get_no_models_and_no_web_server() -> None:
     assert {"fastapi", "uvicorn"} <= lists["web"]
     assert lists["sim"] == {"numba", "llvmlite"}
     assert {"numpy", "onnxruntime", "xgboost-cpu", "scikit-learn"} <= lists["onnx"]
+    assert lists["lake"] == {"duckdb-extension-ducklake", "duckdb-extension-postgres-scanner"}
 
 
 def test_each_wheel_is_in_one_list_and_locked() -> None:
@@ -40,7 +41,11 @@ def lay_out(folder: Path) -> subprocess.CompletedProcess[str]:
     project = '[project]\ndependencies = ["one>=1"]\n[project.optional-dependencies]\nhub = ["two==2"]\n'
     (folder / "pyproject.toml").write_text(project, encoding="utf-8")
     argv = [sys.executable, "-IB", str(LAY_OUT), "--version", "1", f"--root={folder / 'root'}", "--site=/site"]
-    argv += [f"--wheels={folder}", f"--lists={folder / 'lists'}", "--without=onnx", "--without=sim", "--without=web"]
+    argv += [
+        f"--wheels={folder}",
+        f"--lists={folder / 'lists'}",
+        *(f"--without={group}" for group in ("lake", "onnx", "sim", "web")),
+    ]
     return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
 
 
