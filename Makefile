@@ -120,6 +120,9 @@ bench-codec: $(STAMP) ## a batch of hours read with msgspec and with pydantic: m
 bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes; AMD=8, INTEL=8 add GPUs
 	@$(PY) -m bench.agent $(if $(AMD),--amd $(AMD)) $(if $(INTEL),--intel $(INTEL)) $(if $(HOURS),--hours $(HOURS))
 
+bench-agent-fold: $(STAMP) ## memory of the child that folds samples, part by part
+	@$(PY) -m bench.agent_fold
+
 bench-curves: $(STAMP) native ## a job's samples from a node, 8 GPUs x 24 h: seconds, bytes, the agent's memory
 	@$(PY) -m bench.curves
 
@@ -204,6 +207,9 @@ bench-soak: $(STAMP) ## a thousand agents against one hub: a month, 8 hours with
 bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (hours, 20 GB in TMPDIR; YEAR="--hours-of-days 6 --rollup-s 60": 8 minutes)
 	@$(PY) -m bench.year $(YEAR)
 
+bench-move: $(STAMP) ## the hub's store moved from a file to a lake and back: rows a second (MOVE="--nodes 2000 --days 365": 150 million hours)
+	@$(PY) -m bench.move $(MOVE)
+
 bench-charts: $(STAMP) ## bytes and milliseconds of each kind of chart as SVG, beside Plotly (network, for Plotly)
 	@$(PY) -m bench.charts
 
@@ -214,6 +220,6 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: audit data help venv packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
-.PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
+.PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-move bench-packages
 .PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
-.PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history

@@ -19,7 +19,8 @@ from gpuwaste.testing.cluster import LoopbackCluster, Variant
 __all__ = ["examples"]  # its profiles are there before --hypothesis-profile is read
 ClusterFactory = Callable[..., LoopbackCluster]
 _TESTS = Path(__file__).parent
-_ANYWHERE = [_TESTS / folder for folder in ("unit", "integration", "docs", "contract")]
+_WITHOUT_CLUSTER = [_TESTS / folder for folder in ("unit", "integration")]
+_ANYWHERE = [*_WITHOUT_CLUSTER, _TESTS / "docs", _TESTS / "contract"]
 _CLUSTER_S = 60  # of a file that tests/durations.json does not know: `make figures-tests` writes it
 _CLUSTERS = "GPUWASTE_TEST_CLUSTERS"  # the folder of all workers' clusters, which outlives a worker that is killed
 
@@ -68,9 +69,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that no worker begins one when the others end; one with clusters is long.
 
-    What any host can run is marked, so that each test of `make test` is run in exactly one of its parts.
+    What any host can run is marked, so that each test of `make test` is run in exactly one of its parts; the part with
+    clusters does not collect tests/unit and tests/integration, so none may be there.
     """
     for item in items:
+        if item.get_closest_marker("cluster") and any(folder in item.path.parents for folder in _WITHOUT_CLUSTER):
+            raise pytest.UsageError(f"{item.nodeid} has a cluster: it belongs into tests/system")
         if any(folder in item.path.parents for folder in _ANYWHERE) and item.get_closest_marker("cluster") is None:
             item.add_marker("anywhere")
     lengths = json.loads((_TESTS / "durations.json").read_text(encoding="utf-8"))

@@ -30,6 +30,7 @@ class Guard(Generic[_T]):
         self.ok = False
         self.duration_s = 0.0
         self.reason = UnknownReason.NONE  # why there is nothing
+        self.failed_total = 0  # reads since the start that failed
         self._read = read
         self._clock = clock
         self._events = events
@@ -63,6 +64,7 @@ class Guard(Generic[_T]):
     def _failed(self, reason: UnknownReason, message: str) -> None:
         self.ok, self.reason = False, reason
         self._failures += 1
+        self.failed_total += 1
         wait_s = backoff_s(self._failures, self._first_wait_s, _MAX_WAIT_S)
         # A little less than whole intervals, so that the wait does not cost one tick more.
         self._not_before_us = self._clock.mono_us() + int((wait_s - self._first_wait_s / 2) * 1e6)

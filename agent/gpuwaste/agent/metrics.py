@@ -98,6 +98,11 @@ def _held(health: Health, view: SnapshotView) -> Iterator[Row]:
         yield (uuid, health.node, use), us / 1e6
 
 
+def _cpu_energy(health: Health, view: SnapshotView) -> Iterator[Row]:
+    if view.seen and view.seen.packages:
+        yield (health.node,), view.seen.packages.energy_j
+
+
 def _lag(health: Health, view: SnapshotView) -> Iterator[Row]:
     if view.seen:
         yield (), max(0.0, (health.now_us() - view.seen.t_utc_us) / 1e6)
@@ -188,6 +193,14 @@ METRICS: Final = (
         _held,
     ),
     MetricSpec(
+        "gpuwaste_cpu_energy_joules_total",
+        "counter",
+        "Energy of all CPU packages of the node, of jobs or not, as counted by the agent (RAPL); begins again at 0 "
+        "with the agent and after a gap in the readings.",
+        ("node",),
+        _cpu_energy,
+    ),
+    MetricSpec(
         "gpuwaste_agent_collector_success",
         "gauge",
         "Whether the collector's last read succeeded.",
@@ -200,6 +213,14 @@ METRICS: Final = (
         "Duration of the collector's last read.",
         ("collector",),
         lambda health, _: (((c.name,), c.duration_s) for c in health.collectors()),
+    ),
+    MetricSpec(
+        "gpuwaste_agent_collector_failures_total",
+        "counter",
+        "Reads of the collector that failed since the agent's start. After a failure the next reads are up to five "
+        "minutes apart.",
+        ("collector",),
+        lambda health, _: (((c.name,), float(c.failed_total)) for c in health.collectors()),
     ),
     MetricSpec(
         "gpuwaste_agent_sink_success",

@@ -45,11 +45,12 @@ _MEMORY_DIFFERS: Final = 0.25  # of a GPU's memory: two collectors that differ b
 
 @dataclass(frozen=True, slots=True)
 class CollectorHealth:
-    """How a collector's last reading went."""
+    """How a collector's last reading went, and how many failed since the start."""
 
     name: str
     ok: bool
     duration_s: float
+    failed_total: int = 0
 
 
 class Sampler:
@@ -144,7 +145,7 @@ class Sampler:
     def health(self) -> list[CollectorHealth]:
         """The health of every collector."""
         guards: list[Guard[Any]] = [*self._gpu, *self._host, *self._profile, *self._package]
-        return [CollectorHealth(guard.name, guard.ok, guard.duration_s) for guard in guards]
+        return [CollectorHealth(guard.name, guard.ok, guard.duration_s, guard.failed_total) for guard in guards]
 
     def tick(self) -> None:
         """Read, attribute and hand on once."""

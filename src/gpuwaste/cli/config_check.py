@@ -7,7 +7,7 @@ from typing import Final
 from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_starts import refusals
 from gpuwaste.core.config import Config, describe_config
-from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.plugin_reader import read_as_plugin
 
 _PATHS: Final = (
@@ -75,9 +75,12 @@ def certificates(_: Path, config: Config) -> Iterator[str]:
         for have, lack in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
             if getattr(own, have) and not getattr(own, lack):
                 yield f"[{section}] {have} is set and {lack} is not: set both or none"
-    from gpuwaste.wire.http import split_urls
+    from gpuwaste.wire.http import parse_endpoints
 
-    clear = [url for url in split_urls(config.common.hub_url) if url.startswith("http://") and not _is_local(url)]
+    try:
+        clear = any(endpoint.clear for endpoint in parse_endpoints(config.common.hub_url))
+    except ConfigError:
+        return  # said where the programs' starts are checked
     if config.common.token_file and clear:
         yield "[common] token_file with http://: the token would be sent in clear text: set https:// in hub_url"
 
@@ -173,8 +176,3 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
     plugin_lines, listening, certificates, paths, policies, outlets, energy, user_names, prices, thresholds,
 )  # fmt: skip
-
-
-def _is_local(url: str) -> bool:
-    host = url.removeprefix("http://").rpartition(":")[0]
-    return host in {"127.0.0.1", "localhost", "[::1]"}

@@ -16,6 +16,7 @@ from gpuwaste.core.errors import StoreError, UsageError, WireError
 from gpuwaste.core.files import sync_directory
 from gpuwaste.core.owner import as_owner
 from gpuwaste.store.hub.backup_format import PART, STORE, read_backup
+from gpuwaste.store.hub.lake_store import NOT_COPIED
 from gpuwaste.store.hub.restore import open_source, restore
 
 PATH: Final = "/v1/backup"
@@ -29,6 +30,8 @@ def back_up(config: Config, target: Path, *, force: bool) -> dict[str, Any]:
 
     Raises UsageError, StoreError, WireError; `target` is whole or not there.
     """
+    if config.hub.store == "lake":
+        raise UsageError(NOT_COPIED)
     began = time.monotonic()
     path = _file(target)
     if path.is_symlink():
@@ -130,9 +133,7 @@ def _sha256(file: BinaryIO) -> str:
 def put_back(config: Config, source: Path, sha256: str, *, force: bool) -> dict[str, Any]:
     """Put a backup in the place of the configured hub's store; returns what it holds. Raises StoreError, UsageError."""
     if config.hub.store != "file":
-        raise UsageError(
-            "the hub's store is no file: restore its database with pg_restore and its files by your own means"
-        )
+        raise UsageError(NOT_COPIED)
     state_dir = Path(config.hub.state_dir)
     with open_source(source) as file:
         if sha256:

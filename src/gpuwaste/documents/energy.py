@@ -58,6 +58,8 @@ def report_with_energy(document: ReportDocument, drawn: DrawnGroups | None, tari
     return replace(
         document,
         energy=cost(document.totals, groups.total),
+        clusters=[replace(row, energy=cost(row, groups.clusters.get(row.cluster))) for row in document.clusters],
+        accounts=[replace(row, energy=cost(row, groups.accounts.get(row.account))) for row in document.accounts],
         users=[replace(row, energy=cost(row, groups.users.get(row.user))) for row in document.users],
         days=[replace(row, energy=cost(row, groups.bins.get(row.day // DAY_S))) for row in document.days],
     )

@@ -46,6 +46,10 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
     """The hub's health."""
 
     status: Literal["ok", "degraded"] = "ok"
+    role: Annotated[
+        Literal["serves", "stands by"],
+        Meta(description="Of a hub that stands by, which answers with HTTP 503, only the role is known."),
+    ] = "serves"
     version: str = "unknown"
     cluster: str = ""
     now: Annotated[float | UnsetType, Meta(description="The hub's clock, UTC seconds.")] = UNSET

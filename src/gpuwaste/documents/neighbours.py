@@ -25,7 +25,8 @@ def neighbours_of(
     own = frozenset(_names(run.nodes))
     if run.start is None or not own:
         return None
-    asked = {"cluster": run.cluster, "from_s": run.start, "to_s": run.end or now + 1}
+    (first_open,) = db.run("documents.neighbour_open").fetchall()[0]
+    asked = {"cluster": run.cluster, "from_s": run.start, "to_s": run.end or now + 1, "open_from": first_open}
     lists = [row["nodes"] for row in db.rows("documents.neighbour_lists", {**asked, "most": _MOST_LISTS})]
     shared = {text: sorted(own.intersection(_names(text))) for text in lists}
     wanted = [text for text, nodes in shared.items() if nodes]

@@ -25,8 +25,9 @@ from gpuwaste.documents.report_types import (
     TopDocument,
     UnderUsed,
 )
-from gpuwaste.documents.rows import cluster_rows, day_rows, finding_rows, job_row, name_row, user_rows
+from gpuwaste.documents.rows import account_rows, cluster_rows, day_rows, finding_rows, job_row, name_row, user_rows
 from gpuwaste.store.database import Database
+from gpuwaste.store.hub.named_runs import pick_named
 from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.few_runs import FewRuns
 from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter
@@ -153,6 +154,7 @@ def _document(
         under_used=UnderUsed(**total.under_used_json()),
         job_count=total.jobs,
         clusters=[] if asked.clusters is None else cluster_rows(sums, asked.clusters),
+        accounts=[] if scope == "account" else account_rows(sums),
         users=user_rows(sums),
         jobs=[job_row(line) for line in rows],
         jobs_left_out=matching - len(rows),
@@ -220,15 +222,28 @@ def job_document(
     *,
     accounts: Collection[ClusterAccount] | None = None,
     reader: str | None = None,
-    keys: Collection[RunKey] | None = None,
     hours: bool = False,
 ) -> JobDocument | None:
     """Report on the runs of one job (7, 3_1, 4+1) in scope; None where there is none.
 
-    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; `keys` to these runs.
-    With `hours` it has what each GPU did over time.
+    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own. With `hours` it has
+    what each GPU did over time.
     """
-    jobs = judge_job(db, printed_id, settings, now, accounts=accounts, reader=reader)
+    pick_named(db, printed_id, accounts=accounts, reader=reader)
+    return picked_job_document(db, printed_id, settings, now, hours=hours)
+
+
+def picked_job_document(
+    db: Database,
+    printed_id: str,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    keys: Collection[RunKey] | None = None,
+    hours: bool = False,
+) -> JobDocument | None:
+    """Report on the runs that `pick_named` picked last on this connection, or of them on those of `keys`."""
+    jobs = judge_job(db, settings, now)
     if keys is not None:
         jobs = [j for j in jobs if j.job.run_key in keys]
     if not jobs:

@@ -121,6 +121,17 @@ class ClusterRow(GpuTime, frozen=True):
     cluster: str
     jobs: int
     running: Annotated[int, Meta(description="Jobs that still run.")]
+    energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
+
+
+class AccountRow(GpuTime, frozen=True):
+    """The sums of one account, of all clusters that the report is of."""
+
+    account: str
+    users: Annotated[int, Meta(description="Users with jobs.")]
+    jobs: int
+    running: Annotated[int, Meta(description="Jobs that still run.")]
+    energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
 
 
 class JobRow(GpuTime, frozen=True):
@@ -333,6 +344,9 @@ class ReportDocument(Document, kw_only=True, frozen=True):
     job_count: int
     clusters: Annotated[
         list[ClusterRow], Meta(description="Of each cluster, by name, where clusters were asked for; they add up.")
+    ] = []  # noqa: RUF012 copied
+    accounts: Annotated[
+        list[AccountRow], Meta(description="The largest waste first; not in a report of one account.")
     ] = []  # noqa: RUF012 copied
     users: Annotated[list[UserRow], Meta(description="The largest waste first.")]
     jobs: Annotated[list[JobRow], Meta(description="The largest waste first.")]

@@ -6,7 +6,16 @@ from typing import Any, Final
 
 from msgspec import convert
 
-from gpuwaste.documents.report_types import ClusterRow, DayRow, FindingRow, JobRow, NameRow, UnderUsed, UserRow
+from gpuwaste.documents.report_types import (
+    AccountRow,
+    ClusterRow,
+    DayRow,
+    FindingRow,
+    JobRow,
+    NameRow,
+    UnderUsed,
+    UserRow,
+)
 from gpuwaste.waste.efficiency import ratio
 from gpuwaste.waste.job_lines import JobLine
 from gpuwaste.waste.ledger import Level
@@ -104,6 +113,19 @@ def cluster_rows(sums: Mapping[Group, RunSums], named: Collection[str]) -> list[
         ClusterRow(cluster=cluster, jobs=total.jobs, running=total.running, **total.own.to_json())
         for cluster, total in totals.items()
     ]
+
+
+def account_rows(sums: Mapping[Group, RunSums]) -> list[AccountRow]:
+    """Return the sums of each account, the largest waste first."""
+    groups: dict[str, list[Group]] = {}
+    for group in sums:
+        groups.setdefault(group[1], []).append(group)
+    rows: list[AccountRow] = []
+    for account, theirs in groups.items():
+        total, users = RunSums.of(sums[group] for group in theirs), len({user for user, _, _, _ in theirs})
+        amounts = total.own.to_json()
+        rows.append(AccountRow(account=account, users=users, jobs=total.jobs, running=total.running, **amounts))
+    return sorted(rows, key=lambda row: (-row.wasted_s, -row.gpu_s, row.account))
 
 
 def finding_rows(found: Iterable[object]) -> list[FindingRow]:

@@ -34,12 +34,13 @@ class Bins:
 
 @dataclass(slots=True)
 class DrawnGroups:
-    """The energy of a selection's runs: of all, by user, by account, by both, and by the step in which they ended."""
+    """The energy of a selection's runs: of all, by user, account, both, cluster, and the step in which they ended."""
 
     total: DrawnEnergy = field(default_factory=DrawnEnergy)
     users: dict[str, DrawnEnergy] = field(default_factory=dict)
     accounts: dict[str, DrawnEnergy] = field(default_factory=dict)
     pairs: dict[str, dict[str, DrawnEnergy]] = field(default_factory=dict)  # by user and account
+    clusters: dict[str, DrawnEnergy] = field(default_factory=dict)
     bins: dict[int, DrawnEnergy] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -47,6 +48,8 @@ class DrawnGroups:
         drawn, user, account, bin_ = _drawn(row), row["user"], row["account"], row["bin"]
         if bin_ is not None:
             self.bins[bin_] = drawn
+        elif row["cluster"] is not None:
+            self.clusters[row["cluster"]] = drawn
         elif user is not None and account is not None:
             self.pairs.setdefault(user, {})[account] = drawn
         elif user is not None:

@@ -15,7 +15,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.version import own_version
-from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
+from gpuwaste.hub.refusal import CONFLICT, FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.backup_format import STORE, About, BackupSource, tar_parts
 from gpuwaste.store.hub.hub_store import HubStore
@@ -49,6 +49,8 @@ class Backups:
     def begin(self, scope: Scope) -> dict[str, Any]:
         """Begin a copy, unless one is being made, and return how it stands. Raises Refusal."""
         _check(scope)
+        if self._store.not_copied:
+            raise Refusal(CONFLICT, self._store.not_copied)
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._drop()

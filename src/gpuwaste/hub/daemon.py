@@ -2,9 +2,9 @@
 
 import os
 import signal
-import socket
 import sys
-from contextlib import nullcontext
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -16,12 +16,15 @@ from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.authentication import Checkers
+from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.lake_holder import lake_holder
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts, agent_uid
 from gpuwaste.hub.roller import FIRST_S
-from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
+from gpuwaste.hub.server import WebServer, make_room
+from gpuwaste.hub.standby import Standby
+from gpuwaste.hub.store_choice import lake_location
 from gpuwaste.slurm.choice import accounting_client
 from gpuwaste.wire.identity import CredentialChecker, CredentialIssuer, Via
 from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
@@ -31,6 +34,11 @@ from gpuwaste.wire.tokens import TokenChecker
 _PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm command
 _STARTED: Final = log_event.info("hub-started: gpuwaste hub {version} listens on {places}, store {store}")
 _STOPPED: Final = log_event.info("hub-stopped: hub has stopped")
+_GIVEN_UP: Final = log_event.error(
+    "store-given-up: DuckDB refuses the store until it is opened again, this hub ends: {reason}",
+    "The service starts again and has all that was committed. Make room where the disk is full; without that cause it"
+    " is a defect of DuckDB: please report the line.",
+)
 
 
 def run_hub(config: Config, path: Path | None = None) -> int:
@@ -45,36 +53,46 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
     notifier = SystemdNotifier.from_environment()
     slurm, clock = accounting_client(config), SystemClock()
-    holder = lake_holder(config.hub, clock)
+    location = lake_location(config.hub)
+    holder = None if location is None else lake_holder(location, clock)
     # until the server takes signals over; a hub that has lost its lake is to be started again
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(holder is not None and holder.lost)))
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     checkers = make_checkers(config)
     ports = HubPorts(slurm, clock, checkers, agents=agent_issuer(config, checkers))
-    with holder.held(notifier) if holder is not None else nullcontext():
-        _run(config, path, ports, notifier)
-    return int(holder is not None and holder.lost)
+    sockets = cache(lambda: HubSockets.open(config.hub))
+    if holder is None or location is None:
+        return _run(config, path, ports, sockets, notifier)
+    with holder.held(notifier, Standby(config, ports, location, sockets)):
+        code = _run(config, path, ports, sockets, notifier)
+    return int(holder.lost) or code
 
 
-def _run(config: Config, path: Path | None, ports: HubPorts, notifier: SystemdNotifier) -> None:
+def _run(
+    config: Config, path: Path | None, ports: HubPorts, sockets: Callable[[], HubSockets], notifier: SystemdNotifier
+) -> int:
     hub = Hub(config, ports)
     signal.signal(signal.SIGHUP, hub.reloader(lambda: load_config(path)).in_thread)
-    tcp = open_tcp(config.hub.listen) if config.hub.listen else None
-    unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None
-    if tcp is None and unix is None:
-        raise ConfigError("[hub] listen and socket are both empty: set one of them")
+    places = sockets().places
     collect_seldom()
-    places = " and ".join(listening(sock) for sock in (tcp, unix) if sock is not None)
     _STARTED.log(version=own_version(), places=places, store=config.hub.state_dir)
-    serve(hub, tcp, unix, notifier)
+    code = serve(hub, sockets(), notifier)
     _STOPPED.log()
+    return code
 
 
-def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notifier: SystemdNotifier = SILENT) -> None:
-    """Serve until SIGTERM or SIGINT; the store is closed at the end.
+def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> int:
+    """Serve until SIGTERM or SIGINT, or until DuckDB gives the store up; the store is closed at the end.
 
-    A sign of life needs both: the event loop that answers, and the importer's thread.
+    A sign of life needs both: the event loop that answers, and the importer's thread. Returns the exit code.
     """
+
+    def beat() -> None:
+        if hub.store.given_up:
+            server.stop()
+        elif hub.importer.worker.alive:
+            notifier.alive()
+
     workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
     workers += [hub.pages.worker, hub.now.worker, hub.shared_runs.worker, hub.services.expectations.worker]
     workers += [hub.rescorer.worker, *hub.events.workers, *hub.inlets.workers, hub.actions.worker, hub.rules.worker]
@@ -86,11 +104,10 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
         workers.append(hub.notify.notifier.worker)
     later = {hub.roller.worker, hub.pages.worker, hub.renewal.worker}
     config = hub.config.hub
-    tls = (config.tls_cert, config.tls_key) if config.tls_cert else None
     server = WebServer(
-        hub.app, tcp, unix, tls,
+        hub.app, sockets.tcp, sockets.unix, sockets.tls,
         serves=lambda: notifier.ready(f"store {config.state_dir}"),
-        beat=lambda: notifier.alive() if hub.importer.worker.alive else None,
+        beat=beat,
     )  # fmt: skip
     try:
         hub.cluster_map.start()
@@ -108,6 +125,9 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
             # A Slurm command may hang; a write after the close fails, and is done again at the next start.
             worker.stop(_PATIENCE_S)
         hub.store.close()
+    if hub.store.given_up:
+        _GIVEN_UP.log(reason=hub.store.given_up)
+    return int(bool(hub.store.given_up))
 
 
 def make_checkers(config: Config) -> dict[Via, CredentialChecker]:

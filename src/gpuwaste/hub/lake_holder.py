@@ -1,7 +1,7 @@
 """LakeHolder: one of several hubs runs on a lake, the others stand by until its lease ends.
 
-A hub that stands by listens nowhere: agents and commands go on to the next hub of `hub_url`. A hub that has lost the
-lease ends, and whoever started it starts it again, to stand by.
+A hub that stands by answers reads and sends all else on to the next hub of `hub_url`. A hub that has lost the lease
+ends, and whoever started it starts it again, to stand by.
 """
 
 import os
@@ -14,11 +14,11 @@ from typing import Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
-from gpuwaste.hub.store_choice import lake_location
+from gpuwaste.hub.standby import Standby
+from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.store.lake_lease import LEASE_S, LakeLease
 from gpuwaste.wire.notify import SystemdNotifier
 
@@ -37,12 +37,11 @@ _UNKNOWN: Final = log_event.warning(
 )
 
 
-def lake_holder(hub: HubConfig, clock: Clock) -> "LakeHolder | None":
-    """Return what makes this process the one hub of its lake; None where the store is a file. Raises ConfigError."""
-    location = lake_location(hub)
+def lake_holder(location: LakeLocation, clock: Clock) -> "LakeHolder":
+    """Return what makes this process the one hub of its lake."""
     # No other process was or will be called so: a host, a process, an instant.
     name = f"{socket.gethostname()} {os.getpid()}.{time.time_ns()}"
-    return None if location is None else LakeHolder(LakeLease(location.catalog, name), clock)
+    return LakeHolder(LakeLease(location.catalog, name), clock)
 
 
 class LakeHolder:
@@ -55,22 +54,30 @@ class LakeHolder:
         self.worker = Worker("lake lease", self._prolong, clock)
 
     @contextmanager
-    def held(self, notifier: SystemdNotifier) -> Iterator[None]:
-        """Wait for the lease, and prolong it for the length of the block; SIGTERM comes where another hub has it."""
-        self._wait(notifier)
-        self.worker.start(_PROLONG_S)
+    def held(self, notifier: SystemdNotifier, standby: Standby) -> Iterator[None]:
+        """Wait for the lease, and prolong it for the length of the block; SIGTERM comes where another hub has it.
+
+        Meanwhile `standby` answers.
+        """
+        try:
+            self._wait(notifier, standby)
+            self.worker.start(_PROLONG_S)
+        finally:
+            standby.end()
         try:
             yield
         finally:
             self.worker.stop()
             self._give_up()
 
-    def _wait(self, notifier: SystemdNotifier) -> None:
+    def _wait(self, notifier: SystemdNotifier, standby: Standby) -> None:
         shown = ""
         while (holder := self._take()) != self._lease.holder:
             if holder and holder != shown:
                 shown = holder
                 _STANDS_BY.log(holder=holder)
+            if not standby.worker.alive:
+                standby.worker.start()
             notifier.ready(f"stands by: {holder or 'the lake does not answer'}")
             notifier.alive()
             time.sleep(_LOOK_S)

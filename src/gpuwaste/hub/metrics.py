@@ -29,6 +29,7 @@ class Gauges:
     model: tuple[str, str] | None = None  # name and hash of the bundle in use
     model_age_s: float | None = None
     model_ok: bool | None = None  # None: prediction is not installed
+    serving: bool = True  # of a hub that stands by nothing else is known
 
 
 class HubMetrics:
@@ -155,6 +156,11 @@ class HubMetrics:
     def collect(self) -> Iterator[Metric]:
         """Yield what is read at each scrape."""
         gauges = self.read()
+        yield GaugeMetricFamily(
+            "gpuwaste_hub_serving", "1 for the hub that serves, 0 for one that stands by.", gauges.serving
+        )
+        if not gauges.serving:
+            return
         tables = GaugeMetricFamily("gpuwaste_hub_store_rows", "Rows in the store, by table.", labels=["table"])
         for table, count in sorted(gauges.table_rows.items()):
             tables.add_metric([table], count)

@@ -61,6 +61,7 @@ from gpuwaste.hub.view_reads import ViewReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.store.hub.dispute_store import DisputeStore
+from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
@@ -78,12 +79,15 @@ _RENEWAL: Final = tuple(f"models.{field.name}" for field in fields(ModelsConfig)
 class Hub:
     """The hub's parts, wired: no thread runs and nothing listens yet."""
 
-    def __init__(self, config: Config, ports: HubPorts) -> None:
-        """Open the store and put the parts together. Raises ConfigError, StoreError."""
+    def __init__(self, config: Config, ports: HubPorts, store: HubStore | None = None) -> None:
+        """Put the parts together, around a store that another hub writes or else the hub's own, opened here.
+
+        Raises ConfigError, StoreError.
+        """
         hub, slurm, clock, bus = config.hub, ports.slurm, ports.clock, Bus()
         self.config = config
         self.clock = clock
-        self.store = open_store(hub, clock)
+        self.store = store or open_store(hub, clock)
         self.site = ClusterFacts(slurm, clock, config.common.cluster)
         wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.judging = Judging(self.store, wanted, clock, bus.publish)
@@ -242,6 +246,15 @@ class Hub:
 
     def health(self) -> HealthAnswer:
         """Return the answer of GET /v1/health."""
+        if not self.store.alone:
+            return HealthAnswer(
+                role="stands by",
+                version=own_version(),
+                cluster=self.site.known_cluster,
+                now=self.clock.utc_us() / 1e6,
+                protocol=(PROTOCOL_MIN, PROTOCOL_MAX),
+                under_use=self.store.under_use,
+            )
         status = self.importer.status
         ok = not status.failures and status.read_until is not None
         ages = self.metrics.batch_ages_s()
@@ -266,6 +279,8 @@ class Hub:
         return Accounting(status.read_until, bool(status.failures))
 
     def _gauges(self) -> Gauges:
+        if not self.store.alone:
+            return Gauges(serving=False)
         counts = self.store.counts()
         counts.pop("last_event")
         prediction = self.predictions.health()

@@ -15,7 +15,7 @@ from gpuwaste.core.rescore import Rescore
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.documents.energy import job_with_energy
 from gpuwaste.documents.neighbours import neighbours_of
-from gpuwaste.documents.report import job_document, top_document
+from gpuwaste.documents.report import picked_job_document, top_document
 from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, SaidAgain, TopDocument
 from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.asked_together import AskedTogether
@@ -27,8 +27,10 @@ from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.job_columns import clusters
+from gpuwaste.store.hub.named_runs import pick_named
 from gpuwaste.store.hub.rescore_store import RescoreStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -100,14 +102,12 @@ class Reads:
         return self._job(scope, printed_id, question, hours) if found is None else found
 
     def _job(self, scope: Scope, printed_id: str, question: JobQuestion, hours: bool) -> JobDocument:
-        runs = self.runs(scope, printed_id, question)
-        scope = _seen_by(scope, question)
-        accounts, reader = _readable(scope)
-        keys = {run.run_key for run in runs}
+        seen = _seen_by(scope, question)
+        accounts, reader = _readable(seen)
         with self._turns, self._store.reader() as db:
-            document = job_document(
-                db, printed_id, self._settings, self.now(), accounts=accounts, reader=reader, keys=keys, hours=hours
-            )
+            runs = _named(db, seen, printed_id, question)
+            keys = {run.run_key for run in runs}
+            document = picked_job_document(db, printed_id, self._settings, self.now(), keys=keys, hours=hours)
             if document is not None:
                 document = job_with_energy(db, document, self.tariff.current())
             newest = max((run for run in runs if run.start is not None), key=_started, default=None)
@@ -117,17 +117,12 @@ class Reads:
         if document is None:
             raise not_found()
         again = [_again(said) for said in self._rescores.of(keys)]
-        return replace(document, neighbours=beside, advice=self._verdicts.advice(scope, runs), said_again=again)
+        return replace(document, neighbours=beside, advice=self._verdicts.advice(seen, runs), said_again=again)
 
     def runs(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> list[JobRecord]:
         """Return the runs of a job that are asked for and that the caller may see. Raises Refusal 404 for none."""
-        if not PRINTED_ID.fullmatch(printed_id):
-            raise not_found()
-        accounts, reader = _readable(_seen_by(scope, question))
-        runs = picked_runs(self._store.runs_named(printed_id, accounts=accounts, reader=reader), question)
-        if not runs:
-            raise not_found()
-        return runs
+        with self._store.reader() as db:
+            return _named(db, _seen_by(scope, question), printed_id, question)
 
     def top(self, scope: Scope, since: int | None, limit: int | None) -> TopDocument:
         """Return who wastes now, among the runs that the caller may see."""
@@ -151,6 +146,17 @@ class Reads:
     def now(self) -> int:
         """Return UTC seconds."""
         return self._clock.utc_us() // 1_000_000
+
+
+def _named(db: Database, seen: Scope, printed_id: str, question: JobQuestion) -> list[JobRecord]:
+    """Pick the runs that an id names and a view has; return those that are asked for. Raises Refusal 404 for none."""
+    if not PRINTED_ID.fullmatch(printed_id):
+        raise not_found()
+    accounts, reader = _readable(seen)
+    runs = picked_runs(pick_named(db, printed_id, accounts=accounts, reader=reader), question)
+    if not runs:
+        raise not_found()
+    return runs
 
 
 def _started(run: JobRecord) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
@@ -23,7 +23,7 @@ from gpuwaste.wire.limited_listener import LimitedListener, Listener
 
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
-_DRAIN_S: Final = 20  # for requests in flight at SIGTERM
+DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
 _MAX_CONNECTIONS: Final = 3584
 _BACKLOG: Final = 2048  # connections that the kernel keeps for us
@@ -89,18 +89,20 @@ class WebServer:
 
     def __init__(
         self,
-        app: FastAPI,
+        app: ASGIApp,
         tcp: socket.socket | None,
         unix: socket.socket | None = None,
         tls: tuple[str, str] | None = None,
         bounds: Bounds = BOUNDS,
         *,
+        drain_s: int = DRAIN_S,
         serves: Callable[[], None] = lambda: None,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
         """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used.
 
-        `serves` is called once, when every socket is served; `beat` by the event loop every BEAT_S.
+        `serves` is called once, when every socket is served; `beat` by the event loop every BEAT_S. At the end requests
+        in flight have `drain_s`.
         """
         self.limiter = ConnectionLimiter(bounds.waiting)
         own: dict[str, Any] = {
@@ -115,9 +117,9 @@ class WebServer:
         self._serves, self._beat = serves, beat
         self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
         if tcp is not None:
-            self._servers.append((_Server(_config(app, over_tcp, tls)), tcp))
+            self._servers.append((_Server(_config(app, over_tcp, tls, drain_s)), tcp))
         if unix is not None:
-            self._servers.append((_Server(_config(app, over_unix, None)), unix))
+            self._servers.append((_Server(_config(app, over_unix, None, drain_s)), unix))
 
     def run(self, *, signals: bool = True) -> None:
         """Serve until `stop`, or until SIGTERM or SIGINT; what is in flight is finished first."""
@@ -151,7 +153,7 @@ class WebServer:
         self.stop()
 
 
-def _config(app: FastAPI, protocol: type[HubProtocol], tls: tuple[str, str] | None) -> uvicorn.Config:
+def _config(app: ASGIApp, protocol: type[HubProtocol], tls: tuple[str, str] | None, drain_s: int) -> uvicorn.Config:
     certificate, key = tls or (None, None)
     config = uvicorn.Config(
         app,
@@ -166,7 +168,7 @@ def _config(app: FastAPI, protocol: type[HubProtocol], tls: tuple[str, str] | No
         backlog=_ACCEPTS,
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_DRAIN_S,
+        timeout_graceful_shutdown=drain_s,
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )

@@ -8,11 +8,13 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.lake_store import LakeStore
+from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
+from gpuwaste.store.hub.moved_file import check_not_moved
 from gpuwaste.store.lake_database import LakeLocation
 
 STORE_NAME: Final = "hub.duckdb"
-_SCRATCH: Final = "lake.tmp"
+SCRATCH: Final = "lake.tmp"
+_SCRATCH_OF_READER: Final = "lake-read.tmp"  # its last reads may still run when the lake is opened to write
 _PASSWORD: Final = re.compile(r"password\s*=|^postgres(ql)?://")
 
 
@@ -36,5 +38,11 @@ def open_store(hub: HubConfig, clock: Clock) -> HubStore:
     """Open or create the hub's store. Raises ConfigError, StoreError."""
     lake, state_dir = lake_location(hub), Path(hub.state_dir)
     if lake is None:
+        check_not_moved(state_dir / STORE_NAME)
         return HubStore.open(state_dir / STORE_NAME, clock, hub.memory_mb)
-    return LakeStore.open_lake(lake, clock, state_dir / _SCRATCH, hub.memory_mb)
+    return LakeStore.open_lake(lake, clock, state_dir / SCRATCH, hub.memory_mb)
+
+
+def open_reader(location: LakeLocation, hub: HubConfig, clock: Clock) -> LakeReader:
+    """Open the lake of another hub to read. Raises StoreError."""
+    return LakeReader.open_lake(location, clock, Path(hub.state_dir) / _SCRATCH_OF_READER, hub.memory_mb)

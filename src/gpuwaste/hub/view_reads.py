@@ -63,7 +63,7 @@ class ViewReads:
         self._clock = clock
         self._tariff = tariff or SiteTariff(EnergyConfig(), clock)
         with store.reader() as db:
-            self._kept = KeptDays(db, store.touched)
+            self._kept = KeptDays(db, store.touched) if store.alone else None
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""

@@ -43,6 +43,10 @@ _WASTED_ENERGY: Final = (
     "gpuwaste_hub_day_wasted_gpu_energy_joules",
     "The part of it that is known to have been drawn in wasted GPU-time.",
 )
+_CPU_ENERGY: Final = (
+    "gpuwaste_hub_day_cpu_energy_joules",
+    "Energy of the CPUs that jobs with GPUs used in the last 24 hours, as far as it was measured; else no series.",
+)
 _NOT_COUNTED: Final = log_event.warning(
     "waste-not-counted: cannot compute the waste of the last day: {error}",
     "The store or its disk refuses. The metrics keep their last value for two hours, then they disappear.",
@@ -118,15 +122,17 @@ def families(tallies: Mapping[Group, Tally]) -> Iterator[Metric]:
     exempt = GaugeMetricFamily(*_EXEMPT, labels=["partition", "account"])
     energy = GaugeMetricFamily(*_ENERGY, labels=["partition", "account"])
     wasted_energy = GaugeMetricFamily(*_WASTED_ENERGY, labels=["partition", "account"])
+    cpu_energy = GaugeMetricFamily(*_CPU_ENERGY, labels=["partition", "account"])
     for group, tally in sorted(tallies.items()):
         for use, ms in _uses(tally).items():
             seconds.add_metric([*group, use], ms / 1000)
         wasted.add_metric(group, tally.wasted_ms / 1000)
         exempt.add_metric(group, sum(tally.exempt.values()) / 1000)
-        for family, joules in ((energy, tally.energy_j), (wasted_energy, tally.wasted_j)):
+        measured = ((energy, tally.energy_j), (wasted_energy, tally.wasted_j), (cpu_energy, tally.cpu_energy_j))
+        for family, joules in measured:
             if joules is not None:
                 family.add_metric(group, joules)
-    yield from (seconds, wasted, exempt, energy, wasted_energy)
+    yield from (seconds, wasted, exempt, energy, wasted_energy, cpu_energy)
 
 
 def _uses(tally: Tally) -> dict[str, int]:

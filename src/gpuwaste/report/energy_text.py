@@ -6,11 +6,13 @@ from typing import Final
 
 from gpuwaste.documents.energy_types import EnergyCost
 from gpuwaste.documents.energy_words import energy_number, energy_titles, energy_words
-from gpuwaste.documents.report_types import DayRow
-from gpuwaste.report.cells import UNKNOWN
+from gpuwaste.documents.report_types import AccountRow, DayRow
+from gpuwaste.report.cells import UNKNOWN, fit
 from gpuwaste.report.layout import Look, bullet
 
 _DAYS: Final = 31
+_ACCOUNTS: Final = 20
+_ACCOUNT: Final = 32  # characters of a name
 
 
 def energy_lines(energy: EnergyCost | None, look: Look) -> list[str]:
@@ -30,6 +32,21 @@ def energy_cells(energy: EnergyCost | None, headers: Sequence[str]) -> tuple[str
     """Return a row's cells under such headers."""
     numbers = (None, None) if energy is None else (energy.kwh, energy.cost)
     return tuple(UNKNOWN if value is None else energy_number(value) for value in numbers[: len(headers)])
+
+
+def energy_account_lines(accounts: Sequence[AccountRow], look: Look) -> list[str]:
+    """Return the energy of each account and its cost, the largest first; nothing where none was measured."""
+    headers = energy_headers(row.energy for row in accounts)
+    if not headers:
+        return []
+    known = sorted(accounts, key=lambda row: (-(row.energy_j or 0.0), row.account))
+    cells = [
+        (str(row.jobs), *energy_cells(row.energy, headers), fit(row.account, _ACCOUNT)) for row in known[:_ACCOUNTS]
+    ]
+    lines = look.heading("Energy by account")
+    lines += look.table(("JOBS", *headers, "ACCOUNT"), cells, frozenset({len(headers) + 1}))
+    more = len(known) - _ACCOUNTS
+    return [*lines, f"  ... and {more} more accounts (--table accounts --csv prints all)"] if more > 0 else lines
 
 
 def energy_day_lines(days: Sequence[DayRow], look: Look) -> list[str]:

@@ -26,6 +26,8 @@ _JOB: Final = (
 )  # fmt: skip
 _COST: Final = ("kwh", "wasted_kwh", "currency", "cost", "wasted_cost", "co2e_kg", "wasted_co2e_kg")
 _USER: Final = ("user", "accounts", "jobs", "running", *_SUMS, *_ENERGY, *_COST, "recorded")
+_ACCOUNT: Final = ("account", "users", "jobs", "running", *_SUMS, *_ENERGY, *_COST, "recorded")
+_CLUSTER: Final = ("cluster", "jobs", "running", *_SUMS, *_ENERGY, *_COST, "recorded")
 _DAY: Final = (
     "day", "jobs", "gpu_s", "idle_s", "low_s", "moderate_s", "high_s", "pending_s", "wasted_s", *_ENERGY, *_COST,
     "recorded",
@@ -87,7 +89,7 @@ def csv_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool = True
 def table(document: Document, part: str = "") -> tuple[Sequence[str], list[Row]]:
     """Return the columns and rows of a document: jobs, devices, predicted numbers, verdicts, weeks of a score.
 
-    A report has other tables by their names: users, days.
+    A report has other tables by their names: users, accounts, clusters, days.
     """
     kind = getattr(document, "document", "")
     columns, rows_of = _PARTS.get((kind, part)) or _TABLES[kind]
@@ -158,6 +160,8 @@ _TABLES: Final[Mapping[str, tuple[Sequence[str], Callable[[Any], Iterable[Row]]]
 
 _PARTS: Final[Mapping[tuple[str, str], tuple[Sequence[str], Callable[[Any], Iterable[Row]]]]] = {
     ("report", "users"): (_USER, _priced("users")),
+    ("report", "accounts"): (_ACCOUNT, _priced("accounts")),
+    ("report", "clusters"): (_CLUSTER, _priced("clusters")),
     ("report", "days"): (_DAY, _priced("days")),
 }
 

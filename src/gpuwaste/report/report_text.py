@@ -20,7 +20,13 @@ from gpuwaste.documents.report_types import (
     UserRow,
 )
 from gpuwaste.report.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut, width
-from gpuwaste.report.energy_text import energy_cells, energy_day_lines, energy_headers, energy_lines
+from gpuwaste.report.energy_text import (
+    energy_account_lines,
+    energy_cells,
+    energy_day_lines,
+    energy_headers,
+    energy_lines,
+)
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts, finding_lines, said_lines
 
 _CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
@@ -38,6 +44,7 @@ _LEAST_NAME: Final = 10
 _TYPE: Final = 8
 _USER: Final = 24
 _PRICED_USER: Final = 16
+_CLUSTER: Final = (32, 24, 16)  # characters of its name beside so many columns of energy and cost
 _PER_KIND: Final = 3
 
 
@@ -66,6 +73,8 @@ def report_text(document: ReportDocument, look: Look) -> str:
     if document.scope != "user":
         lines += look.heading("Users, largest waste first")
         lines += user_table(document.users, look)
+    if document.scope == "cluster":
+        lines += energy_account_lines(document.accounts, look)
     lines += energy_day_lines(document.days, look)
     lines += look.heading("Jobs, largest waste first")
     lines += job_table(document.jobs, look, document.jobs_left_out)
@@ -130,9 +139,11 @@ def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool =
 
 
 def cluster_table(rows: Sequence[ClusterRow], look: Look) -> list[str]:
-    """Return the table of clusters."""
-    cells = [(*_sums(row), fit(row.cluster, 32)) for row in rows]
-    headers = ("JOBS", "RUNNING", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "CLUSTER")
+    """Return the table of clusters; energy and cost where they are known."""
+    more_headers = energy_headers(row.energy for row in rows)
+    room = _CLUSTER[len(more_headers)]
+    cells = [(*_sums(row), *energy_cells(row.energy, more_headers), fit(row.cluster, room)) for row in rows]
+    headers = ("JOBS", "RUN", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", *more_headers, "CLUSTER")
     return look.table(headers, cells, frozenset({len(headers) - 1}))
 
 

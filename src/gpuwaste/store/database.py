@@ -39,6 +39,13 @@ class _WithoutPandas:
 sys.meta_path.insert(0, _WithoutPandas)
 
 
+@dataclass(slots=True)
+class Fate:
+    """What all handles of an open store share: why DuckDB has given it up, empty while it has not."""
+
+    given_up: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
     """A query's rows with the names of their columns: quicker than dictionaries where there are thousands."""
@@ -58,6 +65,7 @@ class Database:
         self._connection = connection
         self.schema: Schema = schema
         self.where = where
+        self.fate = Fate()
 
     @classmethod
     def open(
@@ -90,7 +98,18 @@ class Database:
             connection = self._connection.cursor()
         except duckdb.Error as error:
             raise StoreError(f"{self.where}: {reason(error)}") from error
-        return self._beside(connection)
+        handle = self._beside(connection)
+        handle.fate = self.fate
+        return handle
+
+    @property
+    def given_up(self) -> str:
+        """Why DuckDB refuses every statement from now on, through each handle; empty where it does not.
+
+        A checkpoint on a full disk leads to that, or a defect of DuckDB. What was committed is read again by the next
+        one who opens the store.
+        """
+        return self.fate.given_up
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
@@ -110,6 +129,12 @@ class Database:
         if found is None or found[0] != self.schema:
             raise StoreError(f"{self.where}: is not a {self.schema} store: move it or set another state_dir")
         return int(found[1])
+
+    def check_version(self) -> None:
+        """Raise StoreError where the store, which another process writes, has another version's schema."""
+        at, own = self.version, len(migrations(self.schema))
+        if at != own:
+            raise StoreError(f"{self.where}: its schema is {at}, this version's is {own}: update gpuwaste on all hubs")
 
     def text(self, name: str) -> str:
         """Return the SQL of a query as this store takes it. Raises StoreError where there is none."""
@@ -163,6 +188,9 @@ class Database:
         """Execute a statement that is no named query (ATTACH, CHECKPOINT, a multi-row INSERT). Raises StoreError."""
         try:
             return self._connection.execute(sql, parameters)
+        except duckdb.FatalException as error:
+            self.fate.given_up = self.fate.given_up or reason(error)
+            raise StoreError(f"{self.where}: {reason(error)}") from error
         except duckdb.Error as error:
             raise StoreError(f"{self.where}: {reason(error)}") from error
 

@@ -11,20 +11,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import duckdb
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import MEMORY, Database, Schema, migrations, query_text
 from gpuwaste.store.lake_extensions import load_extension, quoted
+from gpuwaste.store.tables import schema_tables
 
 _LAKE: Final = "lake"
 _FORM: Final = ".lake.sql"
 _EXTENSIONS: Final = ("ducklake", "postgres_scanner")
 _PARAMETER: Final = re.compile(r"\$([a-z_]+)\b")
 _COMMENT: Final = re.compile(r"--.*")
+_READ_ONLY: Final = "this hub stands by and only reads the lake"
 _TAKEN: Final = "another hub has taken over this lake: restart this one to take it back; one hub at a time may run"
+MoveState = Literal["filling", "moved"]
+MOVE_TABLE: Final = "move_state"  # only in a lake that no hub may use: one row, the state
+_NOT_USED: Final[Mapping[MoveState, str]] = {
+    "filling": "a move into this lake is not finished: run `gpuwaste hub move --to lake` again",
+    "moved": 'this lake was moved to a file: set [hub] store = "file"; `gpuwaste hub move --reopen` uses it again'
+    " as it was then",
+}
 # Rows of a few numbers that change with every batch: in the catalog itself, not in a file for each change.
 _INLINED: Final = ("fence", "marks")
 _INLINED_ROWS: Final = 1000
@@ -41,9 +50,14 @@ class LakeLocation:
 
 
 class LakeDatabase(Database):
-    """An open lake of one schema; `token` is what its fence holds while this process may write."""
+    """An open lake of one schema; `token` is what its fence holds while this process may write, None: never."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: Schema, where: str, token: int = 0) -> None:
+    created_as: ClassVar[MoveState | None] = None
+    """How far a move is of a lake that is created."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, schema: Schema, where: str, token: int | None = 0
+    ) -> None:
         super().__init__(connection, schema, where)
         self._token = token
 
@@ -53,20 +67,29 @@ class LakeDatabase(Database):
 
         Raises StoreError where PostgreSQL or the directory cannot be used, or the lake is newer than this version.
         """
-        where = f"lake {location.data}"
-        settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-        connection = duckdb.connect(MEMORY, config={**settings, **(options or {})})
-        database = cls(connection, schema, where)
+        database = cls(_connection(options), schema, f"lake {location.data}")
         try:
-            for name in _EXTENSIONS:
-                load_extension(connection, name)
-            catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")
-            database.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, DATA_INLINING_ROW_LIMIT 0)")
-            database.execute(f"USE {_LAKE}")
+            database._attach(location, "DATA_INLINING_ROW_LIMIT 0")
+            database._check_use()
             database._migrate()
             database._take_over()
         except BaseException:
-            connection.close()
+            database.close()
+            raise
+        return database
+
+    @classmethod
+    def open_reader(cls, location: LakeLocation, schema: Schema, options: Mapping[str, str] | None = None) -> Self:
+        """Open a lake that another process writes: each transaction reads what was committed before it began.
+
+        Raises StoreError as `open_lake` does, and where the lake is not there yet or has another version's schema.
+        """
+        database = cls(_connection(options), schema, f"lake {location.data}", None)
+        try:
+            database._attach(location, "READ_ONLY")
+            database.check_version()
+        except BaseException:
+            database.close()
             raise
         return database
 
@@ -89,6 +112,8 @@ class LakeDatabase(Database):
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Keep the changes of the block, if no other hub has taken over by then. Raises StoreError."""
+        if self._token is None:
+            raise StoreError(f"{self.where}: {_READ_ONLY}")
         with self.transaction():
             # The update of the row makes PostgreSQL's catalog refuse the commit if the row is changed until then.
             held = self.execute("UPDATE fence SET token = token WHERE token = $token", {"token": self._token})
@@ -101,6 +126,14 @@ class LakeDatabase(Database):
         handle.execute(f"USE {_LAKE}")
         return handle
 
+    def _attach(self, location: LakeLocation, options: str) -> None:
+        self.execute("SET enable_progress_bar = false")  # as in a file's `open`
+        for name in _EXTENSIONS:
+            load_extension(self._connection, name)
+        catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")
+        self.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, {options})")
+        self.execute(f"USE {_LAKE}")
+
     def _migrate(self) -> None:
         """Create the tables as a file has them after all migrations, without its keys and sequences."""
         at, steps = self.version, migrations(self.schema)
@@ -108,21 +141,59 @@ class LakeDatabase(Database):
             super()._migrate()
             return
         with self.transaction():
-            for statement in _tables(self.schema):
-                self.execute(statement)
+            for table, columns in schema_tables(self.schema).items():
+                made = (f'"{c.name}" {c.kind}{"" if c.nullable else " NOT NULL"}' for c in columns)
+                self.execute(f'CREATE TABLE "{table}" ({", ".join(made)})')
             self.execute("CREATE TABLE fence (token BIGINT NOT NULL)")
             self.execute("INSERT INTO fence VALUES (0)")
             self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, len(steps)])
+            if self.created_as:
+                self.note_move(self.created_as)
         for option, value in _OPTIONS.items():
             self.execute(f"CALL {_LAKE}.set_option({quoted(option)}, {quoted(value)})")
         for table in _INLINED:
             rows, of = _INLINED_ROWS, quoted(table)
             self.execute(f"CALL {_LAKE}.set_option('data_inlining_row_limit', {rows}, table_name => {of})")
 
+    @property
+    def move_state(self) -> MoveState | None:
+        """How far a move of this lake is, None where there is none."""
+        made = "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND table_name = ?"
+        if self.execute(made, [_LAKE, MOVE_TABLE]).fetchall() == [(0,)]:
+            return None
+        rows = self.execute(f"SELECT state FROM {_LAKE}.{MOVE_TABLE}").fetchall()  # noqa: S608 names of ours
+        state: MoveState = rows[0][0]
+        return state
+
+    def note_move(self, state: MoveState) -> None:
+        """Keep others from using this lake from the end of the transaction on, and say why."""
+        self.execute(f"CREATE TABLE {_LAKE}.{MOVE_TABLE} (state VARCHAR NOT NULL)")
+        self.execute(f"INSERT INTO {_LAKE}.{MOVE_TABLE} VALUES (?)", [state])  # noqa: S608 names of ours
+
+    def forget_move(self) -> None:
+        """Let others use this lake from the end of the transaction on."""
+        self.execute(f"DROP TABLE IF EXISTS {_LAKE}.{MOVE_TABLE}")
+
+    def check_version(self) -> None:
+        """Raise StoreError where the lake has another version's schema, or was moved."""
+        super().check_version()
+        self._check_use()
+
+    def _check_use(self) -> None:
+        """Raise StoreError where a hub may not use this lake."""
+        state = self.move_state
+        if state is not None:
+            raise StoreError(f"{self.where}: {_NOT_USED[state]}")
+
     def _take_over(self) -> None:
         with self.transaction():
             self.execute("UPDATE fence SET token = token + 1")
             self._token = int(self.execute("SELECT token FROM fence").fetchall()[0][0])
+
+
+def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:
+    settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    return duckdb.connect(MEMORY, config={**settings, **(options or {})})
 
 
 @cache
@@ -138,20 +209,3 @@ def _parts(sql: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the statements of a query with the names of their parameters."""
     parts = sql.split("\n;\n")
     return tuple((part, tuple(sorted(set(_PARAMETER.findall(_COMMENT.sub("", part)))))) for part in parts)
-
-
-@cache
-def _tables(schema: Schema) -> tuple[str, ...]:
-    """Return the statements that create the tables of a file of this version, as a lake takes them."""
-    file = Database.open(MEMORY, schema)
-    try:
-        columns = file.execute(
-            "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT internal"
-            " ORDER BY table_name, column_index"
-        ).fetchall()
-    finally:
-        file.close()
-    tables: dict[str, list[str]] = {}
-    for table, column, kind, nullable in columns:
-        tables.setdefault(table, []).append(f'"{column}" {kind}{"" if nullable else " NOT NULL"}')
-    return tuple(f'CREATE TABLE "{table}" ({", ".join(made)})' for table, made in tables.items())

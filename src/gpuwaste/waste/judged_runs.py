@@ -141,7 +141,7 @@ class JudgedRuns:
         return self._db.rows("waste.judged_blocks", {**self._runs, "block": block_s})
 
     def energy(self, step_s: int) -> list[dict[str, Any]]:
-        """Return what is known of the energy of own GPUs, by user, account and step of their runs' ends, joules."""
+        """Return what is known of the energy of own GPUs and of CPUs, by user, account and step of ends, joules."""
         return self._db.rows("waste.judged_energy", {**self._window, "step": step_s})
 
     def by_user(self) -> Iterator[list[JudgedRun]]:

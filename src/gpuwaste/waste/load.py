@@ -16,7 +16,7 @@ from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.json_rows import job_names, to_json
+from gpuwaste.store.hub.json_rows import to_json
 from gpuwaste.waste.findings import causes
 from gpuwaste.waste.job_ledgers import job_ledgers
 from gpuwaste.waste.ledger import JobLedger
@@ -120,20 +120,8 @@ def judge_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, no
     return _judge(db, settings, now) is not None
 
 
-def judge_job(
-    db: Database,
-    printed_id: str,
-    settings: LedgerSettings,
-    now: int,
-    *,
-    accounts: Collection[ClusterAccount] | None = None,
-    reader: str | None = None,
-) -> list[JobLedger]:
-    """Judge every run of a job, array or het job, as its printed or raw id names it; returns those not started, too.
-
-    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
-    """
-    db.run("ledger_job_runs", job_names(printed_id, accounts, reader))
+def judge_job(db: Database, settings: LedgerSettings, now: int) -> list[JobLedger]:
+    """Judge the runs that `pick_named` picked last on this connection; returns those not started, too."""
     return [ledger for _, ledger in _judge(db, settings, now, candidates=False) or ()]
 
 

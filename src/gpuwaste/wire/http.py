@@ -61,6 +61,7 @@ class HttpAnswer:
     status: int
     headers: HTTPMessage
     body: bytes
+    url: str  # of the server that answered
 
 
 def parse_endpoint(url: str, hint: str = _HINT, key: str = "hub_url") -> Endpoint:
@@ -203,8 +204,9 @@ class HttpExchange:
         try:
             if sink is not None and response.status == _OK:
                 self._pour(response, sink)
-                return HttpAnswer(response.status, response.headers, b"")
-            return HttpAnswer(response.status, response.headers, b"".join(self._parts(response)))
+                return HttpAnswer(response.status, response.headers, b"", self._endpoint.url)
+            body = b"".join(self._parts(response))
+            return HttpAnswer(response.status, response.headers, body, self._endpoint.url)
         finally:
             response.close()
 

@@ -28,6 +28,7 @@ from gpuwaste.wire.http import (
     parse_endpoints,
     tls_context,
 )
+from gpuwaste.wire.hub_role import ROLE_HEADER, STANDS_BY
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
@@ -59,6 +60,7 @@ _UPGRADE: Final = 426
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 _NOT_INSTALLED: Final = 501
+_LATER: Final = 503
 _MAX_DIGITS: Final = 6  # of Retry-After, in seconds; a date is not read
 
 
@@ -82,9 +84,10 @@ class BusyError(RetryableWireError):
 class HubClient:
     """Talks to the hub; each attempt carries a fresh credential. Threads may share one object.
 
-    `urls` are those of all hosts that a hub may run on, separated by spaces: where one is not reached the next is asked
-    at once, and where one does not answer it is the next one's turn. `timeout_s` bounds a whole exchange with one. A
-    WireError that is none of its subclasses says that something else than a hub answered.
+    `urls` are those of all hosts that a hub may run on, separated by spaces. Where one is not reached, or stands by and
+    does not answer this, the next is asked at once, also where a question by GET gets a 503. Where one does not answer
+    in time, or puts a batch off, the next attempt begins with the next one. `timeout_s` bounds a whole exchange with
+    one. A WireError that is none of its subclasses says that something else than a hub answered.
     """
 
     def __init__(
@@ -117,10 +120,9 @@ class HubClient:
         if self._issuer is None:
             raise AuthError("orders need a credential: munge, or token_file")
         target, body = quote(path), json.dumps(question).encode()
-        proof = sign_request(self._issuer, "POST", target, body)
-        answer = self._send("POST", target, body, MAX_ANSWER_BYTES, "application/json", proof=proof)
+        answer, authorization = self._sent("POST", target, body, MAX_ANSWER_BYTES, "application/json")
         found = self._found(answer, path)
-        verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body, proof["Authorization"])
+        verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body, authorization)
         return found
 
     def predict(self, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -179,7 +181,7 @@ class HubClient:
         try:
             return parse_ack(answer.body, batch)
         except ParseError as error:
-            raise WireError(f"{self._endpoint.url}: {error}") from error
+            raise WireError(f"{answer.url}: {error}") from error
 
     def get_snapshot(self, directory: Path) -> None:
         """Write the hub's state of the history to `directory`, which is replaced as a whole; `Follower.load` reads it.
@@ -216,28 +218,56 @@ class HubClient:
         content: str = "application/x-ndjson",
         *,
         sink: BinaryIO | None = None,
-        proof: Mapping[str, str] | None = None,
     ) -> HttpAnswer:
-        headers = {"Accept": "application/json"}
-        if body:
-            headers["Content-Type"] = content
-        if proof is not None:
-            headers |= proof
-        elif self._issuer is not None:
-            headers |= sign_request(self._issuer, method, target, body)
+        return self._sent(method, target, body, max_bytes, content, sink=sink)[0]
+
+    def _sent(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        max_bytes: int,
+        content: str,
+        *,
+        sink: BinaryIO | None = None,
+    ) -> tuple[HttpAnswer, str]:
+        """Return the answer of the first hub that takes the request, and the credential that it was sent with."""
         timeout_s = self._timeout_s if sink is None else max(self._timeout_s, _SNAPSHOT_S)
-        request, unreached = HttpRequest(method, target, body, headers), []
+        passed: list[RetryableWireError] = []
+        put_off: tuple[HttpAnswer, str] | None = None
         for _ in self._endpoints:
-            endpoint = self._endpoint
+            endpoint, headers = self._endpoint, self._headers(method, target, body, content)
+            request = HttpRequest(method, target, body, headers)
             try:
-                return HttpExchange(endpoint, self._tls, timeout_s, max_bytes).send(request, sink)
+                answer = HttpExchange(endpoint, self._tls, timeout_s, max_bytes).send(request, sink)
             except UnreachedError as error:
-                unreached.append(error)
-                self._pass_on(endpoint)
+                passed.append(error)
             except RetryableWireError:  # it may have the request: the next attempt is the caller's
                 self._pass_on(endpoint)
                 raise
-        raise unreached[0] if len(unreached) == 1 else UnreachedError("; ".join(map(str, unreached)))
+            else:
+                sent = answer, headers.get("Authorization", "")
+                if answer.status != _LATER:
+                    return sent
+                if not _stands_by(answer):
+                    put_off = put_off or sent
+                    if method != "GET":  # it may have stored the body all the same
+                        self._pass_on(endpoint)
+                        return sent
+                passed.append(_later(f"{endpoint.url}: {_words_of(answer)}", answer.headers.get("Retry-After", "")))
+            self._pass_on(endpoint)
+        if put_off is not None:
+            return put_off
+        raise _nobody(passed)
+
+    def _headers(self, method: str, target: str, body: bytes, content: str) -> dict[str, str]:
+        """Return the headers of one attempt: each has a credential of its own."""
+        headers = {"Accept": "application/json"}
+        if body:
+            headers["Content-Type"] = content
+        if self._issuer is not None:
+            headers |= sign_request(self._issuer, method, target, body)
+        return headers
 
     @property
     def _endpoint(self) -> Endpoint:
@@ -259,11 +289,11 @@ class HubClient:
             raise self._error(answer)
         found = _json_object(answer)
         if found is None:
-            raise WireError(f"{self._endpoint.url}: answers without a JSON object: is this the hub? See hub_url")
+            raise WireError(f"{answer.url}: answers without a JSON object: is this the hub? See hub_url")
         return found
 
     def _error(self, answer: HttpAnswer) -> WireError:
-        url, status, body = self._endpoint.url, answer.status, _json_object(answer)
+        url, status, body = answer.url, answer.status, _json_object(answer)
         said = f"{url}: {_words_of(answer) or 'no reason given'} (HTTP {status})"
         if (status >= _SERVER_ERROR and status != _NOT_INSTALLED) or status == _TOO_MANY:
             return _later(said, answer.headers.get("Retry-After", ""))
@@ -278,6 +308,22 @@ class HubClient:
         if body is None or "error" not in body:
             return WireError(f"{url}: answers HTTP {status} without a hub's words: is this the hub? See hub_url")
         return RefusedError(said, status, _protocol_range(body) if status == _UPGRADE else None)
+
+
+def _stands_by(answer: HttpAnswer) -> bool:
+    """Tell whether a hub has done nothing with the request because it stands by."""
+    return answer.status == _LATER and answer.headers.get(ROLE_HEADER) == STANDS_BY
+
+
+def _nobody(passed: Sequence[RetryableWireError]) -> RetryableWireError:
+    """Return the error for the caller where no hub took the request, from those of each of them."""
+    if len(passed) == 1:
+        return passed[0]
+    words = "; ".join(map(str, passed))
+    if all(isinstance(error, UnreachedError) for error in passed):
+        return UnreachedError(words)
+    after = [error.retry_after_s for error in passed if isinstance(error, BusyError)]
+    return BusyError(words, max(after)) if after else RetryableWireError(words)
 
 
 def _later(said: str, after: str) -> RetryableWireError:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpuwaste.core.errors import WireError
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.own_port import start_on_port
@@ -87,14 +88,20 @@ class LoneHub:
         start_on_port(self, self._start)
 
     def stand_by(self) -> None:
-        """Start it where another one runs on its lake, and wait until it says so."""
-        said = self.words("hub-stands-by:")
+        """Start it where another one runs on its lake, and wait until it answers reads."""
+        said = self.words("hub-answers-reads:")
         self._launch()
-        wait_until(lambda: self.words("hub-stands-by:") > said, 120, "the hub to stand by", lambda: tail(self.log))
+        wait_until(lambda: self.words("hub-answers-reads:") > said, 120, "the hub to stand by", lambda: tail(self.log))
 
     def words(self, words: str) -> int:
         """Return how often the log has these words."""
         return self.log.read_text(encoding="utf-8").count(words) if self.log.exists() else 0
+
+    def serves(self) -> bool:
+        """Tell whether it is the hub that serves."""
+        with contextlib.suppress(WireError):
+            return bool(HubClient(self.url, timeout_s=5).get("/v1/health")["role"] == "serves")
+        return False
 
     def listens(self) -> bool:
         """Tell whether it listens."""

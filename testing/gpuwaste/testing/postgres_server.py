@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from gpuwaste.testing.cluster_process import ClusterError, as_user, tail, wait_until
 
@@ -72,18 +72,34 @@ class PostgresServer:
         self._do("createdb", "-h", str(self.directory), "-U", "gpuwaste", name)
         return f"host={self.directory} user=gpuwaste dbname={name}"
 
+    def save(self, database: str, dump: Path) -> None:
+        """Write a database, as `new_database` named it, with pg_dump."""
+        with dump.open("wb") as output:
+            self._do("pg_dump", "--format", "custom", "--dbname", database, output=output)
+
+    def restore(self, database: str, dump: Path) -> None:
+        """Replace a database with what `save` wrote, with dropdb, createdb and pg_restore."""
+        name = database.rpartition("=")[2]
+        for program in ("dropdb", "createdb"):
+            self._do(program, "-h", str(self.directory), "-U", "gpuwaste", name)
+        with dump.open("rb") as source:
+            self._do("pg_restore", "--dbname", database, source=source)
+
     def _answers(self) -> bool:
         if self.process is not None and self.process.poll() is not None:
             raise ClusterError(f"PostgreSQL ended\n{tail(self.log)}")
         asked = [self._program("pg_isready"), "-q", "-h", str(self.directory)]
         return subprocess.run(asked, check=False).returncode == 0
 
-    def _do(self, program: str, *arguments: str) -> None:
+    def _do(
+        self, program: str, *arguments: str, source: BinaryIO | None = None, output: BinaryIO | None = None
+    ) -> None:
         done = subprocess.run(
-            [*self._as(), self._program(program), *arguments], check=False, capture_output=True, text=True, cwd="/"
-        )
+            [*self._as(), self._program(program), *arguments],
+            check=False, stdin=source, stdout=output or subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/",
+        )  # fmt: skip
         if done.returncode:
-            raise ClusterError(f"{program}: {done.stderr.strip()}")
+            raise ClusterError(f"{program}: {done.stderr.decode(errors='replace').strip()}")
 
     def _as(self) -> list[str]:
         return as_user(_USER) if os.geteuid() == 0 else []

@@ -19,7 +19,7 @@ from tests.unit.agent.fakes import START_US, a_gpu
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.health import GpuHealth
 from gpuwaste.agent.metrics import METRICS, Health
-from gpuwaste.agent.model import GpuReading, Holding, JobMap
+from gpuwaste.agent.model import GpuReading, Holding, JobMap, PackageReading
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import LatestSnapshot
@@ -42,7 +42,8 @@ HOLDINGS = (
 
 
 def an_observation() -> Observation:
-    seen = Observation(START_US, 0, GPUS, READINGS, jobs=JobMap(HOLDINGS), xids={("GPU-0", 79): 2})
+    packages = PackageReading(1500.5, 1, 64)
+    seen = Observation(START_US, 0, GPUS, READINGS, jobs=JobMap(HOLDINGS), xids={("GPU-0", 79): 2}, packages=packages)
     return replace(seen, samples=tuple(make_samples(seen)))
 
 
@@ -53,7 +54,7 @@ def a_health(snapshot: LatestSnapshot) -> Health:
         boot_us=START_US,
         interval_s=10.0,
         view=lambda: snapshot.view,
-        collectors=lambda: [CollectorHealth("nvml", ok=True, duration_s=0.25)],
+        collectors=lambda: [CollectorHealth("nvml", ok=True, duration_s=0.25, failed_total=6)],
         outbox_rows=lambda: 3,
         released_s=lambda: 0.0,
         missed_ticks=lambda: 1,
@@ -101,7 +102,7 @@ def test_before_the_first_sample_there_are_no_values_of_gpus(serve: Callable[...
     """An agent that has just started tells of itself and leaves out what it has not read."""
     found = series(scrape(serve()))
     assert found["gpuwaste_agent_samples_total"] == 0
-    assert not [name for name in found if name.startswith("gpuwaste_gpu_") or "lag" in name]
+    assert not [name for name in found if name.startswith(("gpuwaste_gpu_", "gpuwaste_cpu_")) or "lag" in name]
 
 
 def test_values_are_in_base_units_and_unread_ones_absent(
@@ -117,10 +118,12 @@ def test_values_are_in_base_units_and_unread_ones_absent(
     assert found["gpuwaste_gpu_power_watts" + gpu % 0] == 1.5
     assert found["gpuwaste_gpu_energy_joules_total" + gpu % 0] == 2.5
     assert found["gpuwaste_gpu_memory_used_bytes" + gpu % 0] == 7
+    assert found['gpuwaste_cpu_energy_joules_total{node="gpu1"}'] == 1500.5
     assert found['gpuwaste_gpu_xid_errors_total{node="gpu1",uuid="GPU-0",xid="79"}'] == 2
     assert found["gpuwaste_agent_sample_lag_seconds"] == 4
     assert found["gpuwaste_agent_outbox_rows"] == 3
     assert found['gpuwaste_agent_collector_duration_seconds{collector="nvml"}'] == 0.25
+    assert found['gpuwaste_agent_collector_failures_total{collector="nvml"}'] == 6
     assert found['gpuwaste_agent_unattributed_samples_total{reason="conflict"}'] == 1
     assert found['gpuwaste_agent_sink_success{sink="hours"}'] == 0
     assert found["gpuwaste_clock_seconds"] == START_US / 1e6 + 4

@@ -14,6 +14,7 @@ import pytest
 
 from gpuwaste.cli import doctor
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
+from gpuwaste.cli.checks import hub
 from gpuwaste.cli.main import main
 from gpuwaste.core.config import (
     AdvisorConfig,
@@ -88,6 +89,31 @@ def test_a_missing_hub_fails_with_how_to_start_it() -> None:
     assert hub.status is Status.FAIL
     assert "gpuwaste hub run" in hub.mend
     assert checks(slurm())["hub"].status is Status.OK
+
+
+def test_each_url_of_the_hub_has_a_line() -> None:
+    """One hub serves and one stands by: a warning; the clock is that of the one that serves; none serves: failures."""
+    urls = "http://hub1:9461 http://hub2:9461"
+
+    def ask(config: Config, path: str) -> object:
+        url = config.common.hub_url
+        if url in down:
+            raise RetryableWireError(f"{url}: Connection refused")
+        return {**HEALTH, "now": time.time() + 60}
+
+    def lines() -> list[tuple[str, Status, str]]:
+        around = Surroundings(
+            Config(common=CommonConfig(hub_url=urls)), Path("/nowhere"), slurm(), ask, ME, frozenset({Role.LOGIN})
+        )
+        return [(check.name, check.status, check.found) for check in hub.check(around)]
+
+    down = {"http://hub1:9461"}
+    first, second, clock = lines()
+    assert first == ("hub", Status.WARN, "http://hub1:9461: Connection refused")
+    assert second == ("hub", Status.OK, "http://hub2:9461 answers, version 1")
+    assert clock[:2] == ("clock", Status.WARN)
+    down = set(urls.split())
+    assert [line[:2] for line in lines()] == [("hub", Status.FAIL)] * 2
 
 
 def test_a_slurm_that_does_not_answer_is_a_line_and_no_traceback() -> None:

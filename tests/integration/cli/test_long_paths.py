@@ -146,6 +146,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "history status": (None, "history status"),
     "hub": (None, "hub restore {place}/none.tar"),
     "hub backup": (None, "hub backup {place}/out.tar"),
+    "hub move": (None, "hub move --to lake"),
     "job": (None, "job 7"),
     "mcp": (bad_file, "mcp --config {place}/bad.toml"),
     "model": (bundles, "model list"),

@@ -92,6 +92,7 @@ class Rig:
     port: int
     socket: Path
     directory: Path
+    ports: HubPorts
     _nonce: int = field(default=0)
 
     @property
@@ -211,7 +212,7 @@ def running_hub(
     hub.cluster_map.start()
     thread.start()
     try:
-        yield Rig(hub, slurm, clock, server, port, path, directory)
+        yield Rig(hub, slurm, clock, server, port, path, directory, ports)
     finally:
         server.stop()
         thread.join(30)

@@ -133,6 +133,7 @@ def test_sums_of_several_clusters_are_those_of_each(used: Rig, subject: str, clu
     assert set(rows) == {name for name, report in single.items() if report["job_count"] or "," in clusters}
     for name, row in rows.items():
         assert (row.pop("jobs"), row.pop("running") >= 0) == (single[name]["job_count"], True)
+        assert row.pop("energy") == single[name]["energy"]
         assert row == single[name]["totals"]
     wasted = Counter[str]()
     for report in single.values():

@@ -2,11 +2,14 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,8 @@ pytestmark = [
     pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
 ]
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0")
+DUCKDB_LOG_B = 16 << 20  # of a log that DuckDB puts into the file after a commit
+BATCH_LOG_B = 1 << 20  # more than a batch of 400 wide rows adds to the log
 
 
 @pytest.fixture
@@ -119,17 +124,25 @@ def test_sigterm_lets_a_request_finish(lone: LoneHub) -> None:
     assert lone.process.wait(30) == 0
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk of 2 MiB where the hub keeps its store."""
-    disk = tmp_path / "state"
+@contextmanager
+def disk_of(disk: Path, size: str) -> Iterator[Path]:
+    """Mount a disk of that size where the hub keeps its store."""
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=0750", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0750", "tmpfs", str(disk)]
     done = subprocess.run(mount, check=False, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"a small disk cannot be mounted: {done.stderr.strip() or 'needs root'}")
-    yield disk
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a disk of 2 MiB where the hub keeps its store."""
+    with disk_of(tmp_path / "state", "2m") as disk:
+        yield disk
 
 
 def test_a_full_disk_refuses_hours_and_takes_them_when_there_is_room(small_disk: Path, lone: LoneHub) -> None:
@@ -151,6 +164,28 @@ def test_a_full_disk_refuses_hours_and_takes_them_when_there_is_room(small_disk:
     said = lone.log.read_text()
     assert said.count("rows-not-stored: cannot store hours") == 1
     assert "hours stored again after 2 refused batches" in said
+
+
+def test_a_hub_whose_store_is_given_up_ends_and_has_all_rows_when_it_starts_again(
+    tmp_path: Path, lone: LoneHub
+) -> None:
+    """A checkpoint that finds the disk full: exit code 1 and one line; the next start has each acknowledged row."""
+    with disk_of(tmp_path / "state", "24m") as disk:
+        lone.start()
+        assert lone.process is not None
+        client, log, taken = lone.client(), disk / "hub.duckdb.wal", 0
+        batches = (Batch(tuple(encode_hour(wide(1000 * n + i)) for i in range(400))) for n in count(1))
+        while not log.exists() or log.stat().st_size < DUCKDB_LOG_B - BATCH_LOG_B:
+            taken += client.post_hours(ENVELOPE, next(batches)).accepted
+        (disk / "ballast").write_bytes(bytes(shutil.disk_usage(disk).free - 2 * BATCH_LOG_B))
+        with pytest.raises(RetryableWireError):
+            while True:
+                taken += client.post_hours(ENVELOPE, next(batches)).accepted
+        assert lone.process.wait(60) == 1
+        assert lone.log.read_text().count("store-given-up: ") == 1
+        (disk / "ballast").unlink()
+        lone.start()
+        assert stored(lone) >= taken
 
 
 def wide(job: int) -> AllocationHour:

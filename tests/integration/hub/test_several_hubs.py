@@ -1,6 +1,7 @@
-"""Several hubs on one lake and a real PostgreSQL: one runs, the others stand by; nothing is lost, nothing is twice."""
+"""Several hubs on one lake and a real PostgreSQL: one serves, the others answer reads; nothing is lost or twice."""
 
 import contextlib
+import getpass
 import os
 import signal
 import socket
@@ -9,13 +10,15 @@ from pathlib import Path
 
 import pytest
 from tests.integration.hub.test_daemon import ENVELOPE, one, request_of, stored
+from tests.unit.hub.rig import HOUR, hour
 
 from gpuwaste.core.errors import RetryableWireError
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.testing.postgres_server import PostgresServer
-from gpuwaste.wire.batch import encode_batch
-from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.wire.batch import Batch, encode_batch, encode_hour
+from gpuwaste.wire.hub_client import BusyError, HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [
@@ -27,7 +30,7 @@ TAKEOVER_S = 90  # lease, look, start, on a host that does other things too
 
 @pytest.fixture
 def hubs(tmp_path: Path, munge: str, postgres: PostgresServer) -> Iterator[tuple[LoneHub, LoneHub]]:
-    """Run a hub, and let a second one stand by."""
+    """Run a hub, and let a second one stand by, which answers reads."""
     data = tmp_path / "lake"
     data.mkdir()
     keys = {"store": "lake", "lake_catalog": postgres.new_database(), "lake_data": str(data)}
@@ -69,15 +72,20 @@ def ship(client: HubClient, job: int) -> None:
 
 
 def test_a_hub_that_is_killed_is_replaced(hubs: tuple[LoneHub, LoneHub]) -> None:
-    """Killed between batches, twice: each acknowledged row is there once; the killed one stands by when it is back."""
+    """Killed between batches, twice: each acknowledged row is there once; the killed one stands by when it is back.
+
+    Batches go to the hub that stands by first: it takes none of them until it serves.
+    """
     first, second = hubs
-    client = agent(*hubs)
+    client = agent(second, first)
     for job in range(1, 6):
         ship(client, job)
+    assert (stored(first), second.metric("gpuwaste_hub_serving"), first.metric("gpuwaste_hub_serving")) == (5, 0, 1)
     first.kill()
     for job in range(4, 9):
         ship(client, job)
-    assert second.listens()
+    assert second.serves()
+    assert second.words("hub-answers-reads:") == 1
     assert stored(second) == 8
     first.stand_by()
     second.kill()
@@ -97,7 +105,7 @@ def test_a_hub_that_stood_still_writes_nothing_when_it_goes_on(hubs: tuple[LoneH
     with socket.create_connection(("127.0.0.1", first.port), 20) as late:
         late.sendall(request_of(first, body) + body)
         ship(client, 2)
-        assert second.listens()
+        assert second.serves()
         first.process.send_signal(signal.SIGCONT)
         assert first.process.wait(60) == 1
         late.settimeout(30)
@@ -112,7 +120,7 @@ def test_a_hub_that_ends_in_order_leaves_the_lake_to_the_next(hubs: tuple[LoneHu
     first, second = hubs
     ship(agent(first), 1)
     assert first.kill(signal.SIGTERM) == 0
-    wait_until(second.listens, TAKEOVER_S, "the other hub to listen")
+    wait_until(second.serves, TAKEOVER_S, "the other hub to serve")
     assert stored(second) == 1
 
 
@@ -128,12 +136,25 @@ def test_without_postgresql_nothing_is_acknowledged_and_nothing_is_lost(
     postgres.start()
     for job in (1, 2, 3):
         ship(client, job)
-    (running,) = [hub for hub in hubs if hub.listens()]
+    (running,) = [hub for hub in hubs if hub.serves()]
     assert stored(running) == 3
 
 
-def test_a_user_s_command_finds_the_hub_that_runs(hubs: tuple[LoneHub, LoneHub]) -> None:
-    """The first of hub_url does not listen: the next one answers the same question."""
+def test_a_hub_that_stands_by_answers_reads_and_nothing_else(hubs: tuple[LoneHub, LoneHub]) -> None:
+    """What was acknowledged a moment ago is in its answers, which are the other's; a batch is refused by both in turn.
+
+    Commands that know both hosts get from the hub that serves what the other one refuses.
+    """
     first, second = hubs
-    assert not second.listens()
-    assert HubClient(f"{second.url} {first.url}").get("/v1/health")["cluster"] == "gw"
+    holder, reader = agent(first), agent(second)
+    assert holder.post_hours(ENVELOPE, Batch((encode_hour(hour(1, final=True)),))).accepted == 1
+    assert reader.get("/v1/history", {"after": 0})["events"] == holder.get("/v1/history", {"after": 0})["events"] != []
+    window: dict[str, str | int] = {"start": HOUR - HOUR_S, "end": HOUR + HOUR_S, "user": getpass.getuser()}
+    documents = [client.get("/v1/report", window) for client in (holder, reader)]
+    assert [one.pop("generated") > HOUR for one in documents] == [True, True]
+    assert documents[0] == documents[1]
+    with pytest.raises(BusyError, match="stands by") as refused:
+        reader.post_hours(ENVELOPE, one(2))
+    assert refused.value.retry_after_s > 0
+    assert HubClient(f"{second.url} {first.url}").get("/v1/health")["role"] == "serves"
+    assert stored(first) == 1

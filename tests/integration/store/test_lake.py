@@ -1,6 +1,8 @@
 """The hub's store in a lake: real DuckLake on a real PostgreSQL gives the same rows and answers as a file."""
 
 import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -236,3 +238,37 @@ def test_a_lake_is_not_copied_as_a_file(postgres: PostgresServer, tmp_path: Path
     with pytest.raises(StoreError, match="pg_dump"):
         store.copy_to(tmp_path / "hub.duckdb")
     store.close()
+
+
+def test_a_lake_is_backed_up_and_restored_as_documented(postgres: PostgresServer, tmp_path: Path) -> None:
+    """pg_dump, then rsync, while the hub writes; the database and the files put back: each row as it was."""
+    location = LakeLocation(postgres.new_database(), tmp_path / "lake")
+    store = LakeStore.open_lake(location, SystemClock(), tmp_path)
+    store.upsert_jobs([record(7, "alice"), record(8, "bob")])
+    store.upsert_hours([hour(7), hour(8)])
+    saved, dump, files = store.counts(), tmp_path / "gpuwaste.dump", tmp_path / "files"
+    postgres.save(location.catalog, dump)
+    store.upsert_hours([hour(9)])
+    store.checkpoint()  # the files that the dump names are merged; they are kept for an hour
+    subprocess.run(["rsync", "-a", f"{location.data}/", f"{files}/"], check=True)
+    store.upsert_jobs([record(9, "carol")])
+    store.close()
+    shutil.rmtree(location.data)
+    subprocess.run(["rsync", "-a", "--delete", f"{files}/", f"{location.data}/"], check=True)
+    postgres.restore(location.catalog, dump)
+    back = LakeStore.open_lake(location, SystemClock(), tmp_path)
+    assert back.counts() == saved
+    with back.reader() as db:
+        read = db.execute("SELECT job_id, sum(len(util_ms)) FROM hours GROUP BY ALL ORDER BY ALL").fetchall()
+    assert [job for job, _ in read] == [7, 8]
+    back.upsert_hours([hour(9)])
+    assert back.counts()["hours"] == saved["hours"] + 1
+    back.close()
+
+
+def test_a_lake_has_no_backup_by_the_hub(postgres: PostgresServer, tmp_path: Path) -> None:
+    """The hub answers a request for a backup with one line that names the tools for it, and logs no failure."""
+    with hub_of(tmp_path / "hub", StillClock(HOUR + 4000), **lake_keys(postgres, tmp_path)) as hub:
+        answer = hub.post(b"{}", OPER, target="/v1/backup")
+    assert answer.status == 409
+    assert "pg_dump (lake_catalog), then rsync (lake_data)" in answer.json["error"]

@@ -10,9 +10,10 @@ from tests.integration.wire.test_hub_client import ENVELOPE, batch
 
 from gpuwaste.core.errors import ConfigError, RetryableWireError
 from gpuwaste.testing.daemon_config import free_port
-from gpuwaste.testing.fake_hub import FakeHub
+from gpuwaste.testing.fake_hub import FakeHub, Reply
 from gpuwaste.wire.http import parse_endpoints
-from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.wire.hub_client import BusyError, HubClient
+from gpuwaste.wire.hub_role import ROLE_HEADER, STANDS_BY
 from gpuwaste.wire.tokens import TokenIssuer
 
 pytestmark = pytest.mark.sockets
@@ -57,6 +58,57 @@ def test_what_may_have_arrived_is_not_sent_to_another_one(hub: FakeHub, issuer: 
         assert (len(heard), hub.rows) == (1, {})
         assert client.post_hours(ENVELOPE, batch(1)).accepted == 1
         assert len(heard) == 1
+
+
+@pytest.fixture
+def standby(hub: FakeHub) -> Iterator[FakeHub]:
+    """Lend a hub that stands by beside the other one: it marks its refusals."""
+    headers = {ROLE_HEADER: STANDS_BY, "Retry-After": "5"}
+    with FakeHub(hub.checkers) as other:
+        other.change = lambda _: Reply(503, b'{"error":"this hub stands by"}', headers)
+        yield other
+
+
+def test_where_one_stands_by_the_next_is_asked_at_once(hub: FakeHub, standby: FakeHub, issuer: TokenIssuer) -> None:
+    """One attempt of the caller is enough for a batch and a question, and what was learnt holds for the next one."""
+    hub.documents["/v1/report"] = {"document": "report"}
+    client = HubClient(f"{standby.url} {hub.url}", issuer)
+    assert client.post_hours(ENVELOPE, batch(1)).accepted == 1
+    assert client.get("/v1/report") == {"document": "report"}
+    assert (len(hub.rows), len(standby.callers)) == (1, 1)
+
+
+def test_where_all_stand_by_the_caller_is_told_when_to_come_back(standby: FakeHub, issuer: TokenIssuer) -> None:
+    """Alone, and beside one that is not reached: one line with the words of each."""
+    nobody = f"http://127.0.0.1:{free_port()}"
+    for urls in (standby.url, f"{standby.url} {nobody}"):
+        with pytest.raises(BusyError, match="this hub stands by") as caught:
+            HubClient(urls, issuer).post_hours(ENVELOPE, batch(1))
+        assert caught.value.retry_after_s == 5
+
+
+def test_a_batch_that_is_put_off_goes_to_the_next_one_at_the_next_attempt(
+    hub: FakeHub, standby: FakeHub, issuer: TokenIssuer
+) -> None:
+    """A 503 without the mark, of a hub that is busy or cut off from its store: it may have the rows all the same."""
+    standby.change = lambda _: Reply(503, b'{"error":"too many batches"}', {"Retry-After": "5"})
+    client = HubClient(f"{standby.url} {hub.url}", issuer)
+    with pytest.raises(BusyError, match=f"^{standby.url}: too many") as caught:
+        client.post_hours(ENVELOPE, batch(1))
+    assert (caught.value.retry_after_s, hub.rows) == (5, {})
+    assert client.post_hours(ENVELOPE, batch(1)).accepted == 1
+
+
+def test_a_question_that_one_cannot_answer_now_is_asked_of_the_next(
+    hub: FakeHub, standby: FakeHub, issuer: TokenIssuer
+) -> None:
+    """A hub that is cut off from its store, then one that answers; without one the first one's own words are told."""
+    hub.documents["/v1/report"] = {"document": "report"}
+    standby.change = lambda _: Reply(503, b'{"error":"the hub cannot answer now"}', {})
+    assert HubClient(f"{standby.url} {hub.url}", issuer).get("/v1/report") == {"document": "report"}
+    for urls in (standby.url, f"http://127.0.0.1:{free_port()} {standby.url}"):
+        with pytest.raises(RetryableWireError, match=f"^{standby.url}: the hub cannot answer now"):
+            HubClient(urls, issuer).get("/v1/report")
 
 
 def test_where_nobody_is_reached_all_are_named(issuer: TokenIssuer) -> None:

@@ -284,7 +284,7 @@ class FakePackages:
 
 
 def test_counters_of_cpus_that_fail_cost_nothing_else(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
-    """What was read is in the observation; a failure leaves GPUs and host as they are, and is logged once."""
+    """What was read is in the observation; a failure leaves GPUs and host as they are, is counted and logged once."""
     packages, sink = FakePackages(), ListSink()
     sampler = Sampler(
         clock=clock, interval_s=10, device_map=FakeMap(None), sinks=[sink], events=EventLog(clock),
@@ -300,5 +300,6 @@ def test_counters_of_cpus_that_fail_cost_nothing_else(clock: FakeClock, caplog: 
     assert after.packages is None
     assert after.readings["GPU-0"].util_pct == 50.0
     assert after.host == {7: HostUse(1.0)}
-    assert {health.name: health.ok for health in sampler.health}["rapl"] is False
+    health = {health.name: health for health in sampler.health}
+    assert (health["rapl"].ok, health["rapl"].failed_total, health["nvml"].failed_total) == (False, 2, 0)
     assert [record.message for record in caplog.records] == ["collector rapl: RAPL: energy_uj: Permission denied"]

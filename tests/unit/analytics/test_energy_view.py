@@ -8,7 +8,7 @@ from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 
 from gpuwaste.analytics.asking import Asking, Window
 from gpuwaste.analytics.chart import Bars
-from gpuwaste.analytics.document import ViewDocument
+from gpuwaste.analytics.document import Column, ViewDocument
 from gpuwaste.analytics.view import look, view_named
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import J_PER_KWH
@@ -96,6 +96,18 @@ def test_each_hour_counts_at_its_own_price(store: HubStore) -> None:
     assert isinstance(by_day, Bars)
     assert list(by_day.series[0].y) == pytest.approx([0.4, 3.0])
     assert "With cooling that costs 3.40 EUR, 0.85 EUR of it for wasted energy." in found.narrative
+
+
+def test_energy_of_cpus_has_a_column_where_it_was_measured(store: HubStore) -> None:
+    """Bob's CPUs took 0.5 kWh: the last column, one sentence, and no other figure; alice's are not known."""
+    before = seen(store)
+    with store.reader() as db:
+        db.execute("UPDATE hours SET cpu_energy_j = 1.8e6, cpu_energy_ms = 1800000 WHERE job_id = 8")
+    found = seen(store)
+    assert list(found.columns) == [*before.columns, Column(name="cpu_kwh", title="CPUs", unit="kWh")]
+    assert found.rows == [[*row, 0.5 if row[1] == "bob" else None] for row in before.rows]
+    words = "The CPUs of these jobs took 0.50 kWh besides, measured in 33 % of the GPU-time."
+    assert found.narrative == [*before.narrative, words]
 
 
 def test_an_hour_without_a_price_leaves_its_costs_unknown(store: HubStore) -> None:

@@ -208,6 +208,38 @@ def test_users_cost_by_numbers_alone(store: HubStore, tmp_path: Path) -> None:
     assert sum(costs) == pytest.approx(report.energy.cost) == pytest.approx(1.8)
 
 
+def test_clusters_and_accounts_cost_what_their_own_hours_cost(store: HubStore, tmp_path: Path) -> None:
+    """East's 1 kWh in the dear hour costs 0.30, gw's 6 kWh 1.20; proj1 has alice's and east's: the rows add up."""
+    moved: dict[str, Any] = {"hour_utc": HOUR + 3600, "t0_ms": (HOUR + 3600) * 1000, "t1_ms": (HOUR + 5400) * 1000}
+    store.upsert_jobs([record(7, "erin", cluster="east", end=HOUR + 5400, elapsed_s=5400)])
+    key = RunKey("east", 7, HOUR)
+    store.upsert_hours([hour(7, run_key=key, energy_j=J_PER_KWH, energy_ms=1_800_000, final=True, **moved)])
+    answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
+    report = answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 7200, cluster="all"))
+    clusters = {row.cluster: row.energy for row in report.clusters}
+    accounts = {row.account: row.energy for row in report.accounts}
+    assert report.energy is not None
+    assert accounts.pop("proj3") is None
+    for rows, costs in ((clusters, {"east": 0.3, "gw": 1.2}), (accounts, {"proj1": 1.3, "proj2": 0.2})):
+        assert {name: energy and energy.cost for name, energy in rows.items()} == pytest.approx(costs)
+        assert sum(costs.values()) == pytest.approx(report.energy.cost)
+    long = replace(report, clusters=[replace(row, cluster="c" * 64) for row in report.clusters])
+    lines = report_text(long, Look()).splitlines()
+    assert any(line.split()[-3:] == ["KWH", "EUR", "CLUSTER"] for line in lines)
+    assert max(map(len, lines)) <= 80
+    by_account = lines.index("Energy by account") + 2
+    assert [line.split() for line in lines[by_account : by_account + 3]] == [
+        ["2", "5.00", "1.30", "proj1"], ["1", "2.00", "0.20", "proj2"], ["1", "-", "-", "proj3"]
+    ]  # fmt: skip
+    header, east, gw = to_csv(report, part="clusters").splitlines()
+    assert dict(zip(header.split(","), east.split(","), strict=True))["cost"] == "0.3"
+    assert gw.startswith("gw,3,0,")
+    assert next((row["account"], row["users"]) for row in table(report, "accounts")[1]) == ("proj1", 2)
+    page = usage_page(report, None, Asked("/", HOUR, HOUR + 7200), Frame(path="/cluster", user="root"))
+    assert '<td class="number" data-label="EUR">1.20</td>' in page
+    assert answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 7200, account="proj1")).accounts == []
+
+
 def test_a_changed_file_prices_a_report_that_was_asked_before(store: HubStore, tmp_path: Path) -> None:
     """What is kept of an answer is of the prices that it was made with."""
     answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")

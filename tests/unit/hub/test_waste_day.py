@@ -1,6 +1,7 @@
 """The last day's waste on /metrics: the report's own figures, by partition, and of nobody in person."""
 
 from dataclasses import replace
+from typing import Any
 
 from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 
@@ -17,7 +18,8 @@ def a_store(clock: FakeClock) -> HubStore:
     """Return a store with two partitions and two accounts, half an hour of one GPU each."""
     store = HubStore.open(":memory:", clock)
     store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2"), record(9, "bob", "proj2", partition="big")])
-    store.upsert_hours([hour(7), hour(8, gpu_uuid="GPU-b"), hour(9, gpu_uuid="GPU-c")])
+    cpus: dict[str, Any] = {"cpu_energy_j": 250.0, "cpu_energy_ms": 1_800_000}
+    store.upsert_hours([hour(7, **cpus), hour(8, gpu_uuid="GPU-b", **cpus), hour(9, gpu_uuid="GPU-c")])
     return store
 
 
@@ -40,6 +42,7 @@ def test_the_figures_are_the_reports() -> None:
         assert told == getattr(totals, f"{use}_s")
     assert sum(v for k, v in found.items() if k[0] == "gpuwaste_hub_day_wasted_gpu_seconds") == totals.wasted_s
     assert totals.gpu_s == 5400
+    assert {k[1]: v for k, v in found.items() if k[0] == "gpuwaste_hub_day_cpu_energy_joules"} == {"gpu": 500.0}
     assert {key[1] for key in found} == {"gpu", "big"}
 
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Final
 
+DAC_OVERRIDE: Final = 1
+DAC_READ_SEARCH: Final = 2
 PERFMON: Final = 38
 SYS_PTRACE: Final = 19
 _SYS_ADMIN: Final = 21  # includes CAP_PERFMON, for the kernel

@@ -17,6 +17,8 @@ from gpuwaste.agent.model import PackageReading
 from gpuwaste.core.clock import Clock
 
 KIND: Final = "package"
+TREE: Final = "class/powercap"  # below /sys
+COUNTER: Final = "energy_uj"
 _DOMAIN: Final = re.compile(r"intel-rapl:\d{1,4}", re.ASCII)  # not intel-rapl:0:0, a part of one, nor intel-rapl-mmio
 _PACKAGE: Final = re.compile(r"package-\d{1,4}(?:-die-\d{1,4})?", re.ASCII)  # not psys: the board, packages included
 _NUMBER: Final = re.compile(r"\d{1,20}", re.ASCII)  # 64 bits
@@ -42,7 +44,7 @@ class RaplCollector:
     name = "rapl"
 
     def __init__(self, sys_root: Path, clock: Clock) -> None:
-        self._root = sys_root / "class" / "powercap"
+        self._root = sys_root / TREE
         self._online = sys_root / "devices" / "system" / "cpu" / "online"
         self._clock = clock
         self._last: dict[str, int] = {}  # microjoules by domain
@@ -57,12 +59,12 @@ class RaplCollector:
         begins a new generation: what was drawn since the reading before is not known then.
         """
         now_us = self._clock.mono_us()
-        limits_uj = {domain: self._count(domain, "max_energy_range_uj") for domain in self._domains()}
-        counters = {domain: self._count(domain, "energy_uj") for domain in limits_uj}
+        limits_uj = {domain: range_uj(self._root / domain) for domain in packages(self._root)}
+        counters = {domain: _count(self._root / domain / COUNTER) for domain in limits_uj}
         cpus = self._cpus()
         over_s = (now_us - self._last_us) / 1e6
         used_uj = [(counters[domain] - self._last.get(domain, 0)) % (limit + 1) for domain, limit in limits_uj.items()]
-        wraps_once = all(over_s * _MAX_W < limit / _UJ for limit in limits_uj.values())
+        wraps_once = all(over_s < longest_s(limit) for limit in limits_uj.values())
         possible = all(0 <= used <= over_s * _MAX_W * _UJ for used in used_uj)
         if self._last.keys() == counters.keys() and wraps_once and possible:
             self._total_uj += sum(used_uj)
@@ -75,24 +77,6 @@ class RaplCollector:
         """Forget the last reading."""
         self._last = {}
 
-    def _domains(self) -> list[str]:
-        try:
-            with os.scandir(self._root) as entries:
-                names = sorted(entry.name for entry in islice(entries, _MAX_ENTRIES) if _DOMAIN.fullmatch(entry.name))
-        except OSError as error:
-            raise CollectorError(f"RAPL: {self._root}: {error.strerror}: has this kernel intel_rapl?") from error
-        found = [name for name in names[:_MAX_DOMAINS] if _PACKAGE.fullmatch(_text(self._root / name / "name", _MAX_B))]
-        if not found:
-            raise CollectorError(f"RAPL: {self._root}: no CPU package: remove rapl from [agent] collectors")
-        return found
-
-    def _count(self, domain: str, name: str) -> int:
-        path = self._root / domain / name
-        text = _text(path, _MAX_B)
-        if not _NUMBER.fullmatch(text):
-            raise CollectorError(f"RAPL: {path}: {text[:20]!r} is not a number of microjoules")
-        return int(text)
-
     def _cpus(self) -> int:
         """Count the CPUs that are online, as 0-127 or 0,2-63."""
         text, found = _text(self._online, _MAX_CPUS_B), 0
@@ -104,6 +88,37 @@ class RaplCollector:
         if not 0 < found <= _MAX_CPUS:
             raise CollectorError(f"RAPL: {self._online}: {text[:20]!r} is not a list of CPUs")
         return found
+
+
+def packages(root: Path) -> dict[str, str]:
+    """Return the name of each CPU package by its folder in the powercap tree. Raises CollectorError where none is."""
+    try:
+        with os.scandir(root) as entries:
+            folders = sorted(entry.name for entry in islice(entries, _MAX_ENTRIES) if _DOMAIN.fullmatch(entry.name))
+    except OSError as error:
+        raise CollectorError(f"RAPL: {root}: {error.strerror}: has this kernel intel_rapl?") from error
+    names = {folder: _text(root / folder / "name", _MAX_B) for folder in folders[:_MAX_DOMAINS]}
+    found = {folder: name for folder, name in names.items() if _PACKAGE.fullmatch(name)}
+    if not found:
+        raise CollectorError(f"RAPL: {root}: no CPU package: remove rapl from [agent] collectors")
+    return found
+
+
+def range_uj(folder: Path) -> int:
+    """Return the value after which a package's counter begins again at 0. Raises CollectorError."""
+    return _count(folder / "max_energy_range_uj")
+
+
+def longest_s(limit_uj: int) -> float:
+    """Return the time between two readings in which a counter of this range cannot begin again twice."""
+    return limit_uj / _UJ / _MAX_W
+
+
+def _count(path: Path) -> int:
+    text = _text(path, _MAX_B)
+    if not _NUMBER.fullmatch(text):
+        raise CollectorError(f"RAPL: {path}: {text[:20]!r} is not a number of microjoules")
+    return int(text)
 
 
 def _text(path: Path, most_b: int) -> str:

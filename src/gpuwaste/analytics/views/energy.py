@@ -28,6 +28,7 @@ SENTENCES: Final = (
     "With cooling that emits {co2e_kg} of CO2e.",
     "Account {top_account} took most: {top_account_kwh}, {top_account_share} of it.",
     "User {top_user} took most: {top_user_kwh}, {top_user_share} of it.",
+    "The CPUs of these jobs took {cpu_kwh} besides, measured in {cpu_measured_share} of the GPU-time.",
 )
 _COLUMNS: Final = (
     Column(name="account", title="Account"),
@@ -37,16 +38,18 @@ _COLUMNS: Final = (
     Column(name="wasted_share", title="Wasted of what is known", unit="share"),
     Column(name="measured_share", title="Measured", unit="share"),
 )
+_CPUS: Final = Column(name="cpu_kwh", title="CPUs", unit="kWh")
 _NOTES: Final = (
     "Energy is that of the GPUs, as far as it was measured, without hosts and cooling.",
     "Runs count by the day of their end, cut at the edges of the window.",
     "Wasted energy is not known of the hours of older agents in which a GPU was idle in a part of the time.",
 )
+_CPU_NOTE: Final = "The energy of CPUs is that of the CPU time of jobs with GPUs; it is in no other figure."
 _COST_NOTE: Final = (
     "Cost and CO2e are of the energy times the PUE of the site, each hour's energy at that hour's price."
 )
 _SHOWN: Final = 20
-_SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j")
+_SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j", "cpu_energy_j", "cpu_energy_ms")
 _Sums = dict[str, Counter[str]]
 
 
@@ -70,9 +73,16 @@ def answer(asking: Asking) -> Answer:
     for place, name in enumerate(("account", "user")):
         _add_top(facts, name, _by(pairs, place))
     order = sorted(pairs, key=lambda pair: (-pairs[pair]["energy_j"], pair))
-    lines = [_line(asking, pair, pairs[pair], drawn) for pair in order]
-    notes = [*_NOTES, _COST_NOTE] if _priced(asking) else list(_NOTES)
-    return Answer(facts, (*_COLUMNS, *_cost_columns(asking)), lines, _charts(asking, pairs, days, drawn), notes)
+    cpus = (_CPUS,) if any(own["cpu_energy_ms"] for own in pairs.values()) else ()
+    lines = [[*_line(asking, pair, pairs[pair], drawn), *(_cpu_kwh(pairs[pair]) for _ in cpus)] for pair in order]
+    notes = [*_NOTES, *((_COST_NOTE,) if _priced(asking) else ()), *((_CPU_NOTE,) if cpus else ())]
+    columns = (*_COLUMNS, *_cost_columns(asking), *cpus)
+    return Answer(facts, columns, lines, _charts(asking, pairs, days, drawn), notes)
+
+
+def _cpu_kwh(own: Mapping[str, float]) -> float | None:
+    """Return the energy of the CPUs that jobs used; None where none was measured."""
+    return own["cpu_energy_j"] / J_PER_KWH if own["cpu_energy_ms"] else None
 
 
 def _priced(asking: Asking) -> bool:
@@ -125,6 +135,9 @@ def _add_facts(facts: Facts, asking: Asking, groups: list[Counter[str]], days: d
     facts.share("measured_share", total["energy_ms"], held_ms, "share of the GPU-time that was measured")
     facts.add("split_kwh", total["split_j"] / J_PER_KWH, "kWh", "energy that is known to be wasted or not")
     facts.add("wasted_kwh", total["wasted_j"] / J_PER_KWH if known else None, "kWh", "energy in wasted GPU-time")
+    if total["cpu_energy_ms"]:
+        facts.add("cpu_kwh", _cpu_kwh(total), "kWh", "energy of the CPUs that jobs with GPUs used")
+        facts.share("cpu_measured_share", total["cpu_energy_ms"], held_ms, "share of the GPU-time with CPUs measured")
     sample = ratio(sample_rows, "wasted_j", "split_j", window.blocks)
     facts.share("wasted_share", total["wasted_j"], total["split_j"], "wasted share of the energy", sample=sample)
 

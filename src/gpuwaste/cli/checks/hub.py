@@ -1,6 +1,9 @@
-"""The hub: connection, protocol version, accounting, model, clock."""
+"""The hub: connection at each of its URLs, protocol version, accounting, model, clock."""
 
+import threading
 from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Final
 
 from msgspec import UNSET
@@ -18,25 +21,83 @@ _DAY_S: Final = 86400.0
 _SKEW_WARN_S: Final = 5.0
 _SKEW_FAIL_S: Final = 120.0  # munge refuses credentials of another five minutes
 _LAG_WARN_S: Final = 900.0
+_WAIT_S: Final = 15.0  # less than all checks have together: a host that does not answer must not hide the others
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Query the hub's health, and judge each part of its answer."""
-    url = around.config.common.hub_url
-    before_us = around.clock.utc_us()
-    try:
-        health = around.hub_health()
-    except NoDataError as error:
-        yield Check(NAME, Status.FAIL, f"{url}: {error}", "set [common] hub_url to the hub")
+    """Query the hub's health at each of its URLs, and judge each part of the first answer."""
+    asked = _ask_all(around)
+    serving = [one for one in asked if one.health is not None]
+    for one in asked:
+        if one.health is not None:
+            yield _protocol(one.url, one.health)
+        elif serving:
+            yield Check(NAME, Status.WARN, one.trouble, "nothing if a hub stands by there; else start it (how-to lake)")
+        elif isinstance(one.error, NoDataError):
+            yield Check(NAME, Status.FAIL, one.trouble, "set [common] hub_url to the hub")
+        else:
+            mend = "start the hub (gpuwaste hub run), or set [common] hub_url"
+            yield Check(NAME, Status.FAIL, one.trouble, mend)
+    for one in serving[:1]:
+        yield from _judge(around, one)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One URL of the hub, and what came of the question."""
+
+    url: str
+    health: HealthAnswer | None = None
+    error: Exception | None = None
+    before_us: int = 0
+    after_us: int = 0
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no answer, with the URL."""
+        words = f"no answer within {_WAIT_S:g} s" if self.error is None else str(self.error)
+        return words if self.url in words else f"{self.url}: {words}"
+
+    def ask(self, around: Surroundings) -> None:
+        """Ask this URL alone."""
+        self.before_us = around.clock.utc_us()
+        common = replace(around.config.common, hub_url=self.url)
+        try:
+            health = replace(around, config=replace(around.config, common=common)).hub_health()
+        except Exception as error:  # noqa: BLE001 raised again by whoever asked, if it is a defect
+            self.error = error
+            return
+        self.after_us = around.clock.utc_us()
+        self.health = health
+
+
+def _ask_all(around: Surroundings) -> list[_Asked]:
+    """Ask all URLs at once, so that a host that does not answer costs the others no time."""
+    from gpuwaste.wire.http import split_urls
+
+    urls = split_urls(around.config.common.hub_url)
+    asked = [_Asked(url) for url in urls] or [_Asked(around.config.common.hub_url)]
+    threads = [threading.Thread(target=one.ask, args=(around,), name=f"ask {one.url}", daemon=True) for one in asked]
+    for thread in threads:
+        thread.start()
+    until_us = around.clock.mono_us() + int(_WAIT_S * 1e6)
+    for thread in threads:
+        thread.join(max(0.0, (until_us - around.clock.mono_us()) / 1e6))
+    found = [copy(one) for one in asked]  # what comes later is not looked at
+    for one in found:
+        if one.error is not None and not isinstance(one.error, GpuwasteError):
+            raise one.error
+    return found
+
+
+def _judge(around: Surroundings, one: _Asked) -> Iterator[Check]:
+    """Judge the answer of the hub that serves."""
+    if one.health is None:
         return
-    except GpuwasteError as error:
-        yield Check(NAME, Status.FAIL, str(error), "start the hub (gpuwaste hub run), or set [common] hub_url")
-        return
-    yield _protocol(url, health)
-    yield from _clock(health, before_us, around.clock.utc_us())
+    yield from _clock(one.health, one.before_us, one.after_us)
     if around.roles & {Role.HUB, Role.ADVISOR}:
-        yield from _accounting(health.accounting)
-        yield from _model(health.prediction, around.clock.utc_us() / 1e6)
+        yield from _accounting(one.health.accounting)
+        yield from _model(one.health.prediction, around.clock.utc_us() / 1e6)
 
 
 def _protocol(url: str, health: HealthAnswer) -> Check:

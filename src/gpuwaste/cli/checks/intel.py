@@ -7,6 +7,7 @@ from typing import Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.cli.checks._gpu_libraries import check_groups, loadable
+from gpuwaste.cli.checks._running_agent import status_file
 
 PLACE: Final = 52
 NAME: Final = "intel"
@@ -31,21 +32,16 @@ def check(around: Surroundings) -> Iterator[Check]:
         return
     yield Check(NAME, Status.OK, f"{found} can be loaded")
     yield from check_groups(NAME, tuple(Path("/dev").glob("dri/renderD*")), "render nodes", "Intel")
-    yield from _rights(Path(around.config.agent.state_dir) / "agent.pid")
+    status = status_file(around.config)
+    if status is not None:
+        yield _rights(status)
 
 
-def _rights(pid_file: Path) -> Iterator[Check]:
-    """Look whether the running agent has CAP_PERFMON; nothing where none runs, or it cannot be asked."""
+def _rights(status: Path) -> Check:
+    """Look whether the running agent has CAP_PERFMON."""
     from gpuwaste.agent.collectors._capabilities import PERFMON, holds
 
-    try:
-        status = Path(f"/proc/{int(pid_file.read_text(encoding='ascii'))}/status")
-    except (OSError, ValueError):
-        return
-    if not status.exists():
-        return
     if holds(status, PERFMON):
-        yield Check(NAME, Status.OK, "the agent has CAP_PERFMON")
-    else:
-        line = "the agent has no CAP_PERFMON: the use of Intel GPUs is unknown to it"
-        yield Check(NAME, Status.WARN, line, "install the drop-in of the unit (how-to Intel)")
+        return Check(NAME, Status.OK, "the agent has CAP_PERFMON")
+    line = "the agent has no CAP_PERFMON: the use of Intel GPUs is unknown to it"
+    return Check(NAME, Status.WARN, line, "install the drop-in of the unit (how-to Intel)")

@@ -1,4 +1,4 @@
-"""Run the hub in the foreground (what the systemd unit runs), back up its store while it runs, restore a backup."""
+"""Run the hub in the foreground (what the systemd unit runs); back up, restore or move its store."""
 
 import argparse
 import sys
@@ -6,11 +6,12 @@ import sys
 from gpuwaste.cli.options import add, add_config, config_of
 from gpuwaste.cli.words import path_word
 
-HELP = "the hub: run, backup, restore"
+HELP = "the hub: run, backup, restore, move"
 EXAMPLES = (
     ("gpuwaste hub run", "Serve, in the foreground."),
     ("gpuwaste hub backup /srv/backup/gpuwaste.tar", "Write the store of the running hub to that file."),
     ("gpuwaste hub restore /srv/backup/gpuwaste.tar", "Restore it, with the hub stopped."),
+    ("gpuwaste hub move --to lake", "Move the store from its file to the lake; see docs/how-to/lake.md."),
 )
 
 
@@ -27,7 +28,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     restore.add_argument(
         "--force", action="store_true", help="replace an existing store; the old one is kept next to it"
     )
-    for action in (backup, restore):
+    moved = actions.add_parser("move", help="move the store from its file to a lake, or from a lake to a file")
+    where = moved.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--to",
+        choices=("lake", "file"),
+        metavar="lake|file",
+        help="new store; run the command again with the hub stopped",
+    )
+    where.add_argument(
+        "--reopen", action="store_true", help="use the configured store again, which was moved, as it was then"
+    )
+    moved.add_argument(
+        "--force", action="store_true", help="with --to file: replace an existing file; the old one is kept next to it"
+    )
+    for action in (backup, restore, moved):
         add(action, "json")
         add_config(action)
 
@@ -44,7 +59,12 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.hub_backup import back_up, backup_text, put_back, restore_text
 
     config = config_of(options)
-    if options.action == "backup":
+    if options.action == "move":
+        from gpuwaste.cli.hub_move import move, move_text, reopen
+
+        document = reopen(config) if options.reopen else move(config, options.to, force=options.force)
+        text = move_text(document, options.config)
+    elif options.action == "backup":
         document = back_up(config, options.target, force=options.force)
         text = backup_text(document)
     else:

@@ -13,12 +13,13 @@ EXAMPLES = (
         "gpuwaste report -a -S now-30days --table users --csv",
         "Each user's GPU-time, energy and cost, for a spreadsheet.",
     ),
+    ("gpuwaste report -M all --table clusters --csv", "Energy and cost of each cluster of the hub."),
     ("gpuwaste report --allusers --fail-above 20", "Everybody; exit code 4 if more than 20 % is wasted."),
     ("gpuwaste report -u alice -M all", "A user's jobs in all clusters of the hub, with a row for each cluster."),
 )
 CLUSTERS = "several separated by commas, or all; jobs of all their users, with -u or -A of these"
 _TEXT_ROWS = 40
-_TABLES = ("jobs", "users", "days")
+_TABLES = ("jobs", "users", "accounts", "clusters", "days")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

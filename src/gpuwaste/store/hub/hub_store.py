@@ -32,12 +32,12 @@ from gpuwaste.store.hub.json_rows import (
     HOUR_KEY,
     JOB_COLUMNS,
     STEP_COLUMNS,
-    job_names,
     job_record,
     job_row,
     step_rows,
     to_json,
 )
+from gpuwaste.store.hub.named_runs import pick_named
 from gpuwaste.store.hub.touched import Touched
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
@@ -78,8 +78,12 @@ class HubStore:
 
     packs: ClassVar[bool] = True
     """Whether rows are put in the order of users (packing.py)."""
+    not_copied: ClassVar[str] = ""
+    """Why `copy_to` makes no copy of this kind of store, and what to do instead."""
     upkeep_s: ClassVar[float] = 3600.0
     """How often old hours are summed up and `checkpoint` is called."""
+    alone: ClassVar[bool] = True
+    """Whether every change is made through this object, and so noted in `touched` and `changed_ends`."""
 
     def __init__(self, database: Database, clock: Clock, path: Path | None = None) -> None:
         self.under_use = UNDER_USE  # the rule by which the use of GPUs is counted whenever it is asked for
@@ -114,6 +118,11 @@ class HubStore:
         # Two threads take a quarter off a year's report, and ingest is no slower (make bench-report, bench-ingest).
         options = {"threads": "2"} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
         return cls(Database.open(path, "hub", options), clock, path)
+
+    @property
+    def given_up(self) -> str:
+        """Why DuckDB refuses the store until it is opened again (Database.given_up); empty where it does not."""
+        return self._root.given_up
 
     def close(self) -> None:
         """Close the file, once no write is under way."""
@@ -190,8 +199,7 @@ class HubStore:
         `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
         """
         with self.reader() as db:
-            db.run("ledger_job_runs", job_names(printed_id, accounts, reader))
-            return [job_record(row) for row in db.rows("ledger_picked")]
+            return pick_named(db, printed_id, accounts=accounts, reader=reader)
 
     def history(self, after: int, limit: int) -> list[HistoryEvent]:
         """Return up to `limit` events of runs whose seq is greater than `after`, in order."""

@@ -2,13 +2,12 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from operator import itemgetter
 from typing import Any, Final
 
 from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
-from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.text import storable
@@ -23,7 +22,6 @@ _NO_DETAILS: Final = dict.fromkeys(_DETAIL_COLUMNS.types)
 STEP_COLUMNS: Final = Columns(StepRecord, {"cluster": "VARCHAR", "job_id": "BIGINT", "run_start": "BIGINT"})
 VERDICT_COLUMNS: Final = Columns(Verdict, {"node": "VARCHAR", "taken_utc": "BIGINT"})
 NO_ROWS: Final = "[]"
-_FIRST_NUMBER: Final = re.compile(r"[0-9]{1,18}(?![0-9])")
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")  # but not of a text that has these six characters
 _JOB_VALUES: Final = itemgetter(*(f.name for f in fields(JobRecord)))
 
@@ -54,18 +52,3 @@ def step_rows(jobs: Iterable[JobRecord]) -> Iterator[dict[str, Any]]:
 def job_record(row: Mapping[str, Any]) -> JobRecord:
     """Return the JobRecord of a row of table jobs."""
     return JobRecord(*_JOB_VALUES(row))
-
-
-def job_names(printed_id: str, accounts: Collection[ClusterAccount] | None, reader: str | None) -> dict[str, Any]:
-    """Return the named parameters of query ledger_job_runs: the job, and the scope of who asks.
-
-    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; None is every run.
-    """
-    number = _FIRST_NUMBER.match(printed_id)
-    return {
-        "printed_id": printed_id,
-        "first": int(number[0]) if number else None,
-        "number": printed_id.isdecimal(),
-        "accounts": account_rows(accounts),
-        "reader": reader,
-    }

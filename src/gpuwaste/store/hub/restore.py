@@ -4,7 +4,6 @@ The store that was there stays beside it as hub.duckdb.before-restore. A restore
 the old store in its place, but for changes that had not left its log yet; one that is run again ends the work.
 """
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,7 +16,9 @@ from gpuwaste.core.files import open_plain, sync_directory
 from gpuwaste.core.owner import as_owner, become_owner
 from gpuwaste.store.database import Database, migrations
 from gpuwaste.store.hub.backup_format import STORE, About, read_backup
+from gpuwaste.store.hub.moved_file import forget_moved
 from gpuwaste.store.hub.page_files import PageFiles
+from gpuwaste.store.hub.store_lock import nobody_has
 
 BEFORE: Final = ".before-restore"
 _FOLDER: Final = "restore.unfinished"
@@ -52,7 +53,7 @@ def restore(file: BinaryIO, source: Path, state_dir: Path, *, force: bool) -> Ab
         raise StoreError(f"{store}: a store exists already: --force replaces it, and keeps it as {STORE}{BEFORE}")
     folder = state_dir / _FOLDER
     try:
-        with _nobody_has(store), _scratch(folder):
+        with nobody_has(store), _scratch(folder):
             _check_room(file, source, state_dir)
             about = read_backup(file, str(source), folder)
             _check_store(folder / STORE, about, source)
@@ -60,20 +61,6 @@ def restore(file: BinaryIO, source: Path, state_dir: Path, *, force: bool) -> Ab
     except OSError as error:
         raise StoreError(f"{state_dir}: cannot be written: {error.strerror or error}") from error
     return about
-
-
-@contextmanager
-def _nobody_has(store: Path) -> Iterator[None]:
-    """Hold the lock that a hub would hold on its store."""
-    if not store.exists():
-        yield
-        return
-    with store.open("r+b") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StoreError(f"{store}: used by another process, probably a running hub: stop it first") from error
-        yield
 
 
 @contextmanager
@@ -123,18 +110,24 @@ def _put(folder: Path, state_dir: Path) -> None:
         sync_directory(target)
     if (folder / _CORRECTIONS).exists():
         (folder / _CORRECTIONS).replace(state_dir / _CORRECTIONS)
-    shutil.rmtree(state_dir / _SAVED_HISTORY, ignore_errors=True)
-    _keep_old(store)
-    (folder / STORE).replace(store)
-    sync_directory(state_dir)
+    put_store(folder / STORE, store, BEFORE)
 
 
-def _keep_old(store: Path) -> None:
-    """Name the old store, and move its log, which is no log of the new one."""
-    old, log = store.with_name(store.name + BEFORE), store.with_name(store.name + ".wal")
+def _keep_old(store: Path, suffix: str) -> None:
+    """Name the store in whose place another one is put, and move its log, which is no log of the new one."""
+    old, log = store.with_name(store.name + suffix), store.with_name(store.name + ".wal")
     if store.exists():
         old.unlink(missing_ok=True)
         old.hardlink_to(store)
     if log.exists():
         log.replace(old.with_name(old.name + ".wal"))
+    sync_directory(store.parent)
+
+
+def put_store(new: Path, store: Path, suffix: str) -> None:
+    """Put a store into its place; the one that was there is kept with `suffix`, what was made of it is removed."""
+    shutil.rmtree(store.parent / _SAVED_HISTORY, ignore_errors=True)
+    _keep_old(store, suffix)
+    new.replace(store)
+    forget_moved(store)
     sync_directory(store.parent)

@@ -83,6 +83,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
         finding=next((finding for finding in report.findings if finding.fix), None),
         levels=levels_of(report.totals),
         energy=energy_words(report.energy),
+        cluster_energy=energy_titles(row.energy for row in report.clusters),
         user_energy=energy_titles(row.energy for row in report.users),
         day_energy=energy_titles(row.energy for row in report.days),
         window=asked,

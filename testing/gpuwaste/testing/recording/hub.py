@@ -11,9 +11,9 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.daemon import make_checkers, serve
+from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
-from gpuwaste.hub.server import open_tcp
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.commands import CommandClient
@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
         tape.add(site_facts(slurm, clock))
         hub = Hub(config, HubPorts(RecordedClient(slurm, tape, clock), clock, make_checkers(config)))
-        serve(hub, open_tcp(config.hub.listen), None)
+        serve(hub, HubSockets.open(config.hub))
     except GpuwasteError as error:
         sys.stderr.write(f"hub: {error}\n")
         return error.exit_code

@@ -1,0 +1,145 @@
+"""Standby: a hub that waits for its lake answers reads meanwhile, from what the hub that serves has committed.
+
+It is a hub without its threads around a store that cannot be written. Each read is of the lake's newest snapshot;
+thresholds are looked up every few seconds. Nothing here keeps the hub from taking the lake, also where PostgreSQL or
+a Slurm command hangs.
+"""
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.once import Once
+from gpuwaste.core.worker import Worker
+from gpuwaste.hub.hub_sockets import HubSockets
+from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.server import WebServer
+from gpuwaste.hub.standby_gate import StandbyGate
+from gpuwaste.hub.store_choice import open_reader
+from gpuwaste.store.hub.lake_store import LakeReader
+from gpuwaste.store.lake_database import LakeLocation
+
+_LOOK_S: Final = 2.0
+_RETRY_S: Final = 10.0
+_DRAIN_S: Final = 2  # for reads in flight when the hub takes the lake: agents wait
+_STOP_S: Final = 1.0  # for a thread that may hang
+_READS: Final = log_event.info("hub-answers-reads: this hub stands by and answers reads of the lake on {places}")
+_CANNOT: Final = log_event.warning(
+    "hub-cannot-read: this hub stands by and answers no reads, retry in {seconds:.0f} s: {error}",
+    "PostgreSQL or Slurm does not answer, or hubs of two versions run on one lake. The hub takes the lake over all the"
+    " same when the hub that serves ends.",
+)
+
+
+class Standby:
+    """Opens the lake to read, and serves: `worker` does it, until another thread calls `end`."""
+
+    def __init__(
+        self, config: Config, ports: HubPorts, location: LakeLocation, sockets: Callable[[], HubSockets]
+    ) -> None:
+        """`sockets` opens the hub's sockets, or returns them where they are open."""
+        self._config = config
+        self._ports = ports
+        self._location = location
+        self._sockets = sockets
+        self._gate = StandbyGate(config.hub.max_body_bytes)
+        self._trouble = Once()
+        self._lock = threading.Lock()
+        self._over = False
+        self._reading: _Reading | None = None
+        self._server: _Server | None = None
+        self.worker = Worker("standby", self.look, ports.clock)
+
+    def look(self) -> float:
+        """Answer reads if the lake can be read, and none if it cannot; returns the seconds to wait.
+
+        The port opens with the first read that can be answered. Raises nothing that the lake, Slurm or the
+        configuration can cause.
+        """
+        try:
+            if self._reading is None:
+                self._begin()
+            if self._reading is not None:
+                self._reading.refresh()
+        except GpuwasteError as error:
+            self._close()
+            if self._trouble.news(str(error)):
+                _CANNOT.log(error=error, seconds=_RETRY_S)
+            return _RETRY_S
+        self._trouble.over()
+        return _LOOK_S
+
+    def end(self) -> None:
+        """Leave off for good; the sockets go on to listen. A thread that hangs is left behind, and begins nothing."""
+        self.worker.end()
+        with self._lock:
+            self._over = True
+        if self._server is not None:
+            self._server.end()
+        self._close()
+        self.worker.stop(_STOP_S)
+        gc.collect()  # a whole hub, with its kept answers: the one that runs next needs the room
+
+    def _begin(self) -> None:
+        """Open the lake and serve it, unless that came to its end meanwhile. Raises GpuwasteError."""
+        store = open_reader(self._location, self._config.hub, self._ports.clock)
+        try:
+            hub = Hub(self._config, self._ports, store)
+            hub.site.cluster()  # documents have its name, and nobody else asks for it here
+        except BaseException:
+            store.close()
+            raise
+        with self._lock:
+            if self._over:
+                store.close()
+                return
+            self._reading = _Reading(hub, store)
+            self._gate.app = hub.app
+            if self._server is None:
+                self._server = _Server(self._gate, self._sockets().copies())
+        _READS.log(places=self._sockets().places)
+
+    def _close(self) -> None:
+        with self._lock:
+            reading, self._reading, self._gate.app = self._reading, None, None
+        if reading is not None:
+            reading.close()
+
+
+class _Reading:
+    """A hub without threads around a lake that it only reads."""
+
+    def __init__(self, hub: Hub, store: LakeReader) -> None:
+        self._hub = hub
+        self._store = store
+
+    def refresh(self) -> None:
+        """Use the thresholds that stand in the lake. Raises StoreError where the lake cannot be read any more."""
+        self._store.check_version()
+        self._hub.judging.follow()
+
+    def close(self) -> None:
+        """Close the lake; a read that still runs fails or ends on its own."""
+        self._hub.curves.close()
+        self._store.close()
+
+
+class _Server:
+    """The web server of a hub that stands by, on a thread of its own."""
+
+    def __init__(self, gate: StandbyGate, sockets: HubSockets) -> None:
+        self._server = WebServer(gate, sockets.tcp, sockets.unix, sockets.tls, drain_s=_DRAIN_S)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"signals": False}, name="standby server", daemon=True
+        )
+        self._thread.start()
+
+    def end(self) -> None:
+        """Take no more connections; a read that takes longer than the drain is not waited for."""
+        self._server.stop()
+        self._thread.join(_DRAIN_S + _STOP_S)

@@ -1,0 +1,200 @@
+"""Moves the hub's store from its file to its lake, or back: what hubs must not use meanwhile, and when it changes.
+
+The old store is the hub's until every count and sum of the new one is equal to its own. Then a note keeps hubs from the
+old one, and only then the new one is open to them: never may two hubs write to two stores of one site.
+"""
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.files import open_lock
+from gpuwaste.core.worker import Worker
+from gpuwaste.hub.store_choice import SCRATCH, STORE_NAME
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.move_lakes import FilledLake, SourceLake, WatchedLake
+from gpuwaste.store.hub.moved_file import MOVED, UNFINISHED, forget_moved, note_moved
+from gpuwaste.store.hub.restore import put_store
+from gpuwaste.store.hub.store_move import MoveResult, Progress, StoreMove
+from gpuwaste.store.lake_database import LakeLocation
+from gpuwaste.store.lake_extensions import quoted
+from gpuwaste.store.lake_lease import LEASE_S, LakeLease
+
+BEFORE: Final = ".before-move"
+MOVING: Final = STORE_NAME + ".moving"
+_LOCK: Final = "move.lock"
+_MEMORY_MB: Final = 2048
+_MOST_THREADS: Final = 8
+_PROLONG_S: Final = LEASE_S / 4
+_LOOK_S: Final = 1.0
+_MOVE: Final = "gpuwaste hub move"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreMover:
+    """The move of one hub's store; `memory_mb` bounds DuckDB's memory, 0 is 2 GB."""
+
+    state_dir: Path
+    lake: LakeLocation
+    progress: Progress
+    memory_mb: int = 0
+
+    @property
+    def store(self) -> Path:
+        """The hub's file."""
+        return self.state_dir / STORE_NAME
+
+    @contextmanager
+    def only_one(self) -> Iterator[None]:
+        """Keep another move of this store from running. Raises StoreError, OSError."""
+        number = open_lock(self.state_dir / _LOCK)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreError(f"{self.state_dir}: another `gpuwaste hub move` is running") from error
+        else:
+            yield
+        finally:
+            os.close(number)
+
+    def fill_lake(self, snapshot: Path) -> MoveResult:
+        """Copy a copy of the store of a running hub to the lake. Raises StoreError."""
+        return self._to_lake(snapshot, last=False)
+
+    def to_lake(self) -> MoveResult:
+        """Copy what the lake has not got yet, and give it to the hub, which is stopped. Raises StoreError, OSError."""
+        return self._to_lake(self.store, last=True)
+
+    def fill_file(self) -> MoveResult:
+        """Copy the lake of a running hub to the file that is filled. Raises StoreError, OSError."""
+        with closing(WatchedLake.open_lake(self.lake, "hub", self._options())) as db:
+            return self._to_file(db, last=False)
+
+    def to_file(self, *, force: bool) -> tuple[MoveResult, bool]:
+        """Copy the lake to a new file; tell also whether that was the last part, which needs a lake without a hub.
+
+        Raises StoreError, OSError; `force` replaces a file that is there.
+        """
+        if not force and (self.store.exists() or self.store.with_name(STORE_NAME + ".wal").exists()):
+            raise StoreError(f"{self.store}: exists already: --force replaces it, and keeps it as {STORE_NAME}{BEFORE}")
+        # No other move was or will be called so: a host, a process, an instant.
+        name = f"{_MOVE} on {socket.gethostname()}, process {os.getpid()}, {time.time_ns()}"
+        with closing(LakeLease(self.lake.catalog, name)) as lease:
+            if not _taken(lease):
+                return self.fill_file(), False
+            with _prolonged(lease), closing(SourceLake.open_lake(self.lake, "hub", self._options())) as db:
+                done = self._to_file(db, last=True)
+                self._switch_to_file(db)
+            lease.give_up()
+        return done, True
+
+    def reopen_file(self) -> None:
+        """Let a hub use the file again. Raises OSError."""
+        forget_moved(self.store)
+
+    def reopen_lake(self) -> None:
+        """Let a hub use the lake again. Raises StoreError."""
+        with closing(SourceLake.open_lake(self.lake, "hub", self._options())) as db, db.writing():
+            db.forget_move()
+
+    def _to_lake(self, source: Path, *, last: bool) -> MoveResult:
+        Database.open(source, "hub").close()  # with all migrations, and nothing in its log
+        with closing(FilledLake.open_lake(self.lake, "hub", self._options())) as db:
+            db.execute(f"ATTACH {quoted(source)} AS file (READ_ONLY)")
+            done = StoreMove(db, "lake", self.progress).copy(at_rest=True)
+            if last:
+                note_moved(self.store, MOVED)
+                db.finish()
+        return done
+
+    def _to_file(self, db: SourceLake, *, last: bool) -> MoveResult:
+        target = self.state_dir / MOVING
+        _made(target)
+        db.execute(f"ATTACH {quoted(target)} AS file")
+        done = StoreMove(db, "file", self.progress).copy(at_rest=last)
+        db.execute("CHECKPOINT file")
+        db.execute("DETACH file")
+        return done
+
+    def _switch_to_file(self, lake: SourceLake) -> None:
+        target = self.state_dir / MOVING
+        with closing(Database.open(target, "hub")) as db:
+            _number_on(db)
+            db.execute("CHECKPOINT")
+        _sync(target)
+        note_moved(self.store, UNFINISHED)
+        with lake.writing():  # fails where a hub has taken the lake over
+            lake.forget_move()
+            lake.note_move("moved")
+        put_store(target, self.store, BEFORE)
+
+    def _options(self) -> dict[str, str]:
+        threads = min(len(os.sched_getaffinity(0)), _MOST_THREADS)
+        memory = self.memory_mb or _MEMORY_MB
+        scratch = str(self.state_dir / SCRATCH)
+        return {"threads": str(threads), "memory_limit": f"{memory}MB", "temp_directory": scratch}
+
+
+def _made(target: Path) -> None:
+    """Make the file that is filled, or go on with one that a move left; one that cannot be used is made anew."""
+    try:
+        Database.open(target, "hub").close()
+    except StoreError:
+        if not target.exists():
+            raise
+        for path in (target, target.with_name(target.name + ".wal")):
+            path.unlink(missing_ok=True)
+        Database.open(target, "hub").close()
+
+
+def _number_on(db: Database) -> None:
+    """Have the next event numbered after the last one: a lake has no sequence."""
+    ((last, used),) = db.execute(
+        f"SELECT {db.text('event_seq')}, coalesce(last_value, 0) FROM duckdb_sequences()"  # noqa: S608 a query of ours
+        " WHERE sequence_name = 'event_seq'"
+    ).fetchall()
+    if used < last:
+        db.execute("SELECT max(nextval('event_seq')) FROM range(?)", [last - used]).fetchall()
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _taken(lease: LakeLease) -> bool:
+    """Take the lake's lease, unless a hub has it. Raises StoreError.
+
+    That of a move that was killed is waited for until it ends.
+    """
+    until = time.monotonic() + LEASE_S + _LOOK_S
+    while (holder := lease.take()).startswith(_MOVE) and holder != lease.holder:
+        if time.monotonic() > until:
+            raise StoreError(f"another move of this lake is running: {holder}")
+        time.sleep(_LOOK_S)
+    return holder == lease.holder
+
+
+@contextmanager
+def _prolonged(lease: LakeLease) -> Iterator[None]:
+    """Keep hubs that stand by waiting. One that takes over all the same is kept from harm by the fence."""
+
+    def prolong() -> float:
+        with suppress(StoreError):
+            lease.take()
+        return _PROLONG_S
+
+    worker = Worker("lake lease", prolong, SystemClock())
+    worker.start(_PROLONG_S)
+    try:
+        yield
+    finally:
+        worker.stop()

@@ -1,0 +1,228 @@
+"""What a hub that stands by answers and refuses: over real HTTP, and beside a hub that serves from a real lake."""
+
+import contextlib
+import re
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fastapi.routing import APIRoute
+from tests.integration.hub.rig import Answer, Rig, running_hub
+from tests.integration.store.drawn_site import StillClock
+from tests.integration.store.test_lake import lake_keys
+from tests.unit.hub.rig import HOUR, batch, hour, record
+
+from gpuwaste.core.config import HubConfig
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.units import DAY_S
+from gpuwaste.hub.hub_sockets import HubSockets
+from gpuwaste.hub.server import WebServer, open_tcp
+from gpuwaste.hub.standby import Standby
+from gpuwaste.hub.standby_gate import ANSWERED, StandbyGate
+from gpuwaste.hub.store_choice import lake_location
+from gpuwaste.store.hub.lake_store import LakeReader
+from gpuwaste.store.lake_database import LakeLocation
+from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.postgres_server import PostgresServer
+from gpuwaste.waste.ledger_settings import LedgerSettings
+from gpuwaste.wire.limited_listener import Listener
+
+pytestmark = pytest.mark.sockets
+ALICE, OPER = 1001, 1004
+MAX_BODY = 1 << 20
+
+
+@pytest.fixture
+def gated(hub: Rig) -> Iterator[Rig]:
+    """Let the hub's application answer through the gate, on a port of its own."""
+    tcp = open_tcp("127.0.0.1:0")
+    server, own = WebServer(StandbyGate(MAX_BODY, hub.hub.app), tcp), hub.port
+    hub.port = tcp.getsockname()[1]
+    thread = threading.Thread(target=server.run, kwargs={"signals": False})
+    thread.start()
+    yield hub
+    server.stop()
+    thread.join(30)
+    hub.port = own
+
+
+def passed_on(answer: Answer) -> bool:
+    """Tell whether an answer sends a client on to the next hub."""
+    return (answer.status, answer.headers.get("gpuwaste-role")) == (503, "stands-by")
+
+
+def routes(hub: Rig) -> list[tuple[str, str]]:
+    """Return method and path of each route, with something in the place of each parameter."""
+    found = [route for route in hub.hub.app.routes if isinstance(route, APIRoute)]
+    return [(method, re.sub("{[^}]*}", "7", route.path)) for route in found for method in route.methods or ()]
+
+
+def test_only_named_reads_are_answered(gated: Rig) -> None:
+    """Each route of the hub: one that is not named sends the client on, without a credential being looked at."""
+    every = routes(gated)
+    named = {target for method, target in every if method == "GET" and any(re.fullmatch(p, target) for p in ANSWERED)}
+    assert len(named) == len(ANSWERED) - 1, "each name is of a route; the description is FastAPI's own"
+    for method, target in every:
+        answer = gated.send(method, target)
+        assert answer.headers["gpuwaste-role"] == "stands-by"
+        assert passed_on(answer) == (method != "GET" or target not in named), target
+    assert gated.get(ALICE, "/v1/report").status == 200
+
+
+def test_a_refusal_says_what_and_when(gated: Rig) -> None:
+    """A batch as large as may be, one that is larger, and a page: one line, and when to come back."""
+    for method, target, body in (
+        ("POST", "/v1/hours", b"x" * MAX_BODY),
+        ("POST", "/v1/verdicts", b""),
+        ("GET", "/me", b""),
+        ("DELETE", "/v1/report", b""),
+    ):
+        answer = gated.send(method, target, body)
+        assert passed_on(answer)
+        assert int(answer.headers["retry-after"]) > 0
+        assert answer.json["error"].startswith("this hub stands by and answers only reads of stored data")
+    assert gated.hours() == []
+
+
+def test_a_path_that_only_looks_like_a_named_one_is_refused(gated: Rig) -> None:
+    """What comes after a named path, and other ways to write one."""
+    for target in (
+        "/v1/report/",
+        "/v1/jobs/7/curves",
+        "/v1/jobs/7/",
+        "/v1/history/snapshot",
+        "//v1/report",
+        "/V1/report",
+    ):
+        assert passed_on(gated.send("GET", target)), target
+
+
+def test_who_connects_between_two_servers_waits_for_the_second() -> None:
+    """Over TCP and the Unix socket: the copies of the first server are closed, the queue stays as long as it was."""
+    with tempfile.TemporaryDirectory(prefix="gwsock", dir="/tmp") as short:
+        sockets = HubSockets.open(HubConfig(listen="127.0.0.1:0", socket=f"{short}/s"))
+        copies = sockets.copies()
+        for own, copy in ((sockets.tcp, copies.tcp), (sockets.unix, copies.unix)):
+            assert isinstance(own, Listener)
+            assert isinstance(copy, Listener)
+            copy.listen(1)
+            assert copy.queue == own.queue > 1
+            copy.close()
+            with socket.socket(own.family) as client:
+                client.settimeout(20)
+                client.connect(own.getsockname())
+                client.sendall(b"x")
+                with own, own.accept()[0] as served:
+                    assert served.recv(1) == b"x"
+
+
+WINDOW = f"start={HOUR - 9}&end={HOUR + 7200}"
+CHANGING = f"/v1/report?user=alice&{WINDOW}", "/v1/jobs/7", "/v1/history?after=0"
+TARGETS = (
+    *CHANGING, f"/v1/report?cluster=all&{WINDOW}", "/v1/jobs/8", "/v1/top?since=0", "/v1/events?after=0",
+    "/v1/verdicts", "/v1/verdicts/score?since=0", "/v1/notices", "/v1/views",
+    f"/v1/views/waste?start={HOUR - 100 * DAY_S}&end={HOUR + DAY_S}", f"/v1/jobs/{'9' * 9}",
+)  # fmt: skip
+
+
+def test_slurm_that_hangs_delays_no_takeover(postgres: PostgresServer, tmp_path: Path) -> None:
+    """A hub that waits for the cluster's name leaves off at once, and serves nothing when the name comes late."""
+    asked, answers = threading.Event(), threading.Event()
+
+    class HangingSlurm(FakeSlurm):
+        def cluster_name(self) -> str:
+            asked.set()
+            answers.wait(60)
+            return "gw"
+
+    with running_hub(tmp_path, hub_keys=lake_keys(postgres, tmp_path)) as hub:
+        opened: list[str] = []
+
+        def sockets() -> HubSockets:
+            opened.append("now")
+            return HubSockets(open_tcp("127.0.0.1:0"), None, None)
+
+        ports = replace(hub.ports, slurm=HangingSlurm())
+        standby = Standby(hub.hub.config, ports, location_of(hub), sockets)
+        standby.worker.start()
+        assert asked.wait(60)
+        standby.end()
+        assert standby.worker.alive, "it still waits for Slurm"
+        answers.set()
+        standby.worker.stop(60)
+        assert (standby.worker.alive, opened) == (False, [])
+
+
+def location_of(hub: Rig) -> LakeLocation:
+    found = lake_location(hub.hub.config.hub)
+    assert found is not None
+    return found
+
+
+@contextlib.contextmanager
+def standing_by(served: Rig) -> Iterator[tuple[Rig, Standby]]:
+    """Let a second hub stand by on the lake of one that serves."""
+    tcp = open_tcp("127.0.0.1:0")
+    sockets = HubSockets(tcp, None, None)
+    standby = Standby(served.hub.config, served.ports, location_of(served), lambda: sockets)
+    standby.look()
+    try:
+        yield replace(served, port=tcp.getsockname()[1], _nonce=10**6), standby
+    finally:
+        standby.end()
+        tcp.close()
+
+
+def test_it_answers_what_the_hub_that_serves_answers(postgres: PostgresServer, tmp_path: Path) -> None:
+    """Each document, byte for byte, and the next one after each change of the lake; a change of thresholds too.
+
+    While the lake has another version's tables nothing is answered, and afterwards all is again.
+    """
+    clock = StillClock(HOUR + 3 * DAY_S)
+    with running_hub(tmp_path, clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as hub:
+        hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+        assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
+        hub.hub.judging.step(threading.Event())
+        with standing_by(hub) as (beside, standby):
+            same(hub, beside, TARGETS, OPER)
+            same(hub, beside, TARGETS[:5], ALICE)
+            hub.store.upsert_jobs([record(9, "alice")])
+            assert hub.post(batch(hour(9, gpu_uuid="GPU-c"), hour(7, seq=2, util_ms={}))).status == 200
+            same(hub, beside, CHANGING, ALICE)
+            before = hub.get(ALICE, CHANGING[0]).json["totals"]
+            hub.hub.judging.judge_by(LedgerSettings(low_below_pct=60))
+            hub.hub.judging.step(threading.Event())
+            assert hub.get(ALICE, CHANGING[0]).json["totals"] != before
+            standby.look()
+            same(hub, beside, CHANGING[:1], ALICE)
+            assert passed_on(beside.post(batch(hour(10))))
+            versions(hub, "version + 1")
+            standby.look()
+            refused = beside.get(ALICE, CHANGING[0])
+            assert (passed_on(refused), "cannot read the lake" in refused.json["error"]) == (True, True)
+            versions(hub, "version - 1")
+            standby.look()
+            same(hub, beside, CHANGING[:1], ALICE)
+            health = beside.get(ALICE, "/v1/health")
+            assert (passed_on(health), health.json["role"]) == (True, "stands by")
+            assert b"gpuwaste_hub_serving 0.0\n" in beside.get(ALICE, "/metrics").body
+            assert b"gpuwaste_hub_accounting_success" not in beside.get(ALICE, "/metrics").body
+            with pytest.raises(StoreError, match="only reads"):
+                LakeReader.open_lake(location_of(hub), clock, tmp_path / "scratch").set_mark("x", 1)
+
+
+def versions(hub: Rig, number: str) -> None:
+    """Let the lake say that its tables are another version's."""
+    with hub.store.writing() as db:
+        db.execute(f"UPDATE schema_version SET version = {number}")  # noqa: S608 the test's own words
+
+
+def same(hub: Rig, beside: Rig, targets: Sequence[str], uid: int) -> None:
+    """Compare the answers of two hubs."""
+    for target in targets:
+        found, wanted = beside.get(uid, target), hub.get(uid, target)
+        assert (found.status, found.body) == (wanted.status, wanted.body), target
