@@ -46,10 +46,6 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
     """The hub's health."""
 
     status: Literal["ok", "degraded"] = "ok"
-    role: Annotated[
-        Literal["serves", "stands by"],
-        Meta(description="Of a hub that stands by, which answers with HTTP 503, only the role is known."),
-    ] = "serves"
     version: str = "unknown"
     cluster: str = ""
     now: Annotated[float | UnsetType, Meta(description="The hub's clock, UTC seconds.")] = UNSET
@@ -61,3 +57,7 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
         UNDER_USE
     )
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")] = 0
+    role: Annotated[
+        Literal["serves", "stands by"],
+        Meta(description="Of a hub that stands by, which answers with HTTP 503, only the role is known."),
+    ] = "serves"
