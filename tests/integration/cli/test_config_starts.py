@@ -119,7 +119,7 @@ CASES: list[tuple[str, str, str, str]] = [
         '[actor]\nactions = ["train"]\ntrain_program = ["/opt/train", "{mode}"]',
         "{mode} is not known: did you mean 'model'?",
     ),
-    ("hub.daemon", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
+    ("hub.hub_sockets", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
     (
         "hub.daemon",
         "agent_url needs munge",
