@@ -200,7 +200,7 @@ def test_apache_signs_a_user_in(scene: Scene, browser: Browser, tmp_path: Path) 
             window = Window.of(mapped, PUBLIC, http_credentials=password, ignore_https_errors=True)
             assert window.open("/me") == 200
             assert window.page.locator("h1").inner_text().startswith("You wasted ")
-            assert window.open(f"/jobs/{scene.wasteful}") == 200
+            assert window.open(f"/jobs/{scene.wasteful}") == 200, site.hub and site.hub.tail(40)
             assert window.page.locator(".fix code").first.inner_text() == FIX
             assert window.open("/users/bob") == 404
             assert (window.violations(), window.axe()) == ([], [])
