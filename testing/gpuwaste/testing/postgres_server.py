@@ -15,6 +15,7 @@ from gpuwaste.testing.cluster_process import ClusterError, as_user, tail, wait_u
 
 _START_S: Final = 60.0
 _USER: Final = "postgres"  # of Debian's package: PostgreSQL refuses to run as root
+_NOT_GONE: Final = "pre-existing shared memory block"
 _BINARIES: Final = "/usr/lib/postgresql"
 
 
@@ -41,6 +42,11 @@ class PostgresServer:
         data = self.directory / "data"
         if not data.exists():
             self._do("initdb", "-D", str(data), "--auth", "trust", "--no-sync", "--username", "gpuwaste")
+        self._launch()
+        wait_until(self._answers, _START_S, "PostgreSQL", lambda: tail(self.log))
+
+    def _launch(self) -> None:
+        data = self.directory / "data"
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 [
@@ -57,7 +63,6 @@ class PostgresServer:
                 stderr=output,
                 stdin=subprocess.DEVNULL,
             )
-        wait_until(self._answers, _START_S, "PostgreSQL", lambda: tail(self.log))
 
     def kill(self) -> None:
         """End it as a crash does: what was committed is there at the next start."""
@@ -87,6 +92,9 @@ class PostgresServer:
 
     def _answers(self) -> bool:
         if self.process is not None and self.process.poll() is not None:
+            if _NOT_GONE in tail(self.log):  # processes of a server that was killed: each ends when it sees that
+                self._launch()
+                return False
             raise ClusterError(f"PostgreSQL ended\n{tail(self.log)}")
         asked = [self._program("pg_isready"), "-q", "-h", str(self.directory)]
         return subprocess.run(asked, check=False).returncode == 0
