@@ -61,6 +61,7 @@ _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 _NOT_INSTALLED: Final = 501
 _LATER: Final = 503
+_STANDS_BY_S: Final = 5.0  # where such a hub does not say when to come back
 _MAX_DIGITS: Final = 6  # of Retry-After, in seconds; a date is not read
 
 
@@ -79,6 +80,10 @@ class BusyError(RetryableWireError):
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class StandsByError(BusyError):
+    """The hub stands by: it answers, and has done nothing with the request."""
 
 
 class HubClient:
@@ -254,7 +259,7 @@ class HubClient:
                     if method != "GET":  # it may have stored the body all the same
                         self._pass_on(endpoint)
                         return sent
-                passed.append(_later(f"{endpoint.url}: {_words_of(answer)}", answer.headers.get("Retry-After", "")))
+                passed.append(_put_off(endpoint.url, answer))
             self._pass_on(endpoint)
         if put_off is not None:
             return put_off
@@ -313,6 +318,15 @@ class HubClient:
 def _stands_by(answer: HttpAnswer) -> bool:
     """Tell whether a hub has done nothing with the request because it stands by."""
     return answer.status == _LATER and answer.headers.get(ROLE_HEADER) == STANDS_BY
+
+
+def _put_off(url: str, answer: HttpAnswer) -> RetryableWireError:
+    """Return the error of a 503, should no other hub take the request."""
+    error = _later(f"{url}: {_words_of(answer)}", answer.headers.get("Retry-After", ""))
+    if not _stands_by(answer):
+        return error
+    words = str(error) if _words_of(answer) else f"{url}: this hub stands by"
+    return StandsByError(words, error.retry_after_s if isinstance(error, BusyError) else _STANDS_BY_S)
 
 
 def _nobody(passed: Sequence[RetryableWireError]) -> RetryableWireError:

@@ -30,6 +30,7 @@ from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
 from gpuwaste.wire.advice import encode_reply
+from gpuwaste.wire.hub_client import StandsByError
 
 pytestmark = pytest.mark.sockets
 
@@ -92,11 +93,13 @@ def test_a_missing_hub_fails_with_how_to_start_it() -> None:
 
 
 def test_each_url_of_the_hub_has_a_line() -> None:
-    """One hub serves and one stands by: a warning; the clock is that of the one that serves; none serves: failures."""
+    """One hub serves: one that stands by beside it is fine, one that is down a warning; where none serves, all fail."""
     urls = "http://hub1:9461 http://hub2:9461"
 
     def ask(config: Config, path: str) -> object:
         url = config.common.hub_url
+        if url in standing_by:
+            raise StandsByError(f"{url}: this hub stands by", 5)
         if url in down:
             raise RetryableWireError(f"{url}: Connection refused")
         return {**HEALTH, "now": time.time() + 60}
@@ -107,11 +110,13 @@ def test_each_url_of_the_hub_has_a_line() -> None:
         )
         return [(check.name, check.status, check.found) for check in hub.check(around)]
 
-    down = {"http://hub1:9461"}
+    down, standing_by = {"http://hub1:9461"}, set[str]()
     first, second, clock = lines()
     assert first == ("hub", Status.WARN, "http://hub1:9461: Connection refused")
     assert second == ("hub", Status.OK, "http://hub2:9461 answers, version 1")
     assert clock[:2] == ("clock", Status.WARN)
+    standing_by = down
+    assert lines()[0] == ("hub", Status.OK, "http://hub1:9461 stands by")
     down = set(urls.split())
     assert [line[:2] for line in lines()] == [("hub", Status.FAIL)] * 2
 

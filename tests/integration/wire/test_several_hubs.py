@@ -12,7 +12,7 @@ from gpuwaste.core.errors import ConfigError, RetryableWireError
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_hub import FakeHub, Reply
 from gpuwaste.wire.http import parse_endpoints
-from gpuwaste.wire.hub_client import BusyError, HubClient
+from gpuwaste.wire.hub_client import BusyError, HubClient, StandsByError
 from gpuwaste.wire.hub_role import ROLE_HEADER, STANDS_BY
 from gpuwaste.wire.tokens import TokenIssuer
 
@@ -85,6 +85,9 @@ def test_where_all_stand_by_the_caller_is_told_when_to_come_back(standby: FakeHu
         with pytest.raises(BusyError, match="this hub stands by") as caught:
             HubClient(urls, issuer).post_hours(ENVELOPE, batch(1))
         assert caught.value.retry_after_s == 5
+    standby.change = lambda _: Reply(503, b'{"role":"stands by"}', {ROLE_HEADER: STANDS_BY})
+    with pytest.raises(StandsByError, match=f"^{standby.url}: this hub stands by"):
+        HubClient(standby.url, issuer).get("/v1/health")
 
 
 def test_a_batch_that_is_put_off_goes_to_the_next_one_at_the_next_attempt(

@@ -26,13 +26,17 @@ _WAIT_S: Final = 15.0  # less than all checks have together: a host that does no
 
 def check(around: Surroundings) -> Iterator[Check]:
     """Query the hub's health at each of its URLs, and judge each part of the first answer."""
+    from gpuwaste.wire.hub_client import StandsByError
+
     asked = _ask_all(around)
     serving = [one for one in asked if one.health is not None]
     for one in asked:
         if one.health is not None:
             yield _protocol(one.url, one.health)
+        elif serving and isinstance(one.error, StandsByError):
+            yield Check(NAME, Status.OK, f"{one.url} stands by")
         elif serving:
-            yield Check(NAME, Status.WARN, one.trouble, "nothing if a hub stands by there; else start it (how-to lake)")
+            yield Check(NAME, Status.WARN, one.trouble, "start the hub there, or take the URL out of hub_url")
         elif isinstance(one.error, NoDataError):
             yield Check(NAME, Status.FAIL, one.trouble, "set [common] hub_url to the hub")
         else:
