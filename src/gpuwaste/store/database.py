@@ -8,7 +8,7 @@ gpuwaste/waste/queries/NAME.sql. DuckDB lets one process hold a file; threads sh
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,7 +19,8 @@ from typing import Any, Final, Literal
 
 import duckdb
 
-from gpuwaste.core.errors import MAX_WORDS, StoreError
+from gpuwaste.core.errors import StoreError
+from gpuwaste.store.cursor import Cursor, reason
 
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
@@ -140,7 +141,7 @@ class Database:
         """Return the SQL of a query as this store takes it. Raises StoreError where there is none."""
         return query_text(self.schema, name)
 
-    def run(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
+    def run(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
         """Execute the named query and return its cursor. Raises StoreError."""
         return self.execute(self.text(name), parameters)
 
@@ -156,12 +157,12 @@ class Database:
     def answer_to(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> QueryAnswer:
         """Execute a query that is made of named ones and return its rows as they come. Raises StoreError."""
         cursor = self.execute(sql, parameters)
-        return QueryAnswer(tuple(column[0] for column in cursor.description or ()), cursor.fetchall())
+        return QueryAnswer(tuple(column[0] for column in cursor.description), cursor.fetchall())
 
     def batches(self, name: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Yield the rows of the named query without holding all of them. Raises StoreError."""
         cursor = self.run(name, parameters)
-        columns = [column[0] for column in cursor.description or ()]
+        columns = [column[0] for column in cursor.description]
         while page := cursor.fetchmany(_PAGE):
             yield from (dict(zip(columns, row, strict=True)) for row in page)
 
@@ -172,7 +173,8 @@ class Database:
         try:
             yield
         except BaseException:
-            self._connection.rollback()
+            with suppress(duckdb.Error):  # of a store that is given up: the first error says why
+                self._connection.rollback()
             raise
         self.execute("COMMIT")
 
@@ -182,17 +184,18 @@ class Database:
         with self.transaction():
             yield
 
-    def execute(
-        self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None
-    ) -> duckdb.DuckDBPyConnection:
+    def execute(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
         """Execute a statement that is no named query (ATTACH, CHECKPOINT, a multi-row INSERT). Raises StoreError."""
         try:
-            return self._connection.execute(sql, parameters)
-        except duckdb.FatalException as error:
-            self.fate.given_up = self.fate.given_up or reason(error)
-            raise StoreError(f"{self.where}: {reason(error)}") from error
+            return Cursor(self._connection.execute(sql, parameters), self._failed)
         except duckdb.Error as error:
-            raise StoreError(f"{self.where}: {reason(error)}") from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: duckdb.Error) -> StoreError:
+        words = reason(error)
+        if isinstance(error, duckdb.FatalException):
+            self.fate.given_up = self.fate.given_up or words
+        return StoreError(f"{self.where}: {words}")
 
     def _beside(self, connection: duckdb.DuckDBPyConnection) -> "Database":
         """Return a handle like this one on a connection to the same store."""
@@ -237,8 +240,3 @@ def migrations(schema: Schema) -> tuple[str, ...]:
         if not file.name.startswith(f"{number:04d}_"):
             raise StoreError(f"migration {file.name}: expected number {number:04d}: this is a bug in gpuwaste")
     return tuple(file.read_text(encoding="utf-8") for file in files)
-
-
-def reason(error: duckdb.Error) -> str:
-    """Return DuckDB's first line, which names the cause."""
-    return str(error).splitlines()[0][:MAX_WORDS]

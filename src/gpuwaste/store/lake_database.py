@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 import duckdb
 
 from gpuwaste.core.errors import StoreError
+from gpuwaste.store.cursor import Cursor
 from gpuwaste.store.database import MEMORY, Database, Schema, migrations, query_text
 from gpuwaste.store.lake_extensions import load_extension, quoted
 from gpuwaste.store.tables import schema_tables
@@ -97,9 +98,7 @@ class LakeDatabase(Database):
         """Return the SQL of a query, in the lake's form where it has one. Raises StoreError where there is none."""
         return _text(self.schema, name)
 
-    def execute(
-        self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None
-    ) -> duckdb.DuckDBPyConnection:
+    def execute(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
         """Execute a statement, or the statements of a lake's form, each with the parameters that it names."""
         parts = _parts(sql)
         if len(parts) == 1 or not isinstance(parameters, Mapping):

@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.store.database import reason
+from gpuwaste.store.cursor import reason
 
 
 def load_extension(connection: duckdb.DuckDBPyConnection, name: str) -> None:

@@ -8,7 +8,8 @@ from typing import Final
 import duckdb
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.store.database import MEMORY, reason
+from gpuwaste.store.cursor import reason
+from gpuwaste.store.database import MEMORY
 from gpuwaste.store.lake_extensions import load_extension, quoted
 
 LEASE_S: Final = 15
