@@ -22,7 +22,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.hub.store_mover import MOVING, StoreMover
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.lake_store import LakeStore
+from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.hub.moved_file import UNFINISHED, note_moved
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.testing import postgres_server
@@ -145,8 +145,11 @@ def test_a_store_is_moved_to_a_lake_and_back(
     assert "hub.duckdb: exists already: --force replaces it" in capsys.readouterr().err
     assert place.move("file", "--force") == 0
     assert 'set store = "file" in section [hub] of ' in capsys.readouterr().out
-    with pytest.raises(StoreError, match=r'was moved to a file: set \[hub\] store = "file"'), hub_at(place, "lake"):
+    moved = r'was moved to a file: set \[hub\] store = "file"'
+    with pytest.raises(StoreError, match=moved), hub_at(place, "lake"):
         pass
+    with pytest.raises(StoreError, match=moved):  # nor does a hub that stands by read it
+        LakeReader.open_lake(place.location, clock, tmp_path / "reader")
     with hub_at(place, "file") as hub:
         assert hub.store.mark("on the lake") == 1
         found = rows(hub)
