@@ -12,7 +12,7 @@ import numpy as np
 from gpuwaste.core.errors import UsageError
 from gpuwaste.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.real.instants import BACKFILL, FREED, FULL, MAIN, STARTED, SUBMITTED, TESTED, Instant
+from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, FULL, MAIN, STARTED, SUBMITTED, TESTED, Instant
 from gpuwaste.sim.real.jobs import submissions
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import given as g
@@ -49,7 +49,7 @@ def starts_at(instants: Sequence[Instant], table: JobTable, model: ClusterModel)
     held_ms = _held_ms(known, len(kept))
     jobs = requests.jobs.copy()
     jobs[:, b.BELIEVED] = jobs[:, b.LIMIT]
-    jobs[:, b.RUN] = np.maximum(1, held_ms // g.MS)
+    jobs[:, b.RUN] = np.maximum(1, held_ms[:, 1] // g.MS)
     board = new_board(requests._replace(jobs=jobs), table.user, table.account, model, laid)
     ranks = ranks_of(board.jobs, requests.qos, table.user, table.account, model)
     given = [(each.ms, _KINDS[each.kind], each.row or 0) for each in known if each.kind in _KINDS]
@@ -72,13 +72,19 @@ def _of_model(instants: Sequence[Instant], places: Sequence[int]) -> list[Instan
 
 
 def _held_ms(instants: Sequence[Instant], count: int) -> Ints:
-    """Return how long each job held its nodes, from the pass on that started it."""
-    found, began, last_pass = np.full(count, b.FOREVER >> 1, np.int64), {}, 0
+    """Return how long each job ran and held its nodes [n, 2], from the pass on that started it.
+
+    The same where the run's instants do not say when it ended.
+    """
+    found, began, last_pass = np.full((count, 2), b.FOREVER >> 1, np.int64), {}, 0
     for each in instants:
         if each.row is None:
             last_pass = each.ms
         elif each.kind == STARTED:
             began[each.row] = last_pass or each.ms
+        elif each.kind == ENDED and each.row in began:
+            found[each.row, 0] = each.ms - began[each.row]
         elif each.kind == FREED and each.row in began:
-            found[each.row] = each.ms - began[each.row]
+            found[each.row, 1] = each.ms - began[each.row]
+    found[:, 0] = np.minimum(found[:, 0], found[:, 1])
     return found

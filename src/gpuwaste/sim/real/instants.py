@@ -22,9 +22,10 @@ BACKFILL: Final = "backfill"
 SUBMITTED: Final = "submitted"
 TESTED: Final = "tested"
 STARTED: Final = "started"
+ENDED: Final = "ended"
 FREED: Final = "freed"
 PASSES: Final = frozenset({MAIN, FULL, BACKFILL})
-OF_JOBS: Final = frozenset({SUBMITTED, TESTED, STARTED, FREED})
+OF_JOBS: Final = frozenset({SUBMITTED, TESTED, STARTED, ENDED, FREED})
 COLUMNS: Final = ("instant_ms", "kind", "row")
 _STAMP: Final = re.compile(rb"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{3})\d{0,6})?\] (.{0,200})")
 _JOB: Final = rb"JobId=(\d{1,12})\b"
@@ -36,7 +37,8 @@ _LINES: Final = (
     (re.compile(rb"_attempt_backfill: BACKFILL: test for " + _JOB), TESTED),
     (re.compile(rb"sched: Allocate " + _JOB), STARTED),
     (re.compile(rb"_start_job: Started " + _JOB), STARTED),
-    # The epilogs of its nodes have ended. Until then its nodes take no further job.
+    # What it had counts as free to those who look for later; its nodes take no further job before their epilogs end.
+    (re.compile(rb"deallocate_nodes: " + _JOB), ENDED),
     (re.compile(rb"cleanup_completing: " + _JOB), FREED),
 )
 _ROW: Final = re.compile(r"(-?\d{1,15}),([a-z]{1,20}),(\d{0,12})")
@@ -53,8 +55,8 @@ class Instant:
     """One thing that slurmctld did, in milliseconds of the trace's clock.
 
     A pass of the main loop over default_queue_depth jobs (`main`) or all (`full`), or a cycle of `backfill`, began; or
-    a job was `submitted`, `tested` by a cycle, `started`, or has `freed` its nodes. `row` is the job's place in the
-    run's CSV, from 0.
+    a job was `submitted`, `tested` by a cycle, `started`, has `ended`, or has `freed` its nodes. `row` is the job's
+    place in the run's CSV, from 0.
     """
 
     ms: int

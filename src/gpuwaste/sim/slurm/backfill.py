@@ -116,7 +116,7 @@ def _reserve(
 
 @compiled
 def _start(board: Board, held: Groups, spans: Ints, number: int, now: int, chosen: Ints) -> None:
-    search.free_within(board, held, number, now, now)
+    search.free_now(board, held, number, now)
     search.pick(board, held, spans, number, now, now, now, chosen)
     for k in range(held.sizes[g.PICKED]):
         row = held.groups[held.picked[k]]

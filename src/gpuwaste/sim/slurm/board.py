@@ -44,6 +44,7 @@ FUTURE: Final = 0
 WAITING: Final = 1
 RUNNING: Final = 2
 ENDED: Final = 3
+COMPLETING: Final = 4  # its run is over, and nodes hold what it had until their epilogs have ended
 
 # Nodes [m, FIRST_TYPE + T], in the order in which they are taken: what is free. `full` has what an idle node has.
 CLASS: Final = 0  # nodes of one class are equal, and lie in the same partitions and reservations

@@ -28,6 +28,9 @@ def _ends(board: Board, held: Groups, usable: Flags, now: int) -> int:
         while place >= 0:
             number = board.holdings[place, b.OF_JOB]
             listed = held.listed[number]
+            if board.jobs[number, b.STATE] == b.COMPLETING:  # is no running job any more
+                place = board.holdings[place, b.NEXT_OF_NODE]
+                continue
             if listed[0] != this:
                 listed[0], listed[1] = this, count
                 time = expected_end(board.jobs[number], now) - now

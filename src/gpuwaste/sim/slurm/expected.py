@@ -1,4 +1,8 @@
-"""When running jobs are believed to end, and what nodes have then: compiled."""
+"""When running jobs are believed to end, and what nodes have then: compiled.
+
+To whoever asks for later, what a completing job holds is free now, as it is to slurmctld, whose `deallocate_nodes`
+gives it back at once; no job can start on it before its nodes' epilogs have ended.
+"""
 
 from gpuwaste.sim.compiled import in_place
 from gpuwaste.sim.slurm import board as b
@@ -8,11 +12,24 @@ from gpuwaste.sim.slurm.board import Board, Ints
 
 @in_place
 def expected_end(job: Ints, now: int) -> int:
-    """Return when a running job is believed to end: one that outlasts its walltime, by its limit."""
+    """Return when a job is believed to end: one that outlasts its walltime, by its limit; a completing one, now."""
+    if job[b.STATE] == b.COMPLETING:
+        return now
     end: int = job[b.START] + job[b.BELIEVED]
     if end <= now:
         end = max(job[b.START] + job[b.LIMIT], now + 1)
     return end
+
+
+@in_place
+def _give_back_completing(board: Board, row: Ints, room: Ints) -> None:
+    """Add to a node's room what its completing jobs still hold."""
+    place = row[b.HOLDING]
+    while place >= 0:
+        held = board.holdings[place]
+        if board.jobs[held[b.OF_JOB], b.STATE] == b.COMPLETING:
+            on.give_back(room, held)
+        place = held[b.NEXT_OF_NODE]
 
 
 @in_place
@@ -28,6 +45,9 @@ def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int: 
     for column in range(len(row)):
         room[column] = row[column]
     passed = now
+    _give_back_completing(board, row, room)
+    if on.fits(room, job):
+        return now
     while True:
         upcoming = b.FOREVER
         place = row[b.HOLDING]
@@ -51,10 +71,10 @@ def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int: 
 
 @in_place
 def free_cpus_at(board: Board, node: int, now: int, start: int) -> int:
-    """Return how many CPUs of a node are believed to be free at an instant."""
+    """Return how many CPUs of a node are believed to be free at an instant, those of completing jobs with them."""
     found: int = board.nodes[node, b.FREE_CPUS]
     place = board.nodes[node, b.HOLDING]
-    while place >= 0 and start > now:
+    while place >= 0:
         held = board.holdings[place]
         if expected_end(board.jobs[held[b.OF_JOB]], now) <= start:
             found += held[b.HELD_CPUS]

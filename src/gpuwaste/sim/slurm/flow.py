@@ -101,6 +101,13 @@ def end_next(board: Board) -> int:
 
 
 @in_place
+def complete(board: Board, number: int) -> None:
+    """Let a running job come to its end, while nodes still hold what it has of them until `end`."""
+    board.jobs[number, b.STATE] = b.COMPLETING
+    board.counters[b.CHANGES] += 1
+
+
+@in_place
 def end(board: Board, number: int) -> None:
     """End a running job, which has run as long as it asked for, and free its nodes."""
     board.jobs[number, b.STATE] = b.ENDED

@@ -28,17 +28,25 @@ MS: Final = 1000
 def _read_clock(instants: Ints, turn: int, board: Board, clock: Ints, started: Ints) -> None:
     """Fill when a pass came to each waiting job, and when it started one, -1 for the others, in seconds.
 
-    A pass came to a job without such an instant at the same second as to the one before it in the queue.
+    A pass came to a job without such an instant at the same second as to the one before it in the queue. A cycle lets
+    go of its locks now and then: passes of the main loop are in its middle, and what follows them until it tests again
+    is theirs.
     """
     queued = board.counters[b.QUEUED]
     for k in range(queued):
         clock[board.queue[k]] = started[board.queue[k]] = -1
-    following = turn + 1
-    while following < len(instants) and instants[following, 1] >= SUBMITTED:
+    cycle, own, following = instants[turn, 1] == b.CYCLE, True, turn + 1
+    while following < len(instants):
         second, kind, number = instants[following, 0] // MS, instants[following, 1], instants[following, 2]
-        if kind == TESTED:
-            clock[number] = second
-        elif kind == STARTED:
+        if kind < SUBMITTED:
+            if kind == b.CYCLE or not cycle:
+                break
+            own = False
+        elif kind == TESTED:
+            own = cycle
+            if own:
+                clock[number] = second
+        elif kind == STARTED and own:
             started[number] = second
         following += 1
     last = instants[turn, 0] // MS
@@ -53,8 +61,9 @@ def play_given(board: Board, ranks: Ranks, instants: Ints, held_ms: Ints) -> Non
     """Play all jobs; their rows have starts then, in seconds, -1 for those that never start.
 
     `instants` [i, 3] are milliseconds, a kind (of board.py and above) and a job's row, by time; those of jobs that a
-    pass tested or started say how far its clock had gone, nothing else. `held_ms` [n] is how long each job holds its
-    nodes from the pass on that starts it. Nodes do not fail, and no job is sent away.
+    pass tested or started say how far its clock had gone, nothing else. `held_ms` [n, 2] is how long each job runs and
+    how long it holds its nodes, both from the pass on that starts it: in between it completes. Nodes do not fail, and
+    no job is sent away.
     """
     jobs, settings, n = board.jobs, board.settings, len(board.jobs)
     clock, started = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -62,6 +71,7 @@ def play_given(board: Board, ranks: Ranks, instants: Ints, held_ms: Ints) -> Non
     spans, events = np.empty((4 * len(board.nodes) + 1024, 4), np.int64), np.empty(len(board.nodes), np.int64)
     chosen = np.empty(len(board.nodes), np.int64)
     end_ms, end_jobs, running = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), 0
+    ran_ms, ran_jobs, ending = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), 0
     computed = instants[0, 0] // MS if len(instants) else 0
     if ranks.period > 0:
         by.set_fair_share(ranks)
@@ -70,6 +80,10 @@ def play_given(board: Board, ranks: Ranks, instants: Ints, held_ms: Ints) -> Non
         now = at // MS
         if kind > SUBMITTED:
             continue
+        while ending > 0 and ran_ms[0] <= at:
+            number = ran_jobs[0]
+            ending = pop(ran_ms, ran_jobs, ending)
+            flow.complete(board, number)
         while running > 0 and end_ms[0] <= at:
             number = end_jobs[0]
             running = pop(end_ms, end_jobs, running)
@@ -93,4 +107,5 @@ def play_given(board: Board, ranks: Ranks, instants: Ints, held_ms: Ints) -> Non
         for number in waiting:
             if jobs[number, b.STATE] == b.RUNNING:
                 jobs[number, b.START] = max(clock[number], started[number])
-                running = push(end_ms, end_jobs, running, at + held_ms[number], number)
+                ending = push(ran_ms, ran_jobs, ending, at + held_ms[number, 0], number)
+                running = push(end_ms, end_jobs, running, at + held_ms[number, 1], number)

@@ -54,6 +54,16 @@ def free_within(board: Board, held: Groups, number: int, now: int, last: int) ->
 
 
 @in_place
+def free_now(board: Board, held: Groups, number: int, now: int) -> None:
+    """Fill `begins` of the groups for a job that starts now: with what completing jobs hold it cannot."""
+    job = board.jobs[number]
+    for group in range(held.sizes[g.GROUPS]):
+        row = held.groups[group]
+        node = board.nodes[held.members[row[g.FIRST]]]
+        held.begins[group] = now if board.in_partition[job[b.PARTITION], row[g.KLASS]] and on.fits(node, job) else -1
+
+
+@in_place
 def _opens_next(board: Board, held: Groups, spans: Ints, job: Ints, after: int) -> int:
     """Return the first instant after another at which nodes stop being reserved, FOREVER for none."""
     found = b.FOREVER
@@ -154,8 +164,9 @@ def _keep_marked(held: Groups, spans: Ints, chosen: Ints, wanted: int) -> None:
 def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, free: int, chosen: Ints) -> None:
     """Choose the nodes of a job, of those that are believed to be free at `free`; split groups until these are whole.
 
-    They are not reserved for a job that begins at `tested`, which may be later; free_within() has filled `begins`.
-    `picked` has their groups, PICKED of them; `chosen` is overwritten. `spans` has room for as many more as it has.
+    They are not reserved for a job that begins at `tested`, which may be later; free_within() or free_now() has
+    filled `begins`. `picked` has their groups, PICKED of them; `chosen` is overwritten. `spans` has room for as many
+    more as it has.
     """
     job, found, count = board.jobs[number], 0, 0
     for group in range(held.sizes[g.GROUPS]):

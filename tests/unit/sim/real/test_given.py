@@ -1,5 +1,7 @@
 """The Slurm model at the instants of a run."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpuwaste.core.errors import UsageError
@@ -7,7 +9,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.history.table import table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition
 from gpuwaste.sim.real.given import starts_at
-from gpuwaste.sim.real.instants import BACKFILL, FREED, MAIN, STARTED, SUBMITTED, TESTED, Instant
+from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, MAIN, STARTED, SUBMITTED, TESTED, Instant
 
 MODEL = ClusterModel("small", (Node("n1", 1, 1),), (Partition("p", ("n1",), default=True),))
 
@@ -58,10 +60,42 @@ def test_a_cycle_comes_to_a_job_when_the_run_did() -> None:
     assert played(*BEGIN, Instant(61_000, FREED, 0), *cycle) == [1, 72]
 
 
+def test_a_cycle_goes_on_after_a_pass_of_the_main_loop() -> None:
+    """A job that a cycle tested after it had let a pass of the main loop through starts at that second."""
+    cycle = (Instant(70_000, BACKFILL), Instant(71_000, MAIN), Instant(75_010, TESTED, 1), Instant(75_020, STARTED, 1))
+    assert played(*BEGIN, Instant(61_000, FREED, 0), *cycle) == [1, 75]
+
+
 def test_a_job_that_does_not_fit_keeps_its_place() -> None:
     """A job that slurmctld refused, because no node is large enough, is one without a start among the others."""
     given = [Instant(1000, SUBMITTED, 1), Instant(1100, MAIN), Instant(1150, STARTED, 1)]
     assert starts_at(given, table_of(jobs(2, large=1)), MODEL) == [None, 1]
+
+
+@pytest.mark.parametrize(("ended", "start"), [(61_000, 65), (69_000, 71)])
+def test_nodes_of_a_completing_job_are_reserved_and_not_started_on(ended: int, start: int) -> None:
+    """Two nodes complete: the job that waits for two reserves these, so the third is free for the job behind it.
+
+    While their jobs run it has to reserve the third one, too, and the job behind it would be in the way.
+    """
+    nodes = tuple(Node(f"n{number}", 1, 1) for number in (1, 2, 3))
+    model = ClusterModel("three", nodes, (Partition("p", ("n1", "n2", "n3"), default=True),))
+    first, second, wide, last = jobs(4)
+    table = table_of([first, replace(second, time_limit_s=1200), replace(wide, req_tres="cpu=2,node=2"), last])
+    given = [
+        *(Instant(1000 + row, SUBMITTED, row) for row in (0, 1)),
+        Instant(1100, MAIN),
+        *(Instant(1110 + row, STARTED, row) for row in (0, 1)),
+        *(Instant(2000 + row, SUBMITTED, row) for row in (2, 3)),
+        *(Instant(ended, ENDED, row) for row in (0, 1)),
+        Instant(65_000, BACKFILL),
+        Instant(65_001, TESTED, 2),
+        Instant(65_002, TESTED, 3),
+        *(Instant(70_000, FREED, row) for row in (0, 1)),
+        Instant(71_000, MAIN),
+    ]
+    given.sort(key=lambda each: each.ms)
+    assert starts_at(given, table, model) == [1, 1, 71, start]
 
 
 def test_what_the_model_does_not_play_is_refused() -> None:

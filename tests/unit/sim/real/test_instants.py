@@ -7,6 +7,7 @@ import pytest
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.sim.real.instants import (
     BACKFILL,
+    ENDED,
     FREED,
     FULL,
     MAIN,
@@ -41,6 +42,7 @@ FOUND = [
     Instant(1_101_002, BACKFILL),
     Instant(1_101_005, TESTED, 1),
     Instant(1_102_001, STARTED, 1),
+    Instant(1_160_000, ENDED, 0),
     Instant(1_160_070, FREED, 0),
     Instant(1_163_414, FULL),
 ]
