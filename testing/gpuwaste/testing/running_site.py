@@ -241,12 +241,12 @@ class Site:
         return spare
 
     def lose_hub(self) -> None:
-        """Kill the hub, and return when the one that stood by answers; it is the site's hub then."""
+        """Kill the hub, and return when the one that stood by serves; it is the site's hub then."""
         if self.hub is None or self.spare is None:
             raise ClusterError("no hub stands by: start_spare")
         self.hub.kill()
         url = f"http://127.0.0.1:{self.spare_port}/v1/health"
-        self.spare.wait_for(lambda: _answers(url), 90, "the second hub to take over")
+        self.spare.wait_for(lambda: _serves(url), 90, "the second hub to take over")
         self.hub, self.spare = self.spare, None
         self.hub_port, self.spare_port = self.spare_port, self.hub_port
 
@@ -363,6 +363,15 @@ def _wait_listening(process: ManagedProcess, path: Path) -> None:
             return peer_of(probe)[0] == process.pid
 
     process.wait_for(listens, 60, f"{process.name} to listen")
+
+
+def _serves(url: str) -> bool:
+    """Tell whether a hub is well by its own word: one that stands by answers 503."""
+    try:
+        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 a loopback address of our own
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
 
 
 def _answers(url: str) -> bool:
