@@ -7,12 +7,12 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.integration.small_disk import disk_of
 from tests.unit.hub.rig import hour
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
@@ -122,20 +122,6 @@ def test_sigterm_lets_a_request_finish(lone: LoneHub) -> None:
         sock.sendall(body[100:])
         assert b" 200 " in sock.recv(65536)
     assert lone.process.wait(30) == 0
-
-
-@contextmanager
-def disk_of(disk: Path, size: str) -> Iterator[Path]:
-    """Mount a disk of that size where the hub keeps its store."""
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0750", "tmpfs", str(disk)]
-    done = subprocess.run(mount, check=False, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"a small disk cannot be mounted: {done.stderr.strip() or 'needs root'}")
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 @pytest.fixture

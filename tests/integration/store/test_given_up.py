@@ -1,10 +1,10 @@
 """A store that DuckDB gives up: every handle knows it, and the next one who opens it has what was committed."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.integration.small_disk import disk_of
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import Database
@@ -13,14 +13,8 @@ from gpuwaste.store.database import Database
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a disk of 8 MiB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)]
-    done = subprocess.run(mount, check=False, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"a small disk cannot be mounted: {done.stderr.strip() or 'needs root'}")
-    yield disk
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+    with disk_of(tmp_path / "disk", "8m") as disk:
+        yield disk
 
 
 def test_a_checkpoint_on_a_full_disk_is_known_to_every_handle(small_disk: Path) -> None:
