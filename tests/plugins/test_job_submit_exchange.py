@@ -1,12 +1,13 @@
 """The submit plugins' exchange with the advisor: deadline, peer, breaker, kill switch, staleness, changed settings."""
 
 import os
-import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -193,34 +194,23 @@ def test_answer_without_reading_is_taken(client: Client, tmp_path: Path) -> None
         assert [client.ask().taken for _ in range(20)] == [True] * 20
 
 
-def _serve_as(uid: int, path: Path) -> None:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    os.setuid(uid)
-    listener.bind(str(path))
-    path.chmod(0o666)
-    listener.listen(16)
-    while True:
-        connection, _ = listener.accept()
-        with connection, suppress(OSError):  # the client may hang up before it is answered
-            connection.sendall(reply())
-
-
 @contextmanager
 def foreign_server(path: Path, uid: int) -> Iterator[None]:
     """Serve good replies from a process of another user."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            _serve_as(uid, path)
-        finally:
-            os._exit(1)  # whatever happens there, it is no second run of this test
+    argv = [sys.executable, "-m", "tests.plugins.foreign_advisor", str(uid), str(path)]
+    server = subprocess.Popen(argv)
+
+    def serves() -> bool:
+        assert server.poll() is None, f"the foreign server ended with {server.returncode}"
+        return path.exists() and path.stat().st_mode & 0o777 == 0o666
+
     try:
-        wait_until(lambda: path.exists() and path.stat().st_mode & 0o777 == 0o666, 30, "the foreign socket")
+        wait_until(serves, 30, "the foreign socket")
         yield
     finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        path.unlink()
+        server.kill()
+        server.wait()
+        path.unlink(missing_ok=True)
 
 
 @as_root
