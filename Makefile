@@ -23,8 +23,9 @@ packages: ## install the Debian packages that the real-cluster tests need (root,
 browser-tools: ## axe-core for tests/browser, into build/browser (npm)
 	@tools/browser-tools
 
-frameworks: $(STAMP) ## JAX for the CPU into build/frameworks, for the tests of calibration (network)
+frameworks: $(STAMP) ## JAX for the CPU and an S3 server into build/frameworks, for tests (network)
 	@tools/framework-venvs >/dev/null
+	@tools/framework-venvs s3 >/dev/null
 
 native: $(STAMP) ## build the simulated NVML and its load program
 	@$(MAKE) --no-print-directory -C native OUT=$(CURDIR)/$(NATIVE) PYTHON=$(CURDIR)/$(PY)

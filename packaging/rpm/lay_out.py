@@ -30,9 +30,11 @@ OURS: Final = {
 }
 """Which package a folder of gpuwaste goes into; every other goes into the common one."""
 BASELINE: Final = PurePosixPath("predict/baseline")
-WHEELS: Final = {"runtime": "runtime", "onnx": "onnx", "sim": "sim", "web": "hub", "lake": "lake"}
+WHEELS: Final = {
+    "runtime": "runtime", "onnx": "onnx", "sim": "sim", "web": "hub", "lake": "lake", "lake-s3": "lake-s3"
+}  # fmt: skip
 """Which package a list of wheels goes into."""
-LEFT_OUT: Final = frozenset({"lake", "onnx", "sim"})
+LEFT_OUT: Final = frozenset({"lake", "lake-s3", "onnx", "sim"})
 """Packages that a build without ONNX Runtime or without lakes does not have."""
 
 

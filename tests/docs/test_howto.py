@@ -30,6 +30,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 WRITTEN = [page for page in PAGES if page.parent.name != "reference"]  # the others are generated
 HOWTO = sorted((ROOT / "docs/how-to").glob("*.md"))
 GPUWASTE = re.compile(r"(?:^ *|--init-groups |&& |until |-- )(gpuwaste [a-z-].*?)(?:;? *do .*)?$", re.MULTILINE)
+_ABSENT = re.compile(r"/etc/gpuwaste/[a-z0-9-]+: cannot be read: No such file or directory")
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -103,7 +104,10 @@ def test_the_rules_that_ship_only_observe(path: Path) -> None:
 
 @pytest.mark.parametrize("page", HOWTO, ids=named)
 def test_configuration_to_copy_can_be_used(page: Path, tmp_path: Path) -> None:
-    """Each TOML block is a configuration that `config check` finds sound, a machine, or a study."""
+    """Each TOML block is a configuration that `config check` finds sound, a machine, or a study.
+
+    Files of a site are not on this host.
+    """
     for text in blocks(page, "toml"):
         if "[[nodes]]" in text:
             (tmp_path / "machine.toml").write_text(text, encoding="utf-8")
@@ -114,7 +118,7 @@ def test_configuration_to_copy_can_be_used(page: Path, tmp_path: Path) -> None:
             assert read_study(tmp_path / "study.toml").varied
             continue
         config = config_from_dict(tomllib.loads(text), named(page))
-        assert problems(Path("/nowhere"), config) == []
+        assert [line for line in problems(Path("/nowhere"), config) if not _ABSENT.fullmatch(line)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

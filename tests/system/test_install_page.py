@@ -36,6 +36,7 @@ KINDS: Final = {
     "gpuwaste-agent": {*COMMON, "gpuwaste-agent"},
     "gpuwaste-hub": {*COMMON, *MODELS, "gpuwaste-hub"},
     "gpuwaste-lake": {*COMMON, *MODELS, "gpuwaste-hub", "gpuwaste-lake"},
+    "gpuwaste-lake-s3": {*COMMON, *MODELS, "gpuwaste-hub", "gpuwaste-lake", "gpuwaste-lake-s3"},
     "gpuwaste-advisor gpuwaste-slurm-plugin": {*COMMON, *MODELS, "gpuwaste-advisor", "gpuwaste-slurm-plugin"},
 }
 

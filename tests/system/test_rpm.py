@@ -39,7 +39,7 @@ from gpuwaste.testing.sim_build import build_native
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a Debian root is filled and booted for the first test
 ALL: Final = (
     "gpuwaste", "gpuwaste-actor", "gpuwaste-advisor", "gpuwaste-agent", "gpuwaste-estimate", "gpuwaste-hub",
-    "gpuwaste-lake", "gpuwaste-models", "gpuwaste-runtime", "gpuwaste-runtime-onnx", "gpuwaste-sim",
+    "gpuwaste-lake", "gpuwaste-lake-s3", "gpuwaste-models", "gpuwaste-runtime", "gpuwaste-runtime-onnx", "gpuwaste-sim",
     "gpuwaste-slurm-plugin",
 )  # fmt: skip
 MODES: Final = {
@@ -96,7 +96,7 @@ sys.path.insert(0, sys.argv[1])
 import duckdb
 from gpuwaste.store.lake_extensions import load_extension
 connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-for name in ("ducklake", "postgres_scanner"):
+for name in ("ducklake", "postgres_scanner", "httpfs"):
     load_extension(connection, name)
 loaded = "SELECT extension_name FROM duckdb_extensions() WHERE loaded AND install_path = '' ORDER BY 1"
 print(*[name for name, in connection.execute(loaded).fetchall()])
@@ -239,15 +239,16 @@ def test_private_packages(installed: tuple[Root, set[str]]) -> None:
 
 
 def test_extensions_of_a_lake(installed: tuple[Root, set[str]]) -> None:
-    """Without a network and a home the installed Python loads both extensions of a lake, from gpuwaste-lake's files."""
+    """Without a network and a home the installed Python loads a lake's extensions, from the files of their packages."""
     root = installed[0]
     alone = ("unshare", "--net", "setpriv", "--reuid=gpuwaste", "--regid=gpuwaste", "--clear-groups")
     said = root.run(*alone, "python3.11", "-ISBc", LOAD_EXTENSIONS, SITE_PACKAGES, env={"HOME": "/nowhere"})
-    assert said.stdout.split() == ["ducklake", "postgres_scanner"]
-    files = root.rpm("-ql", "gpuwaste-lake").stdout.splitlines()
-    extensions = [name for name in files if name.endswith(".duckdb_extension")]
-    assert {Path(name).stem for name in extensions} == {"ducklake", "postgres_scanner"}
-    others = [name for name in ALL if name != "gpuwaste-lake"]
+    assert said.stdout.split() == ["ducklake", "httpfs", "postgres_scanner"]
+    packaged = {"gpuwaste-lake": {"ducklake", "postgres_scanner"}, "gpuwaste-lake-s3": {"httpfs"}}
+    for name, expected in packaged.items():
+        files = root.rpm("-ql", name).stdout.splitlines()
+        assert {Path(file).stem for file in files if file.endswith(".duckdb_extension")} == expected
+    others = [name for name in ALL if name not in packaged]
     assert "duckdb_extension" not in root.rpm("-ql", *others).stdout
 
 

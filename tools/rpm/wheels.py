@@ -44,9 +44,9 @@ class Target:
 def groups() -> dict[str, set[str]]:
     """Return the distributions of each list.
 
-    The lists: runtime (all programs), web (the hub), onnx (predictions, training), sim, lake (DuckDB's extensions).
-    What two of them need is in the first, and what onnx and sim need is in onnx, which sim requires. Read off the
-    dependencies that are installed here, which are the locked ones.
+    The lists: runtime (all programs), web (the hub), onnx (predictions, training), sim, lake (DuckDB's extensions for
+    it), lake-s3 (the one for S3). What two of them need is in the first, and what onnx and sim need is in onnx, which
+    sim requires. Read off the dependencies that are installed here, which are the locked ones.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
@@ -56,7 +56,9 @@ def groups() -> dict[str, set[str]]:
     runtime |= web & onnx
     sim = _closure(extras["sim"]) - runtime - onnx
     lake = _closure(extras["lake"]) - runtime - web
-    return {"runtime": runtime, "web": web - runtime, "onnx": onnx - runtime, "sim": sim, "lake": lake}
+    lake_s3 = _closure([line for line in extras["lake-s3"] if not line.startswith("gpuwaste")]) - runtime
+    parts = {"sim": sim, "lake": lake, "lake-s3": lake_s3}
+    return {"runtime": runtime, "web": web - runtime, "onnx": onnx - runtime, **parts}
 
 
 def _closure(lines: list[str], extras: frozenset[str] = frozenset()) -> set[str]:

@@ -21,6 +21,8 @@ _FILES: Final = (
     (Role.AGENT, "common", "token_file"),
     (Role.HUB, "hub", "tls_key"),
     (Role.HUB, "hub", "node_tokens_file"),
+    (Role.HUB, "hub", "lake_s3_keys_file"),
+    (Role.HUB, "hub", "lake_s3_ca_file"),
     (Role.HUB, "notify", "smtp_password_file"),
     (Role.HUB, "notify", "smtp_ca"),
     (Role.HUB, "notify", "address_file"),

@@ -127,7 +127,17 @@ class HubConfig:
         "PostgreSQL database of the lake's catalog, as libpq's keywords: host=/run/postgresql dbname=gpuwaste."
         " A password goes into libpq's passfile.",
     )
-    lake_data: str = _key("", "Directory of the lake's Parquet files; of the hub's user alone.")
+    lake_data: str = _key(
+        "", "Directory of the lake's Parquet files, of the hub's user alone; or a folder in S3: s3://BUCKET/FOLDER."
+    )
+    lake_s3_endpoint: str = _key(
+        "", "The S3 service, such as https://s3.example.org:9000; empty: AWS's of lake_s3_region."
+    )
+    lake_s3_region: str = _key("us-east-1", "Region of the bucket; many services other than AWS ignore it.")
+    lake_s3_keys_file: str = _key(
+        "", "File with the bucket's keys as AWS's tools have them, section [default]; not readable by other users."
+    )
+    lake_s3_ca_file: str = _key("", "PEM certificates that the S3 service's is checked against; empty: the host's.")
     agent_user: str = _key("gpuwaste", "User of the agents: rows from another uid are rejected.")
     actor_user: str = _key(
         "gpuwaste-actor", "User of the actor, the only one that gets actions to take; no such user: nobody gets any."

@@ -11,6 +11,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.hub.moved_file import check_not_moved
 from gpuwaste.store.lake_database import LakeLocation
+from gpuwaste.store.lake_s3 import SCHEME, S3Keys, S3Place
 
 STORE_NAME: Final = "hub.duckdb"
 SCRATCH: Final = "lake.tmp"
@@ -28,10 +29,20 @@ def lake_location(hub: HubConfig) -> LakeLocation | None:
         raise ConfigError("[hub] lake_catalog is empty: name the PostgreSQL database of the lake")
     if _PASSWORD.search(hub.lake_catalog):
         raise ConfigError("[hub] lake_catalog: expected keywords without a password: put it into libpq's passfile")
+    if hub.lake_data.startswith(SCHEME):
+        return LakeLocation(hub.lake_catalog, _s3_place(hub))
     data = Path(hub.lake_data)
     if not data.is_absolute():
-        raise ConfigError(f"[hub] lake_data {hub.lake_data!r}: expected an absolute path")
+        raise ConfigError(f"[hub] lake_data {hub.lake_data!r}: expected an absolute path, or s3://BUCKET/FOLDER")
     return LakeLocation(hub.lake_catalog, data)
+
+
+def _s3_place(hub: HubConfig) -> S3Place:
+    if not hub.lake_s3_keys_file:
+        raise ConfigError("[hub] lake_s3_keys_file is empty: name the file with the keys of lake_data's bucket")
+    keys = S3Keys.read(Path(hub.lake_s3_keys_file))
+    url = hub.lake_data.rstrip("/")
+    return S3Place(url, keys, hub.lake_s3_endpoint, hub.lake_s3_region, hub.lake_s3_ca_file)
 
 
 def open_store(hub: HubConfig, clock: Clock) -> HubStore:

@@ -1,4 +1,4 @@
-"""A store in a lake: DuckLake, its catalog in PostgreSQL, its data as Parquet files in a directory.
+"""A store in a lake: DuckLake, its catalog in PostgreSQL, its data as Parquet files in a directory or in S3.
 
 The queries are those of a file. Where the lake lacks something (RETURNING, sequences, a MERGE with two UPDATEs), a
 query has a second form NAME.lake.sql: several statements, separated by lines with a semicolon, of which the last gives
@@ -19,6 +19,7 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.store.cursor import Cursor
 from gpuwaste.store.database import MEMORY, Database, Schema, migrations, query_text
 from gpuwaste.store.lake_extensions import load_extension, quoted
+from gpuwaste.store.lake_s3 import S3Place
 from gpuwaste.store.tables import schema_tables
 
 _LAKE: Final = "lake"
@@ -38,16 +39,17 @@ _NOT_USED: Final[Mapping[MoveState, str]] = {
 # Rows of a few numbers that change with every batch: in the catalog itself, not in a file for each change.
 _INLINED: Final = ("fence", "marks")
 _INLINED_ROWS: Final = 1000
+_NO_FOLDER: Final = "/nonexistent"
 # A reader's snapshot lasts for its transaction, minutes at most; files that none uses are removed after an hour more.
 _OPTIONS: Final = {"expire_older_than": "1 hour", "delete_older_than": "1 hour"}
 
 
 @dataclass(frozen=True, slots=True)
 class LakeLocation:
-    """Where a lake is: the PostgreSQL database of its catalog as libpq's keywords, and the directory of its files."""
+    """Where a lake is: the PostgreSQL database of its catalog as libpq's keywords, and the place of its files."""
 
     catalog: str
-    data: Path
+    data: Path | S3Place
 
 
 class LakeDatabase(Database):
@@ -129,6 +131,8 @@ class LakeDatabase(Database):
         self.execute("SET enable_progress_bar = false")  # as in a file's `open`
         for name in _EXTENSIONS:
             load_extension(self._connection, name)
+        if isinstance(location.data, S3Place):
+            location.data.prepare(self._connection)
         catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")
         self.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, {options})")
         self.execute(f"USE {_LAKE}")
@@ -192,6 +196,7 @@ class LakeDatabase(Database):
 
 def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:
     settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    settings["secret_directory"] = _NO_FOLDER  # no keys from a home directory
     return duckdb.connect(MEMORY, config={**settings, **(options or {})})
 
 

@@ -2,11 +2,14 @@
 
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 import duckdb
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.cursor import reason
+
+_PACKAGES: Final = {"httpfs": "gpuwaste-lake-s3"}
 
 
 def load_extension(connection: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -28,6 +31,7 @@ def _file(name: str) -> Path:
         folder = resources.files(f"duckdb_extension_{name}")
     except ModuleNotFoundError as error:
         package = f"duckdb-extension-{name.replace('_', '-')}"
-        wanted = f"the package gpuwaste-lake, or with pip {package}=={duckdb.__version__}"
+        ours = _PACKAGES.get(name, "gpuwaste-lake")
+        wanted = f"the package {ours}, or with pip {package}=={duckdb.__version__}"
         raise StoreError(f"no extension {name} for a lake: install {wanted}") from error
     return Path(str(folder)) / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"

@@ -39,6 +39,8 @@ NOT_OF_THE_FILE = {
 }
 LONG = "s" * 120
 _MODEL = '[analytics]\nmodel_url = "http://h/v1"\n'
+_S3 = '[hub]\nstore = "lake"\nlake_catalog = "dbname=a"\nlake_data = "s3://bucket/x"\n'
+_KEYS = f'{_S3}lake_s3_keys_file = "{{keys}}"\n'
 CASES: list[tuple[str, str, str, str]] = [
     # module, its words, the configuration, what the line must hold
     ("analytics.language_model", "model is empty", _MODEL, "[analytics] model is empty"),
@@ -148,6 +150,21 @@ CASES: list[tuple[str, str, str, str]] = [
         '[hub]\nstore = "lake"\nlake_catalog = "dbname=a"\nlake_data = "lake"',
         "lake_data 'lake': expected an absolute path",
     ),
+    (
+        "hub.store_choice",
+        "lake_s3_keys_file is empty",
+        _S3,
+        "name the file with the keys",
+    ),
+    ("store.lake_s3", "expected a section", f'{_S3}lake_s3_keys_file = "{{empty}}"', "[default]"),
+    (
+        "store.lake_s3",
+        "lake_data",
+        f'{_S3.replace("/x", "")}lake_s3_keys_file = "{{keys}}"',
+        "expected s3://BUCKET/FOLDER",
+    ),
+    ("store.lake_s3", "lake_s3_endpoint", f'{_KEYS}lake_s3_endpoint = "s3"', "expected https://HOST[:PORT]"),
+    ("store.lake_s3", "lake_s3_region", f'{_KEYS}lake_s3_region = "a b"', "such as us-east-1"),
     ("hub.notify.addresses", "address", '[notify]\naddress = "x y"', "expected a pattern such as"),
     ("hub.notify.schedule", "quiet_hours", '[notify]\nquiet_hours = "20"', "expected two hours of the day"),
     ("hub.notify.schedule", "[notify] at", '[notify]\nat = "8"', "expected a time of the day"),
@@ -280,6 +297,7 @@ FILES = {
     "token": b"t" * 20,
     "twice": b"gpu1 " + b"t" * 20 + b"\ngpu2 " + b"t" * 20 + b"\n",
     "open": b"gpu1 " + b"t" * 20,
+    "keys": b"[default]\naws_access_key_id = a\naws_secret_access_key = b\n",
 }
 
 

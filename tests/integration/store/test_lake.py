@@ -242,7 +242,8 @@ def test_a_lake_is_not_copied_as_a_file(postgres: PostgresServer, tmp_path: Path
 
 def test_a_lake_is_backed_up_and_restored_as_documented(postgres: PostgresServer, tmp_path: Path) -> None:
     """pg_dump, then rsync, while the hub writes; the database and the files put back: each row as it was."""
-    location = LakeLocation(postgres.new_database(), tmp_path / "lake")
+    data = tmp_path / "lake"
+    location = LakeLocation(postgres.new_database(), data)
     store = LakeStore.open_lake(location, SystemClock(), tmp_path)
     store.upsert_jobs([record(7, "alice"), record(8, "bob")])
     store.upsert_hours([hour(7), hour(8)])
@@ -250,11 +251,11 @@ def test_a_lake_is_backed_up_and_restored_as_documented(postgres: PostgresServer
     postgres.save(location.catalog, dump)
     store.upsert_hours([hour(9)])
     store.checkpoint()  # the files that the dump names are merged; they are kept for an hour
-    subprocess.run(["rsync", "-a", f"{location.data}/", f"{files}/"], check=True)
+    subprocess.run(["rsync", "-a", f"{data}/", f"{files}/"], check=True)
     store.upsert_jobs([record(9, "carol")])
     store.close()
-    shutil.rmtree(location.data)
-    subprocess.run(["rsync", "-a", "--delete", f"{files}/", f"{location.data}/"], check=True)
+    shutil.rmtree(data)
+    subprocess.run(["rsync", "-a", "--delete", f"{files}/", f"{data}/"], check=True)
     postgres.restore(location.catalog, dump)
     back = LakeStore.open_lake(location, SystemClock(), tmp_path)
     assert back.counts() == saved

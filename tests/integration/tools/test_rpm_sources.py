@@ -20,6 +20,7 @@ def test_compute_nodes_get_no_models_and_no_web_server() -> None:
     assert lists["sim"] == {"numba", "llvmlite"}
     assert {"numpy", "onnxruntime", "xgboost-cpu", "scikit-learn"} <= lists["onnx"]
     assert lists["lake"] == {"duckdb-extension-ducklake", "duckdb-extension-postgres-scanner"}
+    assert lists["lake-s3"] == {"duckdb-extension-httpfs"}
 
 
 def test_each_wheel_is_in_one_list_and_locked() -> None:
@@ -44,7 +45,7 @@ def lay_out(folder: Path) -> subprocess.CompletedProcess[str]:
     argv += [
         f"--wheels={folder}",
         f"--lists={folder / 'lists'}",
-        *(f"--without={group}" for group in ("lake", "onnx", "sim", "web")),
+        *(f"--without={group}" for group in ("lake", "lake-s3", "onnx", "sim", "web")),
     ]
     return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
 

@@ -15,6 +15,7 @@ COMMON = {
     "gpuwaste",
     "gpuwaste-hub",
     "gpuwaste-lake",
+    "gpuwaste-lake-s3",
     "gpuwaste-runtime",
     "gpuwaste-runtime-onnx",
     "gpuwaste-sim",
@@ -36,15 +37,16 @@ def rpmspec(*words: str) -> str:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("release", RELEASES)
 def test_enterprise_linux(machine: str, release: int) -> None:
-    """On each Enterprise Linux the spec gives the twelve packages for Python 3.12, with the processor's own wheels."""
+    """On each Enterprise Linux the spec gives thirteen packages for Python 3.12, with the processor's own wheels."""
     on = ["--target", machine, "--define", f"rhel {release}", "--define", f"dist .el{release}"]
     listed = rpmspec("-q", *on, "--qf", "%{NAME} %{ARCH} %{VERSION} %{RELEASE}\n").splitlines()
     found = {line.split()[0]: line.split()[1:] for line in listed}
     assert found.keys() == COMMON | NOARCH
     assert {name for name, (arch, *_) in found.items() if arch == "noarch"} == NOARCH
     needs = rpmspec("-q", *on, "--qf", "[%{=NAME} needs %{REQUIRENEVRS}\n]").splitlines()
-    wanted = {f"gpuwaste-lake needs gpuwaste-hub = {spec_version()}-1.el{release}", "gpuwaste-lake needs glibc >= 2.28"}
-    assert {line for line in needs if line.startswith("gpuwaste-lake ")} == wanted
+    for name, above in (("gpuwaste-lake", "gpuwaste-hub"), ("gpuwaste-lake-s3", "gpuwaste-lake")):
+        wanted = {f"{name} needs {above} = {spec_version()}-1.el{release}", f"{name} needs glibc >= 2.28"}
+        assert {line for line in needs if line.startswith(f"{name} ")} == wanted
     assert all(arch == machine for name, (arch, *_) in found.items() if name in COMMON)
     assert all(version == spec_version() and mark.endswith(f".el{release}") for _, version, mark in found.values())
     assert "python3.12\n" in rpmspec("-q", *on, "--requires")
