@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +41,8 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture
-def reader(scene: Rig, browser: Browser) -> Iterator[Readers]:
+@contextmanager
+def readers(scene: Rig, browser: Browser) -> Iterator[Readers]:
     """Return what opens a window of a user: with a width, another hub than the scene's, a context's options."""
     contexts = []
 
@@ -55,3 +56,10 @@ def reader(scene: Rig, browser: Browser) -> Iterator[Readers]:
     yield opened
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def reader(scene: Rig, browser: Browser) -> Iterator[Readers]:
+    """Return what opens windows for a test."""
+    with readers(scene, browser) as opened:
+        yield opened

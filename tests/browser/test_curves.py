@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from tests.browser.conftest import Reader, Readers
 from tests.browser.scene import ALICE, WASTEFUL
+from tests.browser.window import keep_picture
 from tests.integration.agent.sample_node import HUB, answering_node
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.agent.fakes import START_US
@@ -25,7 +25,6 @@ pytestmark = [
 START: Final = START_US // 1_000_000
 SAMPLES: Final = 30
 JOB: Final = 9
-_SHOTS: Final = Path(__file__).parents[2] / "build" / "browser" / "shots"
 _DRAWN: Final = "() => performance.getEntriesByName('curves-drawn').length > 0"
 _INKED: Final = """() => [...document.querySelectorAll("#curves canvas")].map((canvas) => {
   const found = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -85,8 +84,7 @@ def test_the_curves_of_each_gpu_are_drawn_and_nothing_is_refused(
         "GPU 1 on gpu1\nmean 0 %, maximum 0 %",
     ]
     assert page.evaluate(_INKED) == [True, True]
-    _SHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=_SHOTS / f"curves-{width}-{scheme}.png", full_page=True)
+    keep_picture(page, f"curves-{width}-{scheme}")
     assert found.violations() == []
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     assert found.axe() == []

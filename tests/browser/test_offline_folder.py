@@ -8,15 +8,14 @@ import pytest
 from bench.chart_samples import all_kinds
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, ViewportSize
-from tests.browser.window import AXE, AXE_RUN
+from tests.browser.window import SCHEMES, Scheme, axe_finds, keep_picture, show
 from tests.unit.web.drawings import nasty
 from tests.unit.web.test_comparison_page import compared
 from tests.unit.web.view_documents import view
 
 from gpuwaste.web.offline import write_folder
 
-_SHOTS: Final = Path(__file__).parents[2] / "build" / "browser" / "shots"
-_PAGES: Final = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 26)"}
+_PAGES: Final[dict[Scheme, str]] = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 26)"}
 _COLLECT: Final = """
 window.refusedByPolicy = [];
 document.addEventListener("securitypolicyviolation", (refused) => refusedByPolicy.push(refused.violatedDirective));
@@ -53,7 +52,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_folder(place, [*pages, replace(both, view="both")], {}).parent
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(scope="module", params=["index", "waits", "both", "odd0", "odd1", "odd2"])
+def loaded(request: pytest.FixtureRequest, folder: Path, browser: Browser) -> Iterator[Page]:
+    """Load a page once, for all widths and schemes."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script(_COLLECT)
+    page.goto((folder / f"{request.param}.html").as_uri())
+    yield page
+    context.close()
+
+
+@pytest.fixture(params=SCHEMES)
 def opened(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Any]:
     """Return what opens a file in a window of a width, in one of the two schemes."""
     contexts = []
@@ -64,9 +74,6 @@ def opened(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Any]:
         page = context.new_page()
         page.add_init_script(_COLLECT)
         page.goto(path.as_uri())
-        if path.stem == "waits" and path.suffix == ".html":
-            _SHOTS.mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=_SHOTS / f"offline-{path.stem}-{width}-{request.param}.png", full_page=True)
         return page
 
     open_page.scheme = request.param  # type: ignore[attr-defined]
@@ -75,17 +82,17 @@ def opened(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Any]:
         context.close()
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [360, 1440])
-@pytest.mark.parametrize("name", ["index", "waits", "both", "odd0", "odd1", "odd2"])
-def test_a_page_from_disk_is_whole(opened: Any, folder: Path, name: str, width: int) -> None:
+def test_a_page_from_disk_is_whole(loaded: Page, width: int, scheme: Scheme) -> None:
     """The stylesheets are let in, nothing else is asked for, nothing scrolls sideways, no text covers another."""
-    page: Page = opened(folder / f"{name}.html", width)
-    assert page.evaluate("() => window.refusedByPolicy") == []
-    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == _PAGES[opened.scheme]
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-    assert page.evaluate(_OVERLAPS) == []
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    assert page.evaluate(AXE_RUN) == []
+    show(loaded, width, scheme)
+    keep_picture(loaded, f"offline-{Path(loaded.url).stem}-{width}-{scheme}")
+    assert loaded.evaluate("() => window.refusedByPolicy") == []
+    assert loaded.evaluate("() => getComputedStyle(document.body).backgroundColor") == _PAGES[scheme]
+    assert loaded.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert loaded.evaluate(_OVERLAPS) == []
+    assert axe_finds(loaded) == []
 
 
 def test_the_drawing_fits_the_window(opened: Any, folder: Path) -> None:

@@ -1,12 +1,15 @@
 """The pages in a real browser: nothing is refused by the policy, nothing scrolls sideways, axe finds nothing."""
 
 import re
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from tests.browser.conftest import Readers
+from playwright.sync_api import Browser
+from tests.browser.conftest import Reader, Readers, readers
 from tests.browser.scene import ALICE, ARRAY, BOB, CAROL, HOSTILE, NOBODY, OPER, WASTEFUL
+from tests.browser.window import SCHEMES, Scheme, keep_picture, show
+from tests.integration.hub.rig import Rig
 
 PAGES: Final = {
     "me": (ALICE, "/me?days=7"),
@@ -28,21 +31,27 @@ PAGES: Final = {
     "foreign": (BOB, f"/jobs/{WASTEFUL}"),
     "bad": (ALICE, "/me?days=8"),
 }
-_SHOTS: Final = Path(__file__).parents[2] / "build" / "browser" / "shots"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.fixture(scope="module", params=PAGES)
+def loaded(request: pytest.FixtureRequest, scene: Rig, browser: Browser) -> Iterator[tuple[str, Reader]]:
+    """Load a page once, for all widths and schemes; return its name and its window."""
+    uid, target = PAGES[request.param]
+    with readers(scene, browser) as reader:
+        found = reader(uid)
+        found.open(target)
+        yield request.param, found
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [360, 1440])
-@pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_whole_at_every_width_and_in_both_schemes(
-    reader: Readers, name: str, width: int, scheme: str
+    loaded: tuple[str, Reader], width: int, scheme: Scheme
 ) -> None:
     """The policy refuses nothing, no script fails, axe finds nothing, and the page is no wider than the window."""
-    uid, target = PAGES[name]
-    found = reader(uid, width=width, color_scheme=scheme)
-    found.open(target)
-    _SHOTS.mkdir(parents=True, exist_ok=True)
-    found.page.screenshot(path=_SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
+    name, found = loaded
+    show(found.page, width, scheme)
+    keep_picture(found.page, f"{name}-{width}-{scheme}")
     assert found.violations() == []
     wide = found.page.evaluate("() => document.documentElement.scrollWidth")
     assert wide <= width

@@ -1,16 +1,21 @@
 """A browser window for tests: what the policy refuses, what fails in scripts and what axe finds is collected."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from playwright.sync_api import Browser, Page
 
 from gpuwaste.core.units import QUANTITY
 
 AXE: Final = Path(__file__).parents[2] / "build" / "browser" / "axe.min.js"
-AXE_RUN: Final = """async () => (await axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}))
-  .violations.map((found) => `${found.id}: ${found.nodes.map((node) => node.html).slice(0, 3).join(" ")}`)"""
+_AXE_RUN: Final = """async () => (await axe.run(document, {
+    preload: false, // of stylesheets, for rules that are not run: a page from disk may fetch nothing
+    runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"],
+  })).violations.map((found) => `${found.id}: ${found.nodes.map((node) => node.html).slice(0, 3).join(" ")}`)"""
+Scheme = Literal["light", "dark"]
+SCHEMES: Final[tuple[Scheme, ...]] = ("light", "dark")
 _COLLECT: Final = """
 window.refusedByPolicy = [];
 document.addEventListener("securitypolicyviolation", (refused) => {
@@ -31,6 +36,26 @@ _BROKEN: Final = """(pattern) => {
   }
   return found;
 }"""
+
+
+def show(page: Page, width: int, scheme: Scheme) -> None:
+    """Show what is loaded in another width and scheme."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+
+
+def axe_finds(page: Page) -> list[str]:
+    """Return what axe finds on a page as it is shown now."""
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: list[str] = page.evaluate(_AXE_RUN)
+    return found
+
+
+def keep_picture(page: Page, name: str) -> None:
+    """Keep a picture of the whole page in the folder that $GPUWASTE_SHOTS names, for people to look at."""
+    if folder := os.environ.get("GPUWASTE_SHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
 @dataclass
@@ -64,9 +89,7 @@ class Window:
 
     def axe(self) -> list[str]:
         """Return what axe finds on the page."""
-        self.page.evaluate(AXE.read_text(encoding="utf-8"))
-        found: list[str] = self.page.evaluate(AXE_RUN)
-        return found
+        return axe_finds(self.page)
 
     def broken(self) -> list[str]:
         """Return the numbers with their units that are on two lines."""

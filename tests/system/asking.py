@@ -13,16 +13,9 @@ from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import Site
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
 
 Document = dict[str, Any]
 _CLASSES = ("idle", "low", "moderate", "high", "suspended", "pending", "unknown")
-
-
-def as_root(site: Site) -> HubClient:
-    """Return a client of the hub, past any proxy, with root's credential: an administrator of Slurm."""
-    return HubClient(f"http://127.0.0.1:{site.hub_port}", MungeIssuer(Munge(str(site.cluster.munge_socket))))
 
 
 def metric(site: Site, node: str, name: str) -> list[float]:
@@ -84,7 +77,7 @@ def wait_told(
 
 def ended_job(site: Site, job: int, devices: int, timeout_s: float = 30) -> list[Document]:
     """Wait until accounting's ends and the agents' last rows of a job are in the hub; return the document's runs."""
-    client = as_root(site)
+    client = site.as_root()
     runs: list[Document] = []
     state: list[str] = []
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser
 from tests.browser import firefox
-from tests.browser.window import AXE, Window
+from tests.browser.window import AXE, Window, show
 from tests.integration.hub.sign_in import apache
 from tests.integration.hub.sign_in.browser import PUBLIC
 from tests.passable import let_others_through
@@ -24,6 +24,7 @@ from gpuwaste.testing.running_site import Site, SiteOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 SMALL: Final = 51  # jobs: with the wasteful one more than a page has
+WIDTHS: Final = (360, 1440)
 FIX: Final = "#SBATCH --gres=gpu:a100:1"
 _SUBMIT: Final = f"""for n in $(seq {SMALL}); do
   sbatch --parsable --gres=gpu:1 --output=/dev/null --job-name=small-$n --wrap=true || exit 1
@@ -87,6 +88,13 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
+@pytest.fixture
+def whole_browser(browser: Browser) -> Iterator[Browser]:
+    """Run the browser that people have, with windows of its own."""
+    with chromium.launched_with(browser.browser_type, whole=True) as found:
+        yield found
+
+
 def sees_what_the_gpus_did(window: Window) -> None:
     """Hold the job's pictures against its load: one GPU was busy, three did nothing; the node has its curves."""
     strips = window.page.locator(".strip")
@@ -97,9 +105,9 @@ def sees_what_the_gpus_did(window: Window) -> None:
     window.page.locator("#curves .plots canvas").nth(3).wait_for()
 
 
-def test_a_user_finds_their_waste_and_the_line_that_ends_it(scene: Scene, browser: Browser) -> None:
+def test_a_user_finds_their_waste_and_the_line_that_ends_it(scene: Scene, whole_browser: Browser) -> None:
     """By a link to /me, from its first line to the job, to the fix and what the GPUs did; back, filter, page, out."""
-    window = scene.enter(browser, "alice")
+    window = scene.enter(whole_browser, "alice")
     page = window.page
     assert page.locator("h1").inner_text().startswith("You wasted ")
     assert page.locator(".fix code").first.inner_text() == FIX
@@ -125,7 +133,7 @@ def test_a_user_finds_their_waste_and_the_line_that_ends_it(scene: Scene, browse
     assert window.open("/me") == 401
     page.goto(link)
     page.wait_for_url("**/me")
-    again = Window.of(browser, scene.origin)
+    again = Window.of(whole_browser, scene.origin)
     again.page.goto(link)
     again.page.get_by_text("This link was used already").wait_for()
 
@@ -160,21 +168,38 @@ def test_a_foreign_job_is_as_none(scene: Scene, browser: Browser) -> None:
     assert "train" not in window.page.content()
 
 
-@pytest.mark.parametrize("width", [360, 1440])
-def test_every_page_is_whole(scene: Scene, browser: Browser, width: int) -> None:
-    """For an operator each page is there, and neither the policy nor axe nor the window's width is against it."""
-    window = scene.enter(browser, "root", width=width)
+def found_on(window: Window) -> dict[int, tuple[list[str], list[str], int]]:
+    """Return by width what the policy refused, what axe finds, and by how much the page is wider than its window."""
+    seen = {}
+    for width in WIDTHS:
+        show(window.page, width, "light")
+        seen[width] = (window.violations(), window.axe(), window.too_wide())
+    return seen
+
+
+@pytest.fixture(scope="module")
+def looked_at(scene: Scene, browser: Browser) -> dict[str, dict[int, tuple[list[str], list[str], int]]]:
+    """Load each page once as an operator, then those of nobody who is signed in; return what is found on each."""
+    window = scene.enter(browser, "root")
     assert window.open("/analytics") == 200
     links = window.page.evaluate("() => [...document.querySelectorAll('nav a, h2 a')].map((one) => one.pathname)")
     assert len(links) >= 15
+    found = {}
     for target in [*links, "/users/alice", f"/jobs/{scene.wasteful}"]:
         assert window.open(target) == 200, target
-        assert (target, window.violations(), window.axe(), window.too_wide()) == (target, [], [], 0)
+        found[target] = found_on(window)
     window.page.locator("header").get_by_role("button", name="Sign out").click()
     window.page.get_by_text("The session has ended.").wait_for()
     for target in ("/enter", "/me"):
         window.open(target)
-        assert (target, window.violations(), window.axe(), window.too_wide()) == (target, [], [], 0)
+        found[f"{target}, signed out"] = found_on(window)
+    return found
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_page_is_whole(looked_at: dict[str, dict[int, tuple[list[str], list[str], int]]], width: int) -> None:
+    """For an operator each page is there, and neither the policy nor axe nor the window's width is against it."""
+    assert {target: seen[width] for target, seen in looked_at.items()} == dict.fromkeys(looked_at, ([], [], 0))
 
 
 def test_apache_signs_a_user_in(scene: Scene, browser: Browser, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.system.asking import as_root, ended_job, log_lines, metric, wait_ticks
+from tests.system.asking import ended_job, log_lines, metric, wait_ticks
 from tests.system.conftest import fresh_site
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
@@ -189,7 +189,7 @@ def test_a_flood_of_connections_leaves_a_daemon_responsive(scene: Scene, name: s
             wait_ticks(site, scene.node, 3)
             assert metric(site, scene.node, "gpuwaste_agent_collector_success") == [1.0, 1.0]
         if name == "hub":
-            assert as_root(site).get(f"/v1/jobs/{scene.jobs[0]}")["runs"]
+            assert site.as_root().get(f"/v1/jobs/{scene.jobs[0]}")["runs"]
     assert process.alive()
     wait_until(lambda: open_files(process.pid) < 200, 30, "the descriptors to be given back")
 

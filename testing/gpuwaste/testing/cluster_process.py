@@ -21,6 +21,9 @@ _PATIENCE = float(os.environ.get("GPUWASTE_TEST_PATIENCE", "1"))
 """How many times as long to wait for anything: where many clusters share few processors, all is as much slower."""
 SLURM_POLL_S = 0.1
 """Between two questions to slurmctld: asked without a pause it never comes to end its jobs."""
+_REST = 2.0
+_MAX_REST_S = 2.0
+"""How long to wait between two questions, in times of what the first one took, and at most."""
 
 
 class ClusterError(GpuwasteError):
@@ -37,14 +40,18 @@ def wait_until(
 ) -> None:
     """Poll `predicate` until it holds; else raise ClusterError with `what` and `detail()` after `timeout_s` seconds.
 
-    $GPUWASTE_TEST_PATIENCE says how many times as long to wait.
+    $GPUWASTE_TEST_PATIENCE says how many times as long to wait. `poll_s` is the shortest time between two questions:
+    one that starts a program is asked less often, or it would take the processor from what it waits for.
     """
     timeout_s *= _PATIENCE
-    deadline = time.monotonic() + timeout_s
+    asked = time.monotonic()
+    deadline = asked + timeout_s
     while not predicate():
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             raise ClusterError(f"gave up after {timeout_s:g} s waiting for {what}\n{detail()}".rstrip())
-        time.sleep(poll_s)
+        time.sleep(max(poll_s, min(_REST * (now - asked), _MAX_REST_S)))
+        asked = time.monotonic()
 
 
 def start_ticks(pid: int) -> int | None:

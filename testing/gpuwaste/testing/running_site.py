@@ -18,12 +18,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of
 from gpuwaste.testing.cluster_process import ClusterError, as_user, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import EXTRAS, Runtime, shared_runtime
 from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
+from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.wire.munge import Munge, MungeIssuer
 from gpuwaste.wire.peer import peer_of
 
 _USER: Final = "gpuwaste"
@@ -329,19 +332,25 @@ class Site:
         document: dict[str, Any] = json.loads(self.gpuwaste(*arguments, "--json", user=user).stdout)
         return document
 
+    def as_root(self) -> HubClient:
+        """Return a client of the hub, past any proxy, with root's credential: an administrator of Slurm."""
+        return HubClient(f"http://127.0.0.1:{self.hub_port}", MungeIssuer(Munge(str(self.cluster.munge_socket))))
+
     def wait_reported(self, job_id: int, devices: int, timeout_s: float = 60) -> dict[str, Any]:
-        """Wait until the hub knows the job's end and final rows of all its devices; return its document."""
+        """Wait until the hub knows the job's end and final rows of all its devices; return what the command prints."""
+        hub = self.as_root()
         seen: dict[str, Any] = {}
 
         def complete() -> bool:
-            done = self.gpuwaste("job", str(job_id), "--json", user="root", check=False)
-            if done.returncode:
+            try:
+                seen.update(hub.get(f"/v1/jobs/{job_id}"))
+            except GpuwasteError as error:
+                seen["error"] = str(error)
                 return False
-            seen.update(json.loads(done.stdout))
             return _is_complete(seen, devices)
 
         wait_until(complete, timeout_s, f"job {job_id} to be reported", lambda: json.dumps(seen)[:2000], poll_s=0.5)
-        return seen
+        return self.json("job", str(job_id), user="root")
 
 
 def _is_complete(document: Mapping[str, Any], devices: int) -> bool:
