@@ -42,7 +42,8 @@ _MOST_LINES: Final = 6
 _EVENT: Final = re.compile(r'gpuwaste_advisor_plugin_events_total{event="(\w+)",via="c"} (\S+)')
 _PER_PHASE: Final = 30
 _SUBMITTERS: Final = 4
-_PAUSE_S: Final = 0.03
+_PAUSE_S: Final = 0.1
+"""Between two submissions of a submitter: without one, what is waited for waits for the load."""
 _REFUSED: Final = "gpuwaste"
 
 

@@ -5,9 +5,9 @@ import hashlib
 import hmac
 import json
 import os
-import pwd
 import re
 import shlex
+import shutil
 import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gpuwaste.testing.cluster_host import search_path
 from gpuwaste.testing.cluster_options import Layout, Node
-from gpuwaste.testing.cluster_process import MARKER, SLURM_POLL_S, ClusterError, wait_until
+from gpuwaste.testing.cluster_process import MARKER, SLURM_POLL_S, ClusterError, as_user, wait_until
 
 JobId = int | str
 """7, "3_1" (array task) or "4+1" (het component)."""
@@ -71,23 +71,22 @@ class SlurmCommands:
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as `user` in his home of this cluster; ClusterError on a bad exit status or a timeout."""
-        entry = pwd.getpwnam(user)
         home = self.layout.directory / "home" / user
         own = {"USER": user, "LOGNAME": user, "HOME": str(home if home.exists() else self.layout.directory)}
+        whole = {**self.env(node), **own, **(env or {})}
+        if shutil.which(argv[0], path=whole["PATH"]) is None:
+            raise ClusterError(f"cannot run {argv[0]} as {user}: no such command")
         try:
             done = subprocess.run(
-                argv,
+                [*as_user(user), *argv],  # Python itself would copy its own memory to become the user
                 input=stdin,
                 capture_output=True,
                 text=True,
                 errors="surrogateescape",
                 timeout=timeout_s,
                 check=False,
-                env={**self.env(node), **own, **(env or {})},
+                env=whole,
                 cwd=own["HOME"],
-                user=entry.pw_uid,
-                group=entry.pw_gid,
-                extra_groups=os.getgrouplist(user, entry.pw_gid),
             )
         except OSError as error:
             raise ClusterError(f"cannot run {argv[0]} as {user}: {error.strerror}") from error
