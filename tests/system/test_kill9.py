@@ -20,8 +20,6 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fault_proxy import Fault, FaultProxy, Place, ProxiedRequest, is_hours
 from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.truth import Key, TruthSpan, compare, held_gpus, hub_rows
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]  # twenty kills, and what follows each
 
@@ -221,7 +219,7 @@ def _known(story: Story, held: dict[Key, TruthSpan]) -> dict[Key, TruthSpan]:
 def _settle(story: Story, held: dict[Key, TruthSpan]) -> None:
     """Wait until the agents hold nothing back and the hub has every end."""
     site = story.site
-    client = HubClient(f"http://127.0.0.1:{site.hub_port}", MungeIssuer(Munge(str(site.cluster.munge_socket))))
+    client = site.as_root()
     missing: list[str] = []
 
     def settled() -> bool:
