@@ -39,7 +39,9 @@ def scene(native: Path) -> Iterator[Scene]:
     cluster = _new_cluster(Variant(job_submit="gpuwaste", plugin_dir=str(build_plugins()), backup=True))
     try:
         cluster.start()
-        site = Site(cluster, native, SiteOptions(plugin=PLUGIN, policies={"doomed.toml": POLICY}, sacct_every_s=1.0))
+        # Thousands of jobs end here: a short look back spares the hub to read them all again and again.
+        hub = {"sacct_overlap_s": 60.0}
+        site = Site(cluster, native, SiteOptions(plugin=PLUGIN, policies={"doomed.toml": POLICY}, hub=hub))
         site.prepare()
         site.start_hub()
         site.start_advisor()
