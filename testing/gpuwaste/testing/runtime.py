@@ -1,7 +1,7 @@
 """A Python with gpuwaste that every user of the host can run.
 
 A checkout or an interpreter under /root cannot be entered by the users of a loopback cluster. So gpuwaste and what it
-needs at run time are copied into the cluster's directory; the interpreter is this one where everybody can run it, else
+needs at run time are placed in the cluster's directory; the interpreter is this one where everybody can run it, else
 the system's of the same version.
 """
 
@@ -64,13 +64,13 @@ def _system_python() -> Path:
 
 
 def _copy_packages(site: Path, extras: frozenset[str]) -> None:
-    """Copy our roots and the installed files of every run-time dependency, with what is compiled of them.
+    """Place our roots and the installed files of every run-time dependency there, with what is compiled of them.
 
-    Compiled files name the time of their source, which is copied too: without them each command takes seconds.
+    Compiled files name the time of their source, which is the same there: without them each command takes seconds.
     """
     site.mkdir(parents=True)
     for root in _our_roots():
-        shutil.copytree(root, site / "gpuwaste", dirs_exist_ok=True, ignore=_HALF_WRITTEN)
+        shutil.copytree(root, site / "gpuwaste", dirs_exist_ok=True, ignore=_HALF_WRITTEN, copy_function=_place)
     for kept in {file.parent for file in (site / "gpuwaste").rglob("*.nbi")}:
         kept.chmod(0o1777)  # numba reads what is compiled only where its user may keep more
     for name in sorted({"gpuwaste"} | _requirements("gpuwaste", extras)):
@@ -81,8 +81,8 @@ def _copy_packages(site: Path, extras: frozenset[str]) -> None:
                 _place(source, site / file)
 
 
-def _place(source: Path, target: Path) -> None:
-    """Give an installed file a second name, which needs no room; copy it where that cannot be."""
+def _place(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name, which needs no room; copy it where that cannot be."""
     try:
         os.link(source, target)
     except FileExistsError:
