@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from gpuwaste.testing import cluster_host as host
@@ -147,21 +147,23 @@ class Daemons(SlurmCommands):
             f"{state} to have {job_name}",
         )
 
-    def _start_slurmd(self, names: Iterable[str]) -> None:
+    def _start_slurmd(self, names: Collection[str]) -> None:
         for name in names:
             self._launch(f"slurmd-{name}", ["slurmd", "-D", "-N", name], "root", name, self.nodes[name].port)
         wait_until(
-            lambda: all(self._node_up(name) for name in names),
+            lambda: self._nodes_up(names),
             60,
             f"slurmd of {', '.join(names)} to register",
             lambda: "\n".join(self.processes[f"slurmd-{name}"].tail() for name in names),
             poll_s=SLURM_POLL_S / 2,
         )
 
-    def _node_up(self, name: str) -> bool:
-        if not self.processes[f"slurmd-{name}"].alive():
-            raise ClusterError(f"slurmd of {name} ended\n{self.processes[f'slurmd-{name}'].tail()}")
-        return self.node_states()[name] in {"idle", "mixed", "allocated", "completing"}
+    def _nodes_up(self, names: Collection[str]) -> bool:
+        for name in names:
+            if not self.processes[f"slurmd-{name}"].alive():
+                raise ClusterError(f"slurmd of {name} ended\n{self.processes[f'slurmd-{name}'].tail()}")
+        states = self.node_states()
+        return all(states[name] in {"idle", "mixed", "allocated", "completing"} for name in names)
 
     def node_states(self) -> dict[str, str]:
         """Return each node's state as sinfo prints it: "idle", "mixed", "drained", "down*" ..."""

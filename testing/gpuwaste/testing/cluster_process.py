@@ -24,6 +24,9 @@ SLURM_POLL_S = 0.1
 _REST = 2.0
 _MAX_REST_S = 2.0
 """How long to wait between two questions, in times of what the first one took, and at most."""
+_LATE = 0.025
+_MAX_LATE_S = 1.0
+"""By how much of the time that was waited already the answer may be late, and at most."""
 
 
 class ClusterError(GpuwasteError):
@@ -41,16 +44,18 @@ def wait_until(
     """Poll `predicate` until it holds; else raise ClusterError with `what` and `detail()` after `timeout_s` seconds.
 
     $GPUWASTE_TEST_PATIENCE says how many times as long to wait. `poll_s` is the shortest time between two questions:
-    one that starts a program is asked less often, or it would take the processor from what it waits for.
+    one that starts a program is asked less often, or it would take the processor from what it waits for, and so is
+    one that has been asked for long.
     """
     timeout_s *= _PATIENCE
-    asked = time.monotonic()
-    deadline = asked + timeout_s
+    began = asked = time.monotonic()
+    deadline = began + timeout_s
     while not predicate():
         now = time.monotonic()
         if now > deadline:
             raise ClusterError(f"gave up after {timeout_s:g} s waiting for {what}\n{detail()}".rstrip())
-        time.sleep(max(poll_s, min(_REST * (now - asked), _MAX_REST_S)))
+        rest_s = min(_REST * (now - asked), _MAX_REST_S)
+        time.sleep(max(poll_s, rest_s, min(_LATE * (now - began), _MAX_LATE_S)))
         asked = time.monotonic()
 
 
