@@ -58,7 +58,7 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(cluster: LoopbackCluster, native: Path) -> Iterator[Scene]:
     """Run the jobs and wait until the hub has all of them."""
-    site = fresh_site(cluster, native, SiteOptions(interval_s=1.0, ship_every_s=2.0, sacct_every_s=1.0))
+    site = fresh_site(cluster, native, SiteOptions(interval_s=1.0, ship_every_s=2.0))
     node = next(name for name, found in cluster.nodes.items() if found.minors)
     # Curves are those of this node: on loopback each agent has a port of its own, and the hub's pattern has one.
     site.options.hub = {"finding_min_s": 5.0, "agent_url": f"http://127.0.0.1:{site.exporters[node]}"}

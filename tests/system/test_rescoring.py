@@ -44,7 +44,7 @@ def test_the_owner_is_told_before_the_limit(make_cluster: ClusterFactory, make_s
     """
     cluster = make_cluster()
     with running_mail_server() as mail:
-        options = SiteOptions(sacct_every_s=1.0)
+        options = SiteOptions()
         site = make_site(cluster, options)
         hub = site.start_hub()
         where = {"partition": "cpu", "output": "/dev/null", "job_name": "train"}
