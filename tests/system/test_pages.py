@@ -89,9 +89,9 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def whole_browser(browser: Browser) -> Iterator[Browser]:
+def full_browser(browser: Browser) -> Iterator[Browser]:
     """Run the browser that people have, with windows of its own."""
-    with chromium.launched_with(browser.browser_type, whole=True) as found:
+    with chromium.launched_with(browser.browser_type, full=True) as found:
         yield found
 
 
@@ -105,9 +105,9 @@ def sees_what_the_gpus_did(window: Window) -> None:
     window.page.locator("#curves .plots canvas").nth(3).wait_for()
 
 
-def test_a_user_finds_their_waste_and_the_line_that_ends_it(scene: Scene, whole_browser: Browser) -> None:
+def test_a_user_finds_their_waste_and_the_line_that_ends_it(scene: Scene, full_browser: Browser) -> None:
     """By a link to /me, from its first line to the job, to the fix and what the GPUs did; back, filter, page, out."""
-    window = scene.enter(whole_browser, "alice")
+    window = scene.enter(full_browser, "alice")
     page = window.page
     assert page.locator("h1").inner_text().startswith("You wasted ")
     assert page.locator(".fix code").first.inner_text() == FIX
@@ -133,7 +133,7 @@ def test_a_user_finds_their_waste_and_the_line_that_ends_it(scene: Scene, whole_
     assert window.open("/me") == 401
     page.goto(link)
     page.wait_for_url("**/me")
-    again = Window.of(whole_browser, scene.origin)
+    again = Window.of(full_browser, scene.origin)
     again.page.goto(link)
     again.page.get_by_text("This link was used already").wait_for()
 

@@ -1,7 +1,7 @@
 """Debian's Chromium without a display, driven by playwright: for the tests of pages and for the demo's screenshots.
 
-Pages are looked at in its headless shell where that is installed: the same engine without the browser's own windows,
-a third of the CPU. `whole=True` takes the browser itself.
+Its headless shell is used where that is installed: the same engine without the browser's own windows,
+less than half of the CPU. `full=True` takes the browser itself.
 """
 
 import os
@@ -35,10 +35,10 @@ def launched() -> Iterator["Browser"]:
 
 
 @contextmanager
-def launched_with(kind: "BrowserType", *options: str, whole: bool = False) -> Iterator["Browser"]:
+def launched_with(kind: "BrowserType", *options: str, full: bool = False) -> Iterator["Browser"]:
     """Run it with more options of the command line, within a block of `launched`: `kind` is its browser_type."""
     own = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    program = CHROMIUM if whole or not SHELL.exists() else SHELL
+    program = CHROMIUM if full or not SHELL.exists() else SHELL
     browser = kind.launch(executable_path=str(program), args=[*own, *options])
     try:
         yield browser

@@ -73,8 +73,8 @@ class SlurmCommands:
         """Run a command as `user` in his home of this cluster; ClusterError on a bad exit status or a timeout."""
         home = self.layout.directory / "home" / user
         own = {"USER": user, "LOGNAME": user, "HOME": str(home if home.exists() else self.layout.directory)}
-        whole = {**self.env(node), **own, **(env or {})}
-        if shutil.which(argv[0], path=whole["PATH"]) is None:
+        variables = {**self.env(node), **own, **(env or {})}
+        if shutil.which(argv[0], path=variables["PATH"]) is None:
             raise ClusterError(f"cannot run {argv[0]} as {user}: no such command")
         try:
             done = subprocess.run(
@@ -85,7 +85,7 @@ class SlurmCommands:
                 errors="surrogateescape",
                 timeout=timeout_s,
                 check=False,
-                env=whole,
+                env=variables,
                 cwd=own["HOME"],
             )
         except OSError as error:
