@@ -208,11 +208,23 @@ class Database:
             raise StoreError(
                 f"{self.where}: its schema {at} is newer than this version's ({len(steps)}): update gpuwaste"
             )
+        if at == 0:
+            with self.transaction():  # of a new store nothing is worth keeping half-way: one commit costs less than all
+                self._apply(steps, 1)
+            return
         for number, sql in enumerate(steps[at:], start=at + 1):
             with self.transaction():
-                self.execute(sql)
-                self.execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
-                self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, number])
+                self._apply([sql], number)
+
+    def _apply(self, steps: Sequence[str], first: int) -> None:
+        """Run migrations from number `first` on and note them."""
+        for sql in steps:
+            self.execute(sql)
+        self.execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
+        numbers = list(range(first, first + len(steps)))
+        self.execute(
+            "INSERT INTO schema_version SELECT $schema, unnest($numbers)", {"schema": self.schema, "numbers": numbers}
+        )
 
 
 @cache
