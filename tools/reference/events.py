@@ -52,9 +52,9 @@ def plugin_lines() -> Iterator[str]:
 
 def page() -> str:
     """Return the page."""
-    parts = [_INTRO]
+    parts, found = [_INTRO], declared()
     for room, title in _PARTS.items():
-        own = [event for event in declared() if _room(event) == room]
+        own = [event for event in found if _room(event) == room]
         rows = [
             (code(event.id), logging.getLevelName(event.level).lower(), code(_plain(event)), event.remedy)
             for event in own

@@ -6,7 +6,7 @@ from typing import Any, Final, get_type_hints
 
 from gpuwaste.actions.catalogue import actions
 from gpuwaste.policy.values import Patterns, Ratio
-from gpuwaste.rules.expression import MAX_DEPTH, MAX_TEXT
+from gpuwaste.rules.expression_reader import MAX_DEPTH, MAX_TEXT
 from gpuwaste.rules.facts import SPACES, About, facts_of
 from gpuwaste.rules.rule import NEVER, NO_HOURS, Budget, Exempt, Head, Span
 from tools.reference.markdown import code, document, table

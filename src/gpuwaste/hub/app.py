@@ -13,7 +13,7 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.methods import KnownMethods
 from gpuwaste.hub.models import ErrorAnswer
-from gpuwaste.hub.openapi import answers
+from gpuwaste.hub.openapi import DescribedApp, answers
 from gpuwaste.hub.refusal import BAD, LATER, Refusal
 from gpuwaste.hub.routes import add_routes
 from gpuwaste.hub.services import ServiceLimits, Services
@@ -30,7 +30,7 @@ _GZIP_LEVEL: Final = 5
 
 def build_app(services: Services, version: str, limits: ServiceLimits) -> FastAPI:
     """Return the application."""
-    app = FastAPI(title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS)
+    app = DescribedApp(title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS)
     app.add_middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL)
     app.add_middleware(KnownMethods)
     app.add_middleware(Timing, metrics=services.metrics)  # the last one added is the outermost

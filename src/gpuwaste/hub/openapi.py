@@ -1,20 +1,44 @@
-"""OpenAPI's description of what the hub is asked and answers, from the declared types."""
+"""OpenAPI's description of what the hub is asked and answers, from the declared types.
 
+The routes name the types; the schemas are made when somebody asks for the description, which a hub's start need not do.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 Responses = dict[int | str, dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Holds the place of a type's schema in the description of a route."""
+
+    kind: Any
+
+
+class DescribedApp(FastAPI):
+    """An application that makes the schemas of its routes with its description."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of all routes."""
+        for route in self.routes:
+            if isinstance(route, APIRoute):
+                route.responses, route.openapi_extra = _with_schemas([route.responses, route.openapi_extra])
+        return super().openapi()
+
+
 def body(kind: Any) -> dict[str, Any]:
     """Return the description of a JSON body that a route reads itself."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema(kind)}}}}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": Described(kind)}}}}
 
 
 def answers(kind: Any, *statuses: str, description: str = "Successful Response") -> Responses:
     """Return the description of the answers with these statuses, by default 200."""
-    content = {"application/json": {"schema": schema(kind)}}
+    content = {"application/json": {"schema": Described(kind)}}
     return {status: {"description": description, "content": content} for status in statuses or ("200",)}
 
 
@@ -29,3 +53,11 @@ def schema(kind: Any) -> Any:
         return [written_out(item) for item in value] if isinstance(value, list | tuple) else value
 
     return written_out(found)
+
+
+def _with_schemas(value: Any) -> Any:
+    if isinstance(value, Described):
+        return schema(value.kind)
+    if isinstance(value, dict):
+        return {key: _with_schemas(item) for key, item in value.items()}
+    return [_with_schemas(item) for item in value] if isinstance(value, list) else value

@@ -15,7 +15,7 @@ from gpuwaste.core.intent import Approval
 from gpuwaste.core.typed_toml import Reader, nearest, parse_toml, read_data, read_table, toml_files
 from gpuwaste.events.catalogue import kinds_of
 from gpuwaste.policy.values import READERS
-from gpuwaste.rules.expression import Expression, read_expression
+from gpuwaste.rules.expression import Expression
 from gpuwaste.rules.facts import ABOUTS, About, facts_of
 from gpuwaste.rules.placeholders import problem_of, widest
 from gpuwaste.rules.rule import DAY_S, MINUTE, MODES, Budget, Exempt, Head, Mode, Rule, Span, Step
@@ -102,6 +102,8 @@ def _rule(parsed: dict[str, Any], name: str, digest: str, where: str) -> Rule:
         for given, kind in _TABLES.items()
         if given in parsed
     }
+    from gpuwaste.rules.expression_reader import read_expression  # noqa: PLC0415 only a site with rules needs a parser
+
     facts = facts_of(head.about)
     try:
         expression = read_expression(head.where, facts)

@@ -7,8 +7,6 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.slurm.client import HistoryClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.pyslurm_client import Pyslurm, PyslurmClient
-from gpuwaste.slurm.rest_client import RestClient
-from gpuwaste.slurm.rest_http import RestServer
 
 COMMANDS: Final = "commands"
 SLURMRESTD: Final = "slurmrestd"
@@ -45,6 +43,9 @@ def slurm_client(config: Config, timeout_s: float | None = None) -> HistoryClien
         return commands
     if name == PYSLURM:
         return PyslurmClient(commands, Pyslurm(common.slurm_conf), cluster=common.cluster)
+    from gpuwaste.slurm.rest_client import RestClient  # noqa: PLC0415 with urllib3, which only a site of slurmrestd needs
+    from gpuwaste.slurm.rest_http import RestServer  # noqa: PLC0415
+
     server = RestServer(common.slurmrestd_url, common.slurmrestd_token_file, commands.timeout_s)
     return RestClient(commands, server, cluster=common.cluster)
 

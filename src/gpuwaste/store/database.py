@@ -123,13 +123,22 @@ class Database:
     @property
     def version(self) -> int:
         """The number of the last migration applied; 0 for an empty file."""
-        rows = self.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'")
-        if rows.fetchone() == (0,):
+        if not self.has_table("schema_version"):
             return 0
         found = self.execute("SELECT schema, max(version) FROM schema_version GROUP BY schema").fetchone()
         if found is None or found[0] != self.schema:
             raise StoreError(f"{self.where}: is not a {self.schema} store: move it or set another state_dir")
         return int(found[1])
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether there is a table. To look through DuckDB's list would read what is known of all tables."""
+        try:
+            self.execute(f"DESCRIBE {name}")
+        except StoreError as error:
+            if isinstance(error.__cause__, duckdb.CatalogException):
+                return False
+            raise
+        return True
 
     def check_version(self) -> None:
         """Raise StoreError where the store, which another process writes, has another version's schema."""
@@ -208,11 +217,23 @@ class Database:
             raise StoreError(
                 f"{self.where}: its schema {at} is newer than this version's ({len(steps)}): update gpuwaste"
             )
+        if at == 0:
+            with self.transaction():  # of a new store nothing is worth keeping half-way: one commit costs less than all
+                self._apply(steps, 1)
+            return
         for number, sql in enumerate(steps[at:], start=at + 1):
             with self.transaction():
-                self.execute(sql)
-                self.execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
-                self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, number])
+                self._apply([sql], number)
+
+    def _apply(self, steps: Sequence[str], first: int) -> None:
+        """Run migrations from number `first` on and note them."""
+        for sql in steps:
+            self.execute(sql)
+        self.execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
+        numbers = list(range(first, first + len(steps)))
+        self.execute(
+            "INSERT INTO schema_version SELECT $schema, unnest($numbers)", {"schema": self.schema, "numbers": numbers}
+        )
 
 
 @cache

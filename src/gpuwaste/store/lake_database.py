@@ -161,8 +161,7 @@ class LakeDatabase(Database):
     @property
     def move_state(self) -> MoveState | None:
         """How far a move of this lake is, None where there is none."""
-        made = "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND table_name = ?"
-        if self.execute(made, [_LAKE, MOVE_TABLE]).fetchall() == [(0,)]:
+        if not self.has_table(f"{_LAKE}.{MOVE_TABLE}"):
             return None
         rows = self.execute(f"SELECT state FROM {_LAKE}.{MOVE_TABLE}").fetchall()  # noqa: S608 names of ours
         state: MoveState = rows[0][0]

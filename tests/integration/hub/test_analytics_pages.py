@@ -17,9 +17,14 @@ EDGES = f"start={HOUR - 86400}&end={HOUR + 86400}"
 pytestmark = pytest.mark.sockets
 
 
-@pytest.fixture
-def filled(hub: Rig) -> Rig:
-    """Two jobs of two users, one of whom has a hostile name for it."""
+@pytest.fixture(scope="module")
+def filled(shared_hub: Rig) -> Rig:
+    """Return the hub of the tests that change nothing in it."""
+    return with_jobs(shared_hub)
+
+
+def with_jobs(hub: Rig) -> Rig:
+    """Give a hub two jobs of two users, one of whom has a hostile name for it."""
     hub.store.upsert_jobs([record(7, "alice", gpus=1), record(8, "bob", "<b>proj</b>", name="</svg><script>")])
     assert hub.post(batch(hour(7))).status == 200
     return hub
@@ -102,8 +107,9 @@ def test_a_view_beside_the_period_before(filled: Rig, view: str) -> None:
     assert filled.page(OPER, f"/analytics/{view}.99.svg?{asked}").status == 404
 
 
-def test_two_systems_are_beside_each_other(filled: Rig) -> None:
+def test_two_systems_are_beside_each_other(hub: Rig) -> None:
     """Clusters that differ are named in the headings; an unknown one has nothing and fails nothing."""
+    filled = with_jobs(hub)
     filled.store.upsert_jobs([record(9, "alice", cluster="other")])
     text = filled.page(OPER, f"/analytics/jobs?{EDGES}&clusters=gw&other_clusters=other").body.decode()
     assert "<h2>other</h2>" in text

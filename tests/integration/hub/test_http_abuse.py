@@ -10,6 +10,12 @@ CHUNK = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
 POST = b"POST /v1/hours HTTP/1.1\r\nHost: h\r\n"
 
 
+@pytest.fixture(scope="module")
+def hub(shared_hub: Rig) -> Rig:
+    """Return the one hub that gets all of these requests, so that each is the next one of another."""
+    return shared_hub
+
+
 def exchange(hub: Rig, *parts: bytes, most: int = 64) -> bytes:
     """Send parts, the last one again and again up to `most` times or until the hub hangs up; return what it said."""
     said = b""

@@ -44,7 +44,18 @@ def ended(job: int, user: str = "alice", state: str = "FAILED", **more: Any) -> 
 
 @pytest.fixture
 def ready(hub: Rig) -> Rig:
-    """Return a hub that has read its history: five of alice's jobs have failed, four of bob's ran well."""
+    """Return a hub that has read its history."""
+    return with_history(hub)
+
+
+@pytest.fixture(scope="module")
+def shared_ready(shared_hub: Rig) -> Rig:
+    """Return one for the tests that change nothing in it."""
+    return with_history(shared_hub)
+
+
+def with_history(hub: Rig) -> Rig:
+    """Have a hub read its history: five of alice's jobs have failed, four of bob's ran well."""
     hub.store.upsert_jobs([*(ended(n) for n in range(1, 6)), *(ended(n, "bob", "COMPLETED") for n in range(6, 10))])
     hub.services.predictions.step()
     return hub
@@ -164,9 +175,9 @@ def test_a_job_is_asked_by_its_request_alone(ready: Rig) -> None:
         b'{"requests":[' + b"{}," * 64 + b"{}]}", b'{"requests":[{"name":"' + b"x" * 5000 + b'"}]}',
     ],
 )  # fmt: skip
-def test_a_body_that_is_no_question_is_refused(ready: Rig, body: bytes) -> None:
+def test_a_body_that_is_no_question_is_refused(shared_ready: Rig, body: bytes) -> None:
     """Anything but the described object gets 400 and one line, and is no defect."""
-    answer = send(ready, ALICE, body)
+    answer = send(shared_ready, ALICE, body)
     assert answer.status == 400, answer.body
     assert "\n" not in answer.json["error"]
     assert set(answer.json) == {"error"}

@@ -160,9 +160,14 @@ def test_garbage_after_the_envelope_is_rejected_line_by_line(hub: Rig) -> None:
     assert taken(hub) == 0
 
 
-@pytest.fixture
-def audited(hub: Rig) -> Rig:
-    """Alice's and bob's jobs: one warned, one rejected, one annotated, and what shadow mode kept to itself."""
+@pytest.fixture(scope="module")
+def audited(shared_hub: Rig) -> Rig:
+    """Return the hub of the tests that change nothing in it."""
+    return with_verdicts(shared_hub)
+
+
+def with_verdicts(hub: Rig) -> Rig:
+    """Tell a hub of alice's and bob's jobs: one warned, one rejected, one annotated, and what shadow mode kept back."""
     rows = [
         said(1, lines=("warned you",)),
         said(2, action="pass", mode="shadow", held="shadow", lines=(HIDDEN,)),
@@ -275,16 +280,18 @@ def test_the_owner_s_view_hides_from_staff_what_the_owner_was_not_told(audited: 
     assert audited.get(OPER, "/v1/jobs/12?owner=oper").status == 404
 
 
-def test_a_modification_is_shown_with_its_job(audited: Rig) -> None:
+def test_a_modification_is_shown_with_its_job(hub: Rig) -> None:
     """By the job's number, beside what was said at its submission, in the order of time."""
+    audited = with_verdicts(hub)
     change = said(7, op="modify", run_job_id=11, lines=("warned again",))
     assert post(audited, body(change)).json["accepted"] == 1
     advice = audited.get(ALICE, "/v1/jobs/11").json["advice"]
     assert [(row["op"], row["lines"]) for row in advice] == [("submit", ["warned you"]), ("modify", ["warned again"])]
 
 
-def test_a_token_of_another_user_s_verdict_tells_nothing(audited: Rig) -> None:
+def test_a_token_of_another_user_s_verdict_tells_nothing(hub: Rig) -> None:
     """A comment that was copied by hand to alice's job does not show her what was said to bob."""
+    audited = with_verdicts(hub)
     audited.store.upsert_jobs([replace(run(20, said(5).id), user="alice")])
     assert audited.get(ALICE, "/v1/jobs/20").json["advice"] == []
 
@@ -319,8 +326,9 @@ def test_history_and_snapshot_are_not_for_users(audited: Rig) -> None:
     assert (waiting.status, waiting.headers["retry-after"]) == (503, "10")
 
 
-def test_old_verdicts_are_removed_now_and_then(audited: Rig) -> None:
+def test_old_verdicts_are_removed_now_and_then(hub: Rig) -> None:
     """The retention removes at its time what is too old, and counts what a scrape shows."""
+    audited = with_verdicts(hub)
     retention = VerdictRetention(VerdictStore(audited.store, audited.clock), audited.clock, days=0)
     retention.step()
     assert (taken(audited), retention.counts) == (0, {})

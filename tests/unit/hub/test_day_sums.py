@@ -113,14 +113,14 @@ def packed(store: HubStore) -> None:
 
 
 def other_thresholds(store: HubStore) -> None:
-    judging(store, STRICT, step_runs=50).step(STOP)
+    judging(store, STRICT, NOW, step_runs=50).step(STOP)
 
 
 @pytest.mark.parametrize("change", [late_hour, told_anew, another_run, whole_nodes, packed, other_thresholds])
 def test_the_sums_of_days_are_those_of_their_runs(change: Callable[[HubStore], None]) -> None:
     """Sums are right at once after a change, are made again, and reports without them have the same numbers."""
     store, ledger = filled(), STRICT if change is other_thresholds else LEDGER
-    judging(store, step_runs=50).step(STOP)
+    judging(store, now=NOW, step_runs=50).step(STOP)
     check(store)
     every = {day for _, day in summed(store)}
     assert len(every) > 40
@@ -128,7 +128,7 @@ def test_the_sums_of_days_are_those_of_their_runs(change: Callable[[HubStore], N
     check(store)
     assert (summed(store) == {(1, day) for day in every}) == (change in {packed, another_run})  # it is not judged yet
     changed = reports(store, ledger)
-    judging(store, ledger, step_runs=50).step(STOP)
+    judging(store, ledger, NOW, step_runs=50).step(STOP)
     check(store)
     assert {day for _, day in summed(store)} == every
     told = reports(store, ledger)
@@ -142,7 +142,7 @@ def test_the_sums_of_days_are_those_of_their_runs(change: Callable[[HubStore], N
 def test_a_user_of_many_runs_has_the_same_sums() -> None:
     """A user's runs that are too many to be read once give the same sums, days and findings."""
     store = filled()
-    judging(store, step_runs=50).step(STOP)
+    judging(store, now=NOW, step_runs=50).step(STOP)
     for window in WINDOWS:
         told: list[list[Any]] = []
         for most in (3, TAKEN_RUNS):

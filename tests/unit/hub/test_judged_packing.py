@@ -4,7 +4,7 @@ import random
 
 import pytest
 from tests.unit.hub.test_judging import LEDGER, STOP, STRICT, documents, judging
-from tests.unit.store.test_rollup import DAY, new_store, row, run, same
+from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
@@ -35,13 +35,13 @@ def users(store: HubStore) -> list[str]:
 def test_each_users_judged_runs_lie_together() -> None:
     """The rows of a stretch stand in the order of users, and reports are the same before, after each step and after."""
     store = filled()
-    judging(store, step_runs=50).step(STOP)
-    before, told = users(store), documents(store)
+    judging(store, now=NOW, step_runs=50).step(STOP)
+    before, told = users(store), documents(store, now=NOW)
     assert before != sorted(before)
     moved = 0
     for rows in JudgedPacking(store, 20).steps(UNTIL + DAY_S):
         moved += rows
-        same(told, documents(store))
+        same(told, documents(store, now=NOW))
     assert (moved, users(store)) == (len(before), sorted(before))
     assert store.mark(JudgedPacking.mark) == UNTIL
     assert list(JudgedPacking(store, 20).steps(UNTIL + DAY_S)) == []
@@ -61,28 +61,28 @@ def test_what_is_not_judged_yet_is_waited_for() -> None:
 def test_a_packed_run_is_judged_anew_once() -> None:
     """A late hour removes the packed row of its run, which is judged again: every run is there once."""
     store = filled()
-    judging(store, step_runs=50).step(STOP)
+    judging(store, now=NOW, step_runs=50).step(STOP)
     count = len(users(store))
     assert sum(JudgedPacking(store).steps(UNTIL + DAY_S)) == count
     store.upsert_hours([row(run(1, 0, 2, user="user0"), 1, 0, random.Random(5))])
     assert len(users(store)) == count - 1
-    told = documents(store)
-    judging(store, step_runs=50).step(STOP)
+    told = documents(store, now=NOW)
+    judging(store, now=NOW, step_runs=50).step(STOP)
     assert len(users(store)) == count
-    same(told, documents(store))
+    same(told, documents(store, now=NOW))
     store.close()
 
 
 def test_other_thresholds_are_packed_from_the_beginning() -> None:
     """What new thresholds judged stands in the order of users, too."""
     store = filled()
-    judging(store, LEDGER, step_runs=50).step(STOP)
+    judging(store, LEDGER, NOW, step_runs=50).step(STOP)
     assert sum(JudgedPacking(store).steps(UNTIL + DAY_S)) == len(users(store))
-    judging(store, STRICT, step_runs=50).step(STOP)
+    judging(store, STRICT, NOW, step_runs=50).step(STOP)
     assert store.mark(JudgedPacking.mark) is None
     assert users(store) != sorted(users(store))
-    told = documents(store, STRICT)
+    told = documents(store, STRICT, now=NOW)
     assert sum(JudgedPacking(store).steps(UNTIL + DAY_S)) == len(users(store))
     assert users(store) == sorted(users(store))
-    same(told, documents(store, STRICT))
+    same(told, documents(store, STRICT, now=NOW))
     store.close()

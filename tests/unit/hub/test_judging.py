@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.hub.rig import FakeClock
-from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same, sites
+from tests.unit.store.test_rollup import DAY, new_store, row, run, same, sites
 from tests.unit.waste import builders
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import HOUR_S, AllocationHour
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.notices import staff_list
 from gpuwaste.documents.report import report_document
 from gpuwaste.documents.report_types import Scope
@@ -30,6 +31,7 @@ from gpuwaste.waste.load import Selection
 
 pytestmark = pytest.mark.long
 
+NOW = DAY + 8 * DAY_S  # each day until then has its sums made, and the last run of a drawn site ends on the fifth
 LEDGER = LedgerSettings()
 STRICT = replace(LEDGER, low_below_pct=50.0, high_above_pct=95.0)
 STOP = threading.Event()
@@ -44,16 +46,18 @@ def judging(store: HubStore, ledger: LedgerSettings = LEDGER, now: int = NOW, st
 SUBJECTS: tuple[tuple[Scope, str], ...] = (("cluster", ""), ("user", "user1"))
 
 
-def documents(store: HubStore, ledger: LedgerSettings = LEDGER, limit: int | None = None) -> dict[str, Any]:
+def documents(
+    store: HubStore, ledger: LedgerSettings = LEDGER, limit: int | None = None, now: int = NOW
+) -> dict[str, Any]:
     """Return reports over all time and over a window that cuts runs, and the staff's list."""
     with store.reader() as db:
         found: dict[str, Any] = {
-            f"{scope} {name} {window}": report_document(db, scope, name, *window, ledger, NOW, limit=limit).to_json()
+            f"{scope} {name} {window}": report_document(db, scope, name, *window, ledger, now, limit=limit).to_json()
             for scope, name in SUBJECTS
-            for window in ((0, NOW), EDGES)
+            for window in ((0, now), EDGES)
         }
-        with judged_runs(db, Selection(*EDGES), ledger, NOW, cut=False) as runs:
-            found["staff"] = staff_list(runs.by_user(), (DAY, NOW), 0.5, 2).to_json()
+        with judged_runs(db, Selection(*EDGES), ledger, now, cut=False) as runs:
+            found["staff"] = staff_list(runs.by_user(), (DAY, now), 0.5, 2).to_json()
     return found
 
 

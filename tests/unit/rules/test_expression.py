@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.rules.expression import MAX_TEXT, read_expression
+from gpuwaste.rules.expression_reader import MAX_TEXT, read_expression
 from gpuwaste.rules.facts import facts_of
 
 FACTS = facts_of("running")

@@ -21,6 +21,21 @@ def test_a_new_store_has_the_newest_schema(tmp_path: Path) -> None:
         database.close()
 
 
+def test_a_new_store_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the last migration fails, the file has none of them, and the next one who opens it makes all."""
+    path, steps = tmp_path / "hub.duckdb", migrations("hub")
+    with monkeypatch.context() as patch:
+        failing = (*steps[:-1], "CREATE TABLE jobs (again INTEGER)")
+        patch.setattr("gpuwaste.store.database.migrations", lambda _: failing)
+        with pytest.raises(StoreError, match="already exists"):
+            Database.open(path, "hub")
+    with duckdb.connect(str(path)) as left:
+        assert left.execute("SELECT table_name FROM duckdb_tables()").fetchall() == []
+    database = Database.open(path, "hub")
+    assert database.version == len(steps)
+    database.close()
+
+
 def test_a_corrupt_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     """A file that is no DuckDB file gives one StoreError naming it, and keeps its bytes."""
     path = tmp_path / "hub.duckdb"

@@ -27,7 +27,7 @@ from gpuwaste.waste.load import HANG_LIMITS
 pytestmark = pytest.mark.long
 
 DAY = 1_700_000_000 // DAY_S * DAY_S
-NOW = DAY + 100 * DAY_S
+NOW = DAY + 50 * DAY_S
 BEFORE = DAY + 20 * DAY_S
 PERIOD_OF_ALL = (DAY - DAY_S, NOW)
 SUBJECTS: tuple[tuple[Scope, str], ...] = (("cluster", ""), ("account", "a"), ("user", "user0"), ("user", "user1"))

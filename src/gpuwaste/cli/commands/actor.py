@@ -16,8 +16,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Hand over to the daemon."""
-    from gpuwaste.cli.programs import load_program
+    from gpuwaste.cli.programs import load_daemon
 
-    daemon = load_program("gpuwaste.actor.daemon", "agent", "the actor's host")
+    daemon = load_daemon("gpuwaste.actor.daemon", "agent", "the actor's host")
     code: int = daemon.run_actor(config_of(options))
     return code

@@ -18,8 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Hand over to the daemon."""
-    from gpuwaste.cli.programs import load_program
+    from gpuwaste.cli.programs import load_daemon
 
-    daemon = load_program("gpuwaste.advisor.daemon", "predict", "slurmctld's host")
+    daemon = load_daemon("gpuwaste.advisor.daemon", "predict", "slurmctld's host")
     code: int = daemon.run_advisor(config_of(options), options.config)
     return code

@@ -26,12 +26,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the daemon, or query it."""
-    from gpuwaste.cli.programs import load_program
+    from gpuwaste.cli.programs import load_daemon, load_program
     from gpuwaste.cli.time_options import parse_seconds
 
     config = config_of(options)
     if options.action == "run":
-        daemon = load_program("gpuwaste.agent.daemon", "", "the GPU nodes")
+        daemon = load_daemon("gpuwaste.agent.daemon", "", "the GPU nodes")
         code: int = daemon.run_agent(config, path=options.config)
         return code
     request = {"command": options.action}

@@ -50,9 +50,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the daemon, or do the action and print the result."""
     if options.action == "run":
-        from gpuwaste.cli.programs import load_program
+        from gpuwaste.cli.programs import load_daemon
 
-        code: int = load_program("gpuwaste.hub.daemon").run_hub(config_of(options), options.config)
+        code: int = load_daemon("gpuwaste.hub.daemon").run_hub(config_of(options), options.config)
         return code
     import json
 
