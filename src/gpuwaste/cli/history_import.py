@@ -12,7 +12,7 @@ from gpuwaste.cli.sources import file_source
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.errors import NoDataError, StoreError, UsageError
 from gpuwaste.core.owner import become_owner
 from gpuwaste.core.units import DAY_S, format_size
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from gpuwaste.ingest.source import Source
     from gpuwaste.store.hub.history_store import HistoryStore
     from gpuwaste.store.hub.import_result import ImportResult
+    from gpuwaste.store.lake_database import LakeLocation
 
 Answer = tuple["Document", str]
+_SCRATCH = "history.tmp"  # of DuckDB, in the hub's state_dir
 
 
 def bring(options: argparse.Namespace, config: Config) -> Answer:
@@ -38,7 +40,8 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
     users = read_user_names(config.hub.user_names_file, config.common.cluster)
     path = _store_path(options, config)
     _become_owner(path, options)
-    with _opened(path) as store:
+    lake = _lake(options, config)
+    with _opened_to_write(path, lake) as store:
         if options.again:
             with import_progress("pages", len(store.kept_pages())) as progress:
                 results = import_again(store, path, progress=progress, users=users)
@@ -53,8 +56,9 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
                 ]
             if not results[0].pages and store.resume(source.key) is None:
                 raise NoDataError(f"{source.key}: empty: nothing to import")
-    document = ImportsDocument(store=str(path), again=options.again, imports=results)
-    return document, "".join(_line(result) for result in results) + f"store {path}\n"
+    place = str(path if lake is None else lake.data)
+    document = ImportsDocument(store=place, again=options.again, imports=results)
+    return document, "".join(_line(result) for result in results) + f"store {place}\n"
 
 
 def bring_as_job(options: argparse.Namespace, config: Config) -> int:
@@ -75,17 +79,47 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
 
     path = _store_path(options, config)
     become_owner(path)
-    if not path.exists():
+    lake = _lake(options, config)
+    if lake is None and not path.exists():
         raise NoDataError(f"{path}: no store in this place: run gpuwaste history import first")
-    with _opened(path) as store:
-        document = status_document(store, path, SystemClock().utc_us() // 1_000_000)
+    with _opened_to_read(path, lake) as store:
+        document = status_document(store, str(path if lake is None else lake.data), SystemClock().utc_us() // 1_000_000)
     return document, status_text(document)
 
 
-def _opened(path: Path) -> "AbstractContextManager[HistoryStore]":
+@contextmanager
+def _opened_to_write(path: Path, lake: "LakeLocation | None") -> "Iterator[HistoryStore]":
+    """Lend the store at `path`, or the lake in its place, on which no hub may run meanwhile. Raises StoreError."""
+    from gpuwaste.hub.lake_command import lake_without_hubs
     from gpuwaste.store.hub.history_store import HistoryStore
 
-    return closing(HistoryStore.open(path, SystemClock()))
+    if lake is None:
+        with closing(HistoryStore.open(path, SystemClock())) as store:
+            yield store
+        return
+    with lake_without_hubs(lake, "gpuwaste history import") as holder:
+        if holder:
+            raise StoreError(
+                f"lake {lake.data}: a hub runs on it: {holder}: stop all hubs of the lake meanwhile, or write to a file"
+                " with --into"
+            )
+        with closing(HistoryStore.open_lake(lake, path, SystemClock(), path.with_name(_SCRATCH))) as store:
+            yield store
+
+
+def _opened_to_read(path: Path, lake: "LakeLocation | None") -> "AbstractContextManager[HistoryStore]":
+    from gpuwaste.store.hub.history_store import HistoryStore
+
+    if lake is None:
+        return closing(HistoryStore.open(path, SystemClock()))
+    return closing(HistoryStore.read_lake(lake, path, SystemClock(), path.with_name(_SCRATCH)))
+
+
+def _lake(options: argparse.Namespace, config: Config) -> "LakeLocation | None":
+    """Return the hub's lake, None where the store is a file. Raises ConfigError."""
+    from gpuwaste.hub.store_choice import lake_location
+
+    return lake_location(config.hub) if options.into is None else None
 
 
 def _become_owner(store: Path, options: argparse.Namespace) -> None:
@@ -97,10 +131,6 @@ def _become_owner(store: Path, options: argparse.Namespace) -> None:
 
 
 def _store_path(options: argparse.Namespace, config: Config) -> Path:
-    if options.into is None and config.hub.store != "file":
-        raise UsageError(
-            "the hub's store is no file: history import needs --into FILE; the hub itself reads accounting"
-        )
     return options.into or Path(config.hub.state_dir) / "hub.duckdb"
 
 
@@ -123,7 +153,10 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
     if not options.slurmrestd:
         from gpuwaste.ingest.sources.sacct import SacctLive
 
-        return SacctLive(commands, options.clusters or common.cluster or commands.cluster_name(), period)
+        if options.clusters and options.clusters not in (known := commands.clusters()):  # sacct would list no job
+            raise UsageError(f"--clusters {options.clusters}: slurmdbd has no such cluster, only: {', '.join(known)}")
+        cluster = options.clusters or common.cluster or commands.cluster_name()
+        return SacctLive(commands, cluster, period, asked=options.clusters)
     from gpuwaste.ingest.sources.slurmrestd import Slurmrestd
     from gpuwaste.slurm.rest_client import RestClient
     from gpuwaste.slurm.rest_http import RestServer

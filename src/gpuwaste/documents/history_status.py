@@ -22,12 +22,12 @@ class ImportsDocument(Document, kw_only=True, frozen=True):
     imports: list[ImportResult]
 
 
-def status_document(store: HistoryStore, path: Path, now: int) -> HistoryStatus:
+def status_document(store: HistoryStore, place: Path | str, now: int) -> HistoryStatus:
     """Return sources, marks, runs by cluster, month and state, runs without an end, and rows kept aside."""
     sources = store.ask("history_sources")
     quarantine = store.ask("history_quarantine", {"limit": QUARANTINE_ROWS})
     found = {
-        "store": str(path),
+        "store": str(place),
         "sources": sources,
         "marks": {row["key"]: row["value"] for row in store.ask("marks_all")},
         "runs": store.ask("history_months"),

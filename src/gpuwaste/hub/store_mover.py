@@ -6,18 +6,15 @@ old one, and only then the new one is open to them: never may two hubs write to 
 
 import fcntl
 import os
-import socket
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import open_lock
-from gpuwaste.core.worker import Worker
+from gpuwaste.hub.lake_command import lake_without_hubs
 from gpuwaste.hub.store_choice import SCRATCH, STORE_NAME
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.move_lakes import FilledLake, SourceLake, WatchedLake
@@ -26,15 +23,12 @@ from gpuwaste.store.hub.restore import put_store
 from gpuwaste.store.hub.store_move import MoveResult, Progress, StoreMove
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.store.lake_extensions import quoted
-from gpuwaste.store.lake_lease import LEASE_S, LakeLease
 
 BEFORE: Final = ".before-move"
 MOVING: Final = STORE_NAME + ".moving"
 _LOCK: Final = "move.lock"
 _MEMORY_MB: Final = 2048
 _MOST_THREADS: Final = 8
-_PROLONG_S: Final = LEASE_S / 4
-_LOOK_S: Final = 1.0
 _MOVE: Final = "gpuwaste hub move"
 
 
@@ -85,15 +79,12 @@ class StoreMover:
         """
         if not force and (self.store.exists() or self.store.with_name(STORE_NAME + ".wal").exists()):
             raise StoreError(f"{self.store}: exists already: --force replaces it, and keeps it as {STORE_NAME}{BEFORE}")
-        # No other move was or will be called so: a host, a process, an instant.
-        name = f"{_MOVE} on {socket.gethostname()}, process {os.getpid()}, {time.time_ns()}"
-        with closing(LakeLease(self.lake.catalog, name)) as lease:
-            if not _taken(lease):
+        with lake_without_hubs(self.lake, _MOVE) as holder:
+            if holder:
                 return self.fill_file(), False
-            with _prolonged(lease), closing(SourceLake.open_lake(self.lake, "hub", self._options())) as db:
+            with closing(SourceLake.open_lake(self.lake, "hub", self._options())) as db:
                 done = self._to_file(db, last=True)
                 self._switch_to_file(db)
-            lease.give_up()
         return done, True
 
     def reopen_file(self) -> None:
@@ -168,33 +159,3 @@ def _number_on(db: Database) -> None:
 def _sync(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def _taken(lease: LakeLease) -> bool:
-    """Take the lake's lease, unless a hub has it. Raises StoreError.
-
-    That of a move that was killed is waited for until it ends.
-    """
-    until = time.monotonic() + LEASE_S + _LOOK_S
-    while (holder := lease.take()).startswith(_MOVE) and holder != lease.holder:
-        if time.monotonic() > until:
-            raise StoreError(f"another move of this lake is running: {holder}")
-        time.sleep(_LOOK_S)
-    return holder == lease.holder
-
-
-@contextmanager
-def _prolonged(lease: LakeLease) -> Iterator[None]:
-    """Keep hubs that stand by waiting. One that takes over all the same is kept from harm by the fence."""
-
-    def prolong() -> float:
-        with suppress(StoreError):
-            lease.take()
-        return _PROLONG_S
-
-    worker = Worker("lake lease", prolong, SystemClock())
-    worker.start(_PROLONG_S)
-    try:
-        yield
-    finally:
-        worker.stop()

@@ -124,11 +124,18 @@ class CommandClient:
             self._sacct_fields = sacct_fields(self._text("sacct", "--helpformat", rpc=False).split())
         return self._sacct_fields
 
-    def accounting_lines(self, start: int, end: int, delimiter: bytes) -> Generator[bytes]:
-        """Run sacct and yield its lines as they come, with the columns of `accounting_columns`."""
-        argv = sacct_argv(start, end, self.accounting_columns(), delimiter)
+    def accounting_lines(self, start: int, end: int, delimiter: bytes, cluster: str = "") -> Generator[bytes]:
+        """Run sacct and yield its lines as they come, with the columns of `accounting_columns`.
+
+        `cluster` is another one of the same slurmdbd, "" the host's own.
+        """
+        argv = sacct_argv(start, end, self.accounting_columns(), delimiter, cluster)
         self._count(argv[0])
         yield from stream_lines(argv, self._environment(), self.timeout_s)
+
+    def clusters(self) -> tuple[str, ...]:
+        """Run `sacctmgr show cluster`; returns the clusters of this slurmdbd."""
+        return sacctmgr.parse_clusters(self._sacctmgr(*sacctmgr.CLUSTERS))
 
     def admin_levels(self) -> Mapping[str, str]:
         """Run `sacctmgr show user`."""

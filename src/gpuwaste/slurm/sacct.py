@@ -39,14 +39,20 @@ def sacct_fields(available: Iterable[str]) -> tuple[str, ...]:
     return (*own, *(name for name in MORE_FIELDS if name in known), FIELDS[-1])
 
 
-def sacct_argv(start: int, end: int, fields: Sequence[str] = FIELDS, delimiter: bytes = DELIMITER) -> list[str]:
-    """Return the command for all users' runs that overlap [start, end], UTC seconds; run it under TZ=UTC."""
+def sacct_argv(
+    start: int, end: int, fields: Sequence[str] = FIELDS, delimiter: bytes = DELIMITER, cluster: str = ""
+) -> list[str]:
+    """Return the command for all users' runs that overlap [start, end], UTC seconds; run it under TZ=UTC.
+
+    `cluster` is another one of the same slurmdbd; without it sacct lists the runs of the host's own.
+    """
     return [
         *("sacct", "--allusers", "--duplicates", "--parsable2", "--noheader", "--noconvert"),
         f"--delimiter={delimiter.decode('ascii')}",
         f"--starttime={format_time(start)}",
         f"--endtime={format_time(end)}",
         f"--format={','.join(fields)}",
+        *([f"--clusters={cluster}"] if cluster else []),
     ]
 
 

@@ -1,11 +1,17 @@
-"""sacctmgr's tables: who administers, who coordinates which account, and in which clusters accounts are."""
+"""sacctmgr's tables: clusters, who administers, who coordinates which account, in which clusters accounts are."""
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.coordination import AccountPlace
 
+CLUSTERS = ("show", "cluster", "format=cluster")
 ADMIN_LEVELS = ("show", "user", "format=user,adminlevel")
 COORDINATORS = ("show", "account", "withcoord", "format=account,coord")
 PLACES = ("show", "assoc", "format=cluster,account,parentname,user")
+
+
+def parse_clusters(text: str) -> tuple[str, ...]:
+    """Return the names of the clusters. Raises ParseError."""
+    return tuple(name for (name,) in _rows(text, 1, "clusters"))
 
 
 def parse_admin_levels(text: str) -> dict[str, str]:

@@ -40,6 +40,21 @@ _NOT_USED: Final[Mapping[MoveState, str]] = {
 _INLINED: Final = ("fence", "marks")
 _INLINED_ROWS: Final = 1000
 _NO_FOLDER: Final = "/nonexistent"
+# Statistics of tables that were never written, as DuckLake writes them for an empty one: none of a list, map or struct.
+_EMPTY: Final = (
+    (
+        "INSERT INTO __ducklake_metadata_lake.ducklake_table_column_stats (table_id, column_id, contains_null)"
+        " SELECT table_id, column_id, false FROM __ducklake_metadata_lake.ducklake_column"
+        " WHERE end_snapshot IS NULL AND column_type NOT IN ('list', 'map', 'struct')"
+        " AND table_id NOT IN (SELECT table_id FROM __ducklake_metadata_lake.ducklake_table_stats)"
+    ),
+    (
+        "INSERT INTO __ducklake_metadata_lake.ducklake_table_stats"
+        " (table_id, record_count, next_row_id, file_size_bytes)"
+        " SELECT table_id, 0, 0, 0 FROM __ducklake_metadata_lake.ducklake_table WHERE end_snapshot IS NULL"
+        " AND table_id NOT IN (SELECT table_id FROM __ducklake_metadata_lake.ducklake_table_stats)"
+    ),
+)
 # A reader's snapshot lasts for its transaction, minutes at most; files that none uses are removed after an hour more.
 _OPTIONS: Final = {"expire_older_than": "1 hour", "delete_older_than": "1 hour"}
 
@@ -158,6 +173,16 @@ class LakeDatabase(Database):
             rows, of = _INLINED_ROWS, quoted(table)
             self.execute(f"CALL {_LAKE}.set_option('data_inlining_row_limit', {rows}, table_name => {of})")
 
+    def _note_empty_tables(self) -> None:
+        """Give each table that was never written the statistics of an empty one, in the catalog.
+
+        DuckLake keeps a table's statistics for a transaction. Where there are none it asks PostgreSQL again, for each
+        column of the table in each statement.
+        """
+        with self.transaction():
+            for statement in _EMPTY:
+                self.execute(statement)
+
     @property
     def move_state(self) -> MoveState | None:
         """How far a move of this lake is, None where there is none."""
@@ -191,6 +216,7 @@ class LakeDatabase(Database):
         with self.transaction():
             self.execute("UPDATE fence SET token = token + 1")
             self._token = int(self.execute("SELECT token FROM fence").fetchall()[0][0])
+        self._note_empty_tables()
 
 
 def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:

@@ -173,8 +173,9 @@ class Daemons(SlurmCommands):
     def start_daemons(self, *, fresh: bool) -> None:
         """Start all that do not run; `fresh` also registers the accounts and lets slurmctld begin with no state."""
         self._start_munged()
-        self._start_database()
-        self._start_slurmdbd()
+        if not self.layout.variant.accounting:
+            self._start_database()
+            self._start_slurmdbd()
         if fresh:
             self.run(["sacctmgr", "-i", "load", f"file={self.layout.directory / 'etc' / 'accounts.cfg'}"], timeout_s=60)
         self._start_slurmrestd()

@@ -9,10 +9,10 @@ from pathlib import Path
 from string import Template
 
 from gpuwaste.testing.cluster_host import AGENT_USER, BACKUP_HOST, USERS, short_name
-from gpuwaste.testing.cluster_options import Layout, Node
+from gpuwaste.testing.cluster_options import Layout, Node, Variant
 from gpuwaste.testing.sim_gpus import FIRST_RENDER
 
-CLUSTER_NAME = "gw"
+CLUSTER_NAME = Variant().cluster
 _TEMPLATES = Path(__file__).parent / "templates"
 _REPOSITORY = Path(__file__).parents[3]
 _NVIDIA_MAJOR = 195
@@ -86,7 +86,8 @@ def _make_keys(layout: Layout) -> None:
         key = layout.directory / path
         if not key.exists():
             key.touch(0o600)
-            key.write_bytes(secrets.token_bytes(size))
+            other = layout.variant.accounting
+            key.write_bytes((Path(other) / path).read_bytes() if other else secrets.token_bytes(size))
             _own(key, user, 0o400)
 
 
@@ -161,13 +162,13 @@ def _values(layout: Layout) -> dict[str, str]:
     return {
         "dir": str(layout.directory),
         "cluster_id": layout.cluster_id,
-        "cluster_name": CLUSTER_NAME,
+        "cluster_name": variant.cluster,
         "host": short_name(),
         "controller": "slurmctld",
         "backup_host": f"SlurmctldHost={BACKUP_HOST}({layout.backup_address})" if variant.backup else "",
         "slurmctld_timeout": "10" if variant.backup else "30",
         "slurmctld_port": str(layout.ports[0]),
-        "slurmdbd_port": str(layout.ports[1]),
+        "slurmdbd_port": str(layout.accounting_port),
         "proctrack": "proctrack/cgroup" if variant.constrain_devices else "proctrack/linuxproc",
         "job_acct_gather": "jobacct_gather/cgroup" if variant.constrain_devices else "jobacct_gather/linux",
         "task_plugin": "task/cgroup" if variant.constrain_devices else "task/none",

@@ -53,6 +53,10 @@ class Variant:
     """Lifetime of a job credential, seconds: a requeued job waits that long before it starts again."""
     slurm_conf: str = ""
     """Lines added at the end of slurm.conf."""
+    cluster: str = "gw"
+    """ClusterName."""
+    accounting: str = ""
+    """The directory of a running cluster whose slurmdbd and munge key this one uses; "" for its own."""
 
     @classmethod
     def parse(cls, words: list[str]) -> Self:
@@ -152,6 +156,12 @@ class Layout:
     def munge_socket(self) -> Path:
         """Socket of the cluster's own munged (the hub's), origin 127.0.0.1."""
         return self.directory / "munge" / "hub" / "s"
+
+    @cached_property
+    def accounting_port(self) -> int:
+        """The port of its slurmdbd."""
+        other = self.variant.accounting
+        return Layout.load(Path(other))[0].accounting_port if other else self.ports[1]
 
     @property
     def mysql_socket(self) -> Path:

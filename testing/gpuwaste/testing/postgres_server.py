@@ -37,6 +37,11 @@ class PostgresServer:
         """Its log."""
         return self.directory / "log"
 
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return self.directory / ".s.PGSQL.5432"
+
     def start(self) -> None:
         """Start it, with what it held before, and wait until it answers."""
         data = self.directory / "data"

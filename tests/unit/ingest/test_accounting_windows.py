@@ -25,12 +25,14 @@ class Accounting:
         self.jobs = jobs
         self.down_at = down_at
         self.asked: list[tuple[int, int]] = []
+        self.clusters: set[str] = set()
 
     def accounting_columns(self) -> tuple[str, ...]:
         return COLUMNS
 
-    def accounting_lines(self, start: int, end: int, delimiter: bytes) -> Generator[bytes]:
+    def accounting_lines(self, start: int, end: int, delimiter: bytes, cluster: str = "") -> Generator[bytes]:
         self.asked.append((start, end))
+        self.clusters.add(cluster)
         for job in self.jobs:
             if T0 + job * 100 <= end and T0 + job * 100 + 70 >= start:
                 yield row(job).replace(b"|", delimiter)
@@ -93,6 +95,14 @@ def test_where_accounting_fails_the_next_import_goes_on(path: Path) -> None:
     again = Accounting(range(1, 90))
     assert import_source(store, path, SacctLive(again, "gw", period)).changed == 0
     assert again.asked[0][0] == T0
+
+
+@pytest.mark.parametrize("asked", ["", "east"])
+def test_another_cluster_is_asked_for_by_its_name(path: Path, asked: str) -> None:
+    """Each window names the cluster to slurmdbd, and the own one is not named."""
+    slurm = Accounting(range(1, 20))
+    import_source(opened(path), path, SacctLive(slurm, "east", Period(T0, T0 + 3000, window_s=1000), asked=asked))
+    assert slurm.clusters == {asked}
 
 
 def test_without_a_start_it_begins_where_the_last_one_was(path: Path) -> None:

@@ -53,6 +53,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "GRES positions": (parse_positions, ["0-1,3", "1023", "3-1", "0-99999999", "-"]),
     "levels of sacctmgr": (sacctmgr.parse_admin_levels, ["alice|None\n", "root|Administrator", "|", "a|b|c"]),
     "associations of sacctmgr": (sacctmgr.parse_places, ["gw|proj1|root|\n", "gw|proj1||bob\n", "|,||"]),
+    "clusters of sacctmgr": (sacctmgr.parse_clusters, ["gw\n", "|,"]),
     "coordinators of sacctmgr": (sacctmgr.parse_coordinators, ["proj1|carol,bob\n", "proj1|\n", "|,|"]),
     "table of sacctmgr": (
         lambda text: site_tables.parse_table(text, site_tables.USAGE, "sshare"),

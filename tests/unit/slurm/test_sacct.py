@@ -267,6 +267,8 @@ def test_asks_for_every_run_of_everybody() -> None:
     argv = sacct_argv(1700000000, 1700003600)
     assert {"--allusers", "--duplicates", "--parsable2", "--noconvert"} < set(argv)
     assert "--starttime=2023-11-14T22:13:20" in argv
+    assert not any(word.startswith("--clusters") for word in argv)
+    assert "--clusters=east" in sacct_argv(1700000000, 1700003600, cluster="east")
 
 
 @given(st.lists(st.binary(max_size=60) | st.just(row()) | st.just(step("0")), max_size=8), st.data())

@@ -4,7 +4,12 @@ import pytest
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.coordination import AccountPlace
-from gpuwaste.slurm.sacctmgr import parse_admin_levels, parse_coordinators, parse_places
+from gpuwaste.slurm.sacctmgr import parse_admin_levels, parse_clusters, parse_coordinators, parse_places
+
+
+def test_reads_clusters() -> None:
+    """The names, in sacctmgr's order."""
+    assert parse_clusters("east\ngw\n") == ("east", "gw")
 
 
 def test_reads_levels() -> None:

@@ -99,8 +99,8 @@ class RawAccounting(Protocol):
         """Return the columns of the lines."""
         ...
 
-    def accounting_lines(self, start: int, end: int, delimiter: bytes) -> Generator[bytes]:
-        """Yield the lines about the runs that overlap [start, end], UTC seconds."""
+    def accounting_lines(self, start: int, end: int, delimiter: bytes, cluster: str = "") -> Generator[bytes]:
+        """Yield the lines about the runs that overlap [start, end], UTC seconds, of a cluster, "" of the own one."""
         ...
 
 
@@ -110,9 +110,13 @@ class SacctLive:
     kind = KIND
     size: int | None = None
 
-    def __init__(self, slurm: RawAccounting, cluster: str, period: Period) -> None:
-        """Ask for the columns. Raises SlurmError."""
+    def __init__(self, slurm: RawAccounting, cluster: str, period: Period, *, asked: str = "") -> None:
+        """Ask for the columns. Raises SlurmError.
+
+        `cluster` names the runs; `asked` is the cluster that slurmdbd is asked for, "" the host's own.
+        """
         self.cluster = cluster
+        self._asked = asked
         self.key = f"sacct-live:{cluster}"
         self._slurm = slurm
         self._period = period
@@ -132,5 +136,5 @@ class SacctLive:
         return window_pages(self.key, self._period, self._window, resume)
 
     def _window(self, start: int, end: int) -> Iterator[Cut]:
-        with closing(self._slurm.accounting_lines(start, end, self._delimiter)) as lines:
+        with closing(self._slurm.accounting_lines(start, end, self._delimiter, self._asked)) as lines:
             yield from cut_pages(lines, self._columns, self._delimiter, PAGE_B)

@@ -1,6 +1,7 @@
 """HistoryStore: a hub's store as the bulk import writes it, a page at a time, each in one transaction with its mark.
 
-One process holds the file: no hub runs on it meanwhile. What a method has written is on disk when it returns.
+One process holds the file, or the lake's lease: no hub runs on it meanwhile. What a method has written is on disk when
+it returns.
 """
 
 import json
@@ -16,6 +17,7 @@ from gpuwaste.store.hub.details import STAGES, take_details, take_steps
 from gpuwaste.store.hub.hub_store import Aside, take_changed
 from gpuwaste.store.hub.json_rows import JOB_COLUMNS, STEP_COLUMNS, to_json
 from gpuwaste.store.hub.page_files import PageFiles
+from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 
 PAGE_VERSION: Final = 2  # raised where pages give columns that they did not give before
 UNREAD: Final = "unread "  # a note of a page with this name and a field's: runs of which it cannot be read
@@ -108,14 +110,31 @@ class HistoryStore:
                 f"{path}: used by another process, probably a running hub: write to another file with --into, or "
                 "stop the hub meanwhile; the hub itself reads the last hub.sacct_first_days days when it starts first"
             ) from error
+        return cls._of(database, path, clock)
+
+    @classmethod
+    def open_lake(cls, location: LakeLocation, path: Path, clock: Clock, scratch: Path) -> Self:
+        """Open or create a lake in the place of the file at `path`, beside which pages are kept. Raises StoreError.
+
+        DuckDB spills into the directory `scratch`.
+        """
+        return cls._of(LakeDatabase.open_lake(location, "hub", _lake_options(scratch)), path, clock)
+
+    @classmethod
+    def read_lake(cls, location: LakeLocation, path: Path, clock: Clock, scratch: Path) -> Self:
+        """Open a lake on which a hub may run, for the methods that only read. Raises StoreError."""
+        return cls._of(LakeDatabase.open_reader(location, "hub", _lake_options(scratch)), path, clock)
+
+    @classmethod
+    def _of(cls, database: Database, path: Path, clock: Clock) -> Self:
         files = PageFiles(path)
         try:
             files.prepare()
+            for query in STAGES:
+                database.run(query)
         except StoreError:
             database.close()
             raise
-        for query in STAGES:
-            database.run(query)
         return cls(database, clock, files)
 
     def close(self) -> None:
@@ -246,6 +265,10 @@ class HistoryStore:
 def kept_page(row: Mapping[str, Any]) -> KeptPage:
     """Return the page of a row of query pages_kept or pages_due."""
     return KeptPage(**{**row, "context": json.loads(row["context"])})
+
+
+def _lake_options(scratch: Path) -> dict[str, str]:
+    return {"threads": "2", "temp_directory": str(scratch)}
 
 
 def _notes(page: PageRow) -> str:
