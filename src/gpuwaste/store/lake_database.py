@@ -42,6 +42,11 @@ _INLINED_ROWS: Final = 1000
 _NO_FOLDER: Final = "/nonexistent"
 # A reader's snapshot lasts for its transaction, minutes at most; files that none uses are removed after an hour more.
 _OPTIONS: Final = {"expire_older_than": "1 hour", "delete_older_than": "1 hour"}
+# Commits of several hubs meet at the number of the next snapshot: whoever is second tries again. DuckLake's own waits
+# grow to seconds, in which the others commit again and again.
+_RETRIES: Final = {"ducklake_max_retry_count": 100, "ducklake_retry_wait_ms": 20, "ducklake_retry_backoff": 1.0}
+_APPENDED_ROWS: Final = 100_000  # kept in the catalog: an append makes no file
+_APPENDER_MB: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,21 @@ class LakeDatabase(Database):
             raise
         return database
 
+    @classmethod
+    def open_appender(cls, location: LakeLocation, schema: Schema) -> Self:
+        """Open a lake that another process writes, to append to tables that only grow: the fence is left to that one.
+
+        Rows are kept in the catalog: no text may have NUL, no column a list. Raises StoreError as `open_reader` does.
+        """
+        database = cls(_connection({"memory_limit": f"{_APPENDER_MB}MB"}), schema, f"lake {location.data}", None)
+        try:
+            database._attach(location, f"DATA_INLINING_ROW_LIMIT {_APPENDED_ROWS}")
+            database.check_version()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
     def text(self, name: str) -> str:
         """Return the SQL of a query, in the lake's form where it has one. Raises StoreError where there is none."""
         return _text(self.schema, name)
@@ -133,6 +153,8 @@ class LakeDatabase(Database):
             load_extension(self._connection, name)
         if isinstance(location.data, S3Place):
             location.data.prepare(self._connection)
+        for setting, value in _RETRIES.items():
+            self.execute(f"SET {setting} = {value}")
         catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")
         self.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, {options})")
         self.execute(f"USE {_LAKE}")
@@ -192,6 +214,10 @@ class LakeDatabase(Database):
         with self.transaction():
             self.execute("UPDATE fence SET token = token + 1")
             self._token = int(self.execute("SELECT token FROM fence").fetchall()[0][0])
+            self._begin(self._token)
+
+    def _begin(self, token: int) -> None:
+        """Do what belongs to taking over, in its transaction."""
 
 
 def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:
