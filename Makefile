@@ -115,6 +115,9 @@ bench-table: $(STAMP) ## a million jobs from the store to a table and to the sta
 bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 	@$(PY) -m bench.ingest
 
+bench-many: $(STAMP) ## hours rows per second that one hub and three hubs take on one lake
+	@$(PY) -m bench.many
+
 bench-codec: $(STAMP) ## a batch of hours read with msgspec and with pydantic: microseconds a row, imports
 	@$(PY) -m bench.codec
 
@@ -223,4 +226,4 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 .PHONY: audit data help venv packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
 .PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-move bench-packages
 .PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
-.PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-many bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history

@@ -1,11 +1,14 @@
 """The type of GET /v1/health: how a hub fares. A reader takes one without the fields that a later hub added."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.documents.fields import Document
+
+INBOX_LATE_S: Final = 120
+"""Batches of the inbox that wait for longer are not merged as they should be."""
 
 
 class AccountingHealth(Struct, kw_only=True, frozen=True):
@@ -42,6 +45,13 @@ class LedgerHealth(Struct, kw_only=True, frozen=True):
     ] = None
 
 
+class InboxHealth(Struct, kw_only=True, frozen=True):
+    """The batches that hubs standing by have taken and the hub that serves has not merged."""
+
+    batches: int = 0
+    age_s: Annotated[float | None, Meta(description="Age of the oldest, seconds; null: none waits.")] = None
+
+
 class HealthAnswer(Document, kw_only=True, frozen=True):
     """The hub's health."""
 
@@ -56,6 +66,7 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
     under_use: Annotated[UnderUse, Meta(description="The rule by which the history counts the use of GPUs.")] = (
         UNDER_USE
     )
+    inbox: InboxHealth = InboxHealth()
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")] = 0
     role: Annotated[
         Literal["serves", "stands by"],

@@ -2,16 +2,20 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar
 
 from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import AuthError, ParseError, StoreError
 from gpuwaste.core.once import Once
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.cluster_facts import ClusterFacts
+from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.refusal import BAD, LATER, UPGRADE, Refusal
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.inbox import Arrival
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope
 from gpuwaste.wire.identity import Caller
 from gpuwaste.wire.signing import sign_ack
@@ -37,16 +41,32 @@ class SignedAnswer:
     headers: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedBatch(Generic[_Row]):
+    """A batch of the inbox, judged by the hub that serves: its good rows, and the reason by line for the others."""
+
+    arrival: Arrival
+    envelope: Envelope
+    rows: Sequence[_Row]
+    rejected: Mapping[int, str]
+
+
 class BatchReceiver(ABC, Generic[_Row]):
-    """Takes batches of one kind of row; threads may share it. Blocks on munge, Slurm and the disk."""
+    """Takes batches of one kind of row; threads may share it. Blocks on munge, Slurm and the disk.
+
+    On a hub that stands by, a batch goes into the inbox of the lake; the hub that serves opens and merges it.
+    """
 
     path: ClassVar[str]
     what: ClassVar[str]  # the rows, in words
     sender: ClassVar[str]  # who sends them, in words
 
-    def __init__(self, identity: Identity, site: ClusterFacts) -> None:
+    def __init__(self, identity: Identity, site: ClusterFacts, clock: Clock, inbox: InboxRoom | None = None) -> None:
+        """`inbox` is where a hub that stands by keeps batches."""
         self._identity = identity
         self._site = site
+        self._clock = clock
+        self._inbox = inbox
         self._said: set[str] = set()
         self._refused = Once()  # batches since the store failed
         self._said_lock = threading.Lock()
@@ -60,22 +80,59 @@ class BatchReceiver(ABC, Generic[_Row]):
             raise Refusal(BAD, str(error)) from error
         self._check_protocol(envelope)
         self._check_sender(caller, envelope)
-        good, rejected = self._sort(body, envelope)
-        self._stored(good, envelope, rejected)
-        self._say(envelope, rejected)
+        at_us = self._clock.utc_us()
+        good, rejected = self._sort(body, envelope, at_us)
+        _reject(good, rejected, self._admitted(envelope.node, good))
+        inbox = self._inbox
+        if inbox is None:
+            _reject(good, rejected, self._judged(good))
+            rows = list(good.values())
+            self._stored(lambda: self._store_rows(rows, envelope, len(rejected)))
+        else:
+            left = Arrival(self.path, at_us, sender_of(caller), _without(body, rejected))
+            if good:
+                self._stored(lambda: inbox.put(left))
+            self._count_rejected(len(rejected))
+        self.say(envelope, rejected)
         answer = Ack(batch_id, len(good), rejected).to_bytes()
         try:
             return SignedAnswer(answer, sign_ack(self._identity.checkers, caller, answer))
         except AuthError as error:
             raise Refusal(LATER, f"the rows are stored, but the acknowledgement cannot be signed: {error}") from error
 
+    def opened(self, arrivals: Sequence[Arrival]) -> list[OpenedBatch[_Row]]:
+        """Judge batches of the inbox, in their order, as of when they arrived. Raises ParseError."""
+        found = [(one, parse_envelope(one.body)[0]) for one in arrivals]
+        sorted_ = [self._sort(one.body, envelope, one.at_us) for one, envelope in found]
+        places = [(no, line) for no, (good, _) in enumerate(sorted_) for line in good]
+        judged = self._judged({number: sorted_[no][0][line] for number, (no, line) in enumerate(places)})
+        for number, reason in judged.items():
+            no, line = places[number]
+            _reject(*sorted_[no], {line: reason})
+        return [
+            OpenedBatch(one, envelope, list(good.values()), rejected)
+            for (one, envelope), (good, rejected) in zip(found, sorted_, strict=True)
+        ]
+
+    @abstractmethod
+    def merge(self, db: Database, batches: Sequence[OpenedBatch[_Row]]) -> Callable[[], None]:
+        """Write the rows of opened batches in the transaction of `db`; what is returned counts them, once committed."""
+
     @abstractmethod
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
         """Raise Refusal where the caller may not send this batch."""
 
     @abstractmethod
-    def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[_Row], dict[int, str]]:
-        """Return the good rows, and the reason by line for the others."""
+    def _sort(self, body: bytes, envelope: Envelope, at_us: int) -> tuple[dict[int, _Row], dict[int, str]]:
+        """Return the good rows of a batch that arrived at `at_us` by line, and the reason by line for the others."""
+
+    def _admitted(self, _node: str, _rows: Mapping[int, _Row]) -> dict[int, str]:
+        """Return the reason by line for rows that any hub refuses when they arrive. Raises Refusal."""
+        return {}
+
+    def _judged(self, _rows: Mapping[int, _Row]) -> dict[int, str]:
+        """Return the reason by number for rows that only the hub that serves can refuse."""
+        return {}
 
     @abstractmethod
     def _store_rows(self, rows: Sequence[_Row], envelope: Envelope, rejected: int) -> None:
@@ -86,10 +143,14 @@ class BatchReceiver(ABC, Generic[_Row]):
         if envelope.cluster != cluster:
             raise Refusal(BAD, f"cluster {envelope.cluster[:64]!r} is not served here: this hub serves {cluster!r}")
 
-    def _stored(self, rows: list[_Row], envelope: Envelope, rejected: dict[int, str]) -> None:
+    @abstractmethod
+    def _count_rejected(self, rejected: int) -> None:
+        """Count rows that were rejected; the hub that serves counts the others of a batch that was left for it."""
+
+    def _stored(self, store: Callable[[], None]) -> None:
         """Store the rows; a store that fails is said once, and once more when it works again."""
         try:
-            self._store_rows(rows, envelope, len(rejected))
+            store()
         except StoreError as error:
             with self._said_lock:
                 new = self._refused.news("")
@@ -101,7 +162,8 @@ class BatchReceiver(ABC, Generic[_Row]):
                 refused = self._refused.over()
             _AGAIN.log(what=self.what, failures=refused)
 
-    def _say(self, envelope: Envelope, rejected: dict[int, str]) -> None:
+    def say(self, envelope: Envelope, rejected: Mapping[int, str]) -> None:
+        """Log rows that were rejected, each reason of a node once."""
         for line, reason in rejected.items():
             with self._said_lock:
                 new = len(self._said) < _MAX_SAID and f"{envelope.node} {reason}" not in self._said
@@ -122,3 +184,17 @@ class BatchReceiver(ABC, Generic[_Row]):
 def sender_of(caller: Caller) -> str:
     """Return who a caller is, in words."""
     return f"uid {caller.uid}" if caller.via != "token" else f"the token of {caller.name}"
+
+
+def _reject(good: dict[int, _Row], rejected: dict[int, str], reasons: Mapping[int, str]) -> None:
+    """Move rows from the good ones to the others."""
+    rejected |= reasons
+    for line in reasons:
+        good.pop(line, None)
+
+
+def _without(body: bytes, lines: Mapping[int, str]) -> bytes:
+    """Return a body with some of its lines empty, so that the others keep their numbers."""
+    if not lines:
+        return body
+    return b"\n".join(b"" if number in lines else line for number, line in enumerate(body.split(b"\n"), start=1))

@@ -4,19 +4,19 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.hour import AllocationHour
 
 MAX_ROWS: Final = 1000  # of a commit of several batches: memory, and how long those behind it wait
+_Row = TypeVar("_Row")
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
+class _Waiting(Generic[_Row]):
     """A batch whose thread waits for its commit."""
 
-    rows: Sequence[AllocationHour]
+    rows: Sequence[_Row]
     changed: int | None = None
     error: Exception | None = None
 
@@ -25,18 +25,22 @@ class _Waiting:
         return self.changed is not None or self.error is not None
 
 
-class GroupCommit:
+class GroupCommit(Generic[_Row]):
     """Lets threads put batches; the first that gets to the store takes what has come meanwhile with it."""
 
     def __init__(
-        self, upsert: Callable[[Sequence[AllocationHour]], int], committed: Callable[[int], None] | None = None
+        self,
+        upsert: Callable[[Sequence[_Row]], int],
+        committed: Callable[[int], None] | None = None,
+        most_rows: int = MAX_ROWS,
     ) -> None:
         """`upsert` commits rows and returns how many changed; `committed` is told the batches of each commit."""
+        self._most_rows = most_rows
         self._upsert = upsert
         self._committed = committed or (lambda _: None)
         self._turn = threading.Lock()
         self._lock = threading.Lock()
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[_Waiting[_Row]] = deque()
 
     @property
     def waiting(self) -> int:
@@ -44,7 +48,7 @@ class GroupCommit:
         with self._lock:
             return len(self._queue)
 
-    def put(self, rows: Sequence[AllocationHour]) -> int:
+    def put(self, rows: Sequence[_Row]) -> int:
         """Return once the rows are committed; raises what the commit of these rows raised.
 
         The rows that a commit changed are counted once: one of its batches is told their number, the others 0.
@@ -59,17 +63,17 @@ class GroupCommit:
             raise mine.error
         return mine.changed or 0
 
-    def _next_group(self) -> list[_Waiting]:
+    def _next_group(self) -> list[_Waiting[_Row]]:
         """Return the oldest batches that fit into one commit, one at least."""
         with self._lock:
             group = [self._queue.popleft()]
             size = len(group[0].rows)
-            while self._queue and size + len(self._queue[0].rows) <= MAX_ROWS:
+            while self._queue and size + len(self._queue[0].rows) <= self._most_rows:
                 group.append(self._queue.popleft())
                 size += len(group[-1].rows)
         return group
 
-    def _commit(self, group: Sequence[_Waiting]) -> None:
+    def _commit(self, group: Sequence[_Waiting[_Row]]) -> None:
         """Commit a group; where that fails each batch on its own, so that none suffers from another's rows."""
         try:
             changed = self._upsert([row for waiting in group for row in waiting.rows])

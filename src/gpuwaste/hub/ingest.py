@@ -1,7 +1,8 @@
 """POST /v1/hours: rows of hours from the agent of each node."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Final
 
 from gpuwaste.core.clock import Clock
@@ -9,13 +10,15 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import BatchReceiver, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, OpenedBatch, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.gpu_claims import GpuClaims
 from gpuwaste.hub.group_commit import GroupCommit
+from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.unaccounted import Unaccounted
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.wire.batch import Envelope, parse_rows
 from gpuwaste.wire.identity import Caller
@@ -42,10 +45,11 @@ class Ingest(BatchReceiver[AllocationHour]):
         *,
         check_origin: bool = True,
         unaccounted: Unaccounted | None = None,
+        inbox: InboxRoom | None = None,
     ) -> None:
         """Without `unaccounted` rows are taken whatever accounting has."""
-        super().__init__(identity, site)
-        self._clock = clock
+        super().__init__(identity, site, clock, inbox)
+        self._store = store
         self._commits = GroupCommit(store.upsert_hours, metrics.committed)
         self._metrics = metrics
         self._claims = GpuClaims(store)
@@ -56,14 +60,32 @@ class Ingest(BatchReceiver[AllocationHour]):
         changed = self._commits.put(rows)
         self._metrics.batch(envelope.node, len(rows), changed, rejected)
 
-    def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:
-        good, rejected = _sort_rows(body, envelope, self._clock.utc_us() // 1_000_000 + _AHEAD_S)
-        if self._unaccounted is not None:
-            rejected |= self._unaccounted.rejected(envelope.node, good)
-        good = {line: row for line, row in good.items() if line not in rejected}
+    def merge(self, db: Database, batches: Sequence[OpenedBatch[AllocationHour]]) -> Callable[[], None]:
+        """Write the rows of opened batches, as one commit of several batches does."""
+        changed = self._store.put_hours(db, [row for batch in batches for row in batch.rows])
+
+        def count() -> None:
+            self._metrics.committed(len(batches))
+            now_us = self._clock.utc_us()
+            for batch, more in zip(batches, chain([changed], repeat(0)), strict=False):
+                age_us = max(0, now_us - batch.arrival.at_us)
+                self._metrics.batch(batch.envelope.node, len(batch.rows), more, len(batch.rejected), age_us)
+
+        return count
+
+    def _count_rejected(self, rejected: int) -> None:
+        self._metrics.rejected(rejected)
+
+    def _sort(self, body: bytes, envelope: Envelope, at_us: int) -> tuple[dict[int, AllocationHour], dict[int, str]]:
+        return _sort_rows(body, envelope, at_us // 1_000_000 + _AHEAD_S)
+
+    def _admitted(self, _node: str, _rows: Mapping[int, AllocationHour]) -> dict[int, str]:
+        return {} if self._unaccounted is None else self._unaccounted.rejected(_node, _rows)
+
+    def _judged(self, _rows: Mapping[int, AllocationHour]) -> dict[int, str]:
         with contextlib.suppress(StoreError):  # the commit that follows fails as well, and says so
-            rejected |= self._claims.refused(good)
-        return [row for line, row in good.items() if line not in rejected], rejected
+            return self._claims.refused(_rows)
+        return {}
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
         """Refuse a batch whose sender is not the agent of the node that it names."""

@@ -39,13 +39,14 @@ class HubMetrics:
         self._clock = clock
         self.read = read
         self.more: list[Callable[[], Iterator[Metric]]] = []  # families of other parts
+        self.standing_by: list[Callable[[], Iterator[Metric]]] = []  # those of a hub that stands by too
         self._lock = threading.Lock()
         self._last_batch_us: dict[str, int] = {}
         self.registry = CollectorRegistry()
         self._rows = Counter("gpuwaste_hub_rows", "Hour rows received, by result.", ["result"], registry=self.registry)
         self._bad_rows = Counter(
             "gpuwaste_hub_quarantined_rows",
-            "Rows of a source that could not be parsed.",
+            "Rows of a source that could not be stored.",
             ["source"],
             registry=self.registry,
         )
@@ -97,16 +98,20 @@ class HubMetrics:
         self._bad_rows.labels("sacct")
         self.registry.register(self)
 
-    def batch(self, node: str, accepted: int, changed: int, rejected: int) -> None:
-        """Note a batch that was acknowledged."""
+    def batch(self, node: str, accepted: int, changed: int, rejected: int, age_us: int = 0) -> None:
+        """Note a batch that was acknowledged `age_us` ago."""
         self._rows.labels("accepted").inc(accepted)
         self._rows.labels("changed").inc(changed)
         self._rows.labels("rejected").inc(rejected)
         with self._lock:
             self._last_batch_us.pop(node, None)
-            self._last_batch_us[node] = self._clock.mono_us()
+            self._last_batch_us[node] = self._clock.mono_us() - age_us
             if len(self._last_batch_us) > MAX_NODES:
                 del self._last_batch_us[next(iter(self._last_batch_us))]  # the one that sent nothing for longest
+
+    def rejected(self, rows: int) -> None:
+        """Note rows of a batch that were rejected, where another hub counts the others."""
+        self._rows.labels("rejected").inc(rows)
 
     def committed(self, batches: int) -> None:
         """Note a commit of hours rows, and how many batches were in it."""
@@ -159,6 +164,8 @@ class HubMetrics:
         yield GaugeMetricFamily(
             "gpuwaste_hub_serving", "1 for the hub that serves, 0 for one that stands by.", gauges.serving
         )
+        for families in self.standing_by:
+            yield from families()
         if not gauges.serving:
             return
         tables = GaugeMetricFamily("gpuwaste_hub_store_rows", "Rows in the store, by table.", labels=["table"])

@@ -13,7 +13,7 @@ from gpuwaste.core.config import Config, ModelsConfig
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
-from gpuwaste.documents.health import AccountingHealth, HealthAnswer
+from gpuwaste.documents.health import INBOX_LATE_S, AccountingHealth, HealthAnswer
 from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.accounting_importer import Imported, Importer, RunsStored
 from gpuwaste.hub.actions.service import ActionService
@@ -28,6 +28,8 @@ from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.event_parts import SourceViews
 from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.expectations import Expectations
+from gpuwaste.hub.inbox_parts import InboxParts
+from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
@@ -79,14 +81,17 @@ _RENEWAL: Final = tuple(f"models.{field.name}" for field in fields(ModelsConfig)
 class Hub:
     """The hub's parts, wired: no thread runs and nothing listens yet."""
 
-    def __init__(self, config: Config, ports: HubPorts, store: HubStore | None = None) -> None:
+    def __init__(
+        self, config: Config, ports: HubPorts, store: HubStore | None = None, inbox: InboxRoom | None = None
+    ) -> None:
         """Put the parts together, around a store that another hub writes or else the hub's own, opened here.
+
+        `inbox` is where batches go that this hub takes for the other one.
 
         Raises ConfigError, StoreError.
         """
         hub, slurm, clock, bus = config.hub, ports.slurm, ports.clock, Bus()
-        self.config = config
-        self.clock = clock
+        self.config, self.clock = config, clock
         self.store = store or open_store(hub, clock)
         self.site = ClusterFacts(slurm, clock, config.common.cluster)
         wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
@@ -145,6 +150,7 @@ class Hub:
             clock,
             check_origin=hub.check_origin,
             unaccounted=self.unaccounted,
+            inbox=inbox,
         )
         self.shared_runs = SharedRuns(self.store, ledger, clock)
         self._reads = Reads(self.store, ledger, clock, self.shared_runs, SiteTariff(config.energy, clock))
@@ -188,7 +194,7 @@ class Hub:
             recorded_plans=RecordedPlans(verdict_store, self.site, clock),
             program_runs=ProgramRuns(self.store, self.site.cluster),
             verdicts=verdict_reads,
-            verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
+            verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock, inbox=inbox),
             notices=self.notify.service,
             actions=ActionService(self.actions.manager, self.identity),
             backups=self.backups,
@@ -203,6 +209,7 @@ class Hub:
             health=self.health,
             visitors=visitors,
         )
+        self.inbox = InboxParts(self.store, self.services, clock, inbox)
         self.app = build_app(
             self.services, own_version(), ports.limits or ServiceLimits(max_body_bytes=hub.max_body_bytes)
         )
@@ -254,13 +261,14 @@ class Hub:
                 now=self.clock.utc_us() / 1e6,
                 protocol=(PROTOCOL_MIN, PROTOCOL_MAX),
                 under_use=self.store.under_use,
+                inbox=self.inbox.health(),
             )
         status = self.importer.status
         ok = not status.failures and status.read_until is not None
         ages = self.metrics.batch_ages_s()
-        prediction = self.predictions.health()
+        prediction, inbox = self.predictions.health(), self.inbox.health()
         return HealthAnswer(
-            status="ok" if ok and not prediction.error else "degraded",
+            status="ok" if ok and not prediction.error and (inbox.age_s or 0) < INBOX_LATE_S else "degraded",
             version=own_version(),
             cluster=self.site.known_cluster,
             now=self.clock.utc_us() / 1e6,
@@ -271,6 +279,7 @@ class Hub:
             prediction=prediction,
             ledger=self.judging.health(),
             under_use=self.predictions.under_use,
+            inbox=inbox,
             nodes_reporting=sum(age_s < _REPORTING_S for age_s in ages.values()),
         )
 

@@ -1,10 +1,11 @@
-"""Standby: a hub that waits for its lake answers reads meanwhile, from what the hub that serves has committed.
+"""Standby: a hub that waits for its lake answers reads meanwhile, and takes batches for the hub that serves.
 
 It is a hub without its threads around a store that cannot be written. Each read is of the lake's newest snapshot;
 thresholds are looked up every few seconds. Nothing here keeps the hub from taking the lake, also where PostgreSQL or
 a Slurm command hangs.
 """
 
+import contextlib
 import gc
 import threading
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.hub_sockets import HubSockets
+from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer
@@ -87,22 +89,25 @@ class Standby:
 
     def _begin(self) -> None:
         """Open the lake and serve it, unless that came to its end meanwhile. Raises GpuwasteError."""
-        store = open_reader(self._location, self._config.hub, self._ports.clock)
-        try:
-            hub = Hub(self._config, self._ports, store)
+        with contextlib.ExitStack() as ends:
+            store = open_reader(self._location, self._config.hub, self._ports.clock)
+            ends.callback(store.close)
+            inbox = InboxRoom(self._location, store, self._ports.clock)
+            ends.callback(inbox.close)
+            hub = Hub(self._config, self._ports, store, inbox)
             hub.site.cluster()  # documents have its name, and nobody else asks for it here
-        except BaseException:
-            store.close()
-            raise
-        with self._lock:
-            if self._over:
-                store.close()
-                return
-            self._reading = _Reading(hub, store)
-            self._gate.app = hub.app
-            if self._server is None:
-                self._server = _Server(self._gate, self._sockets().copies())
-        _READS.log(places=self._sockets().places)
+            with self._lock:
+                if not self._over:
+                    self._serve(_Reading(hub, store, inbox))
+                    ends.pop_all()
+        if self._reading is not None:
+            _READS.log(places=self._sockets().places)
+
+    def _serve(self, reading: "_Reading") -> None:
+        self._reading = reading
+        self._gate.takes, self._gate.app = reading.takes, reading.app
+        if self._server is None:
+            self._server = _Server(self._gate, self._sockets().copies())
 
     def _close(self) -> None:
         with self._lock:
@@ -112,20 +117,28 @@ class Standby:
 
 
 class _Reading:
-    """A hub without threads around a lake that it only reads."""
+    """A hub without threads around a lake that it only reads, and the lake's inbox."""
 
-    def __init__(self, hub: Hub, store: LakeReader) -> None:
+    def __init__(self, hub: Hub, store: LakeReader, inbox: InboxRoom) -> None:
+        self.app = hub.app
         self._hub = hub
         self._store = store
+        self._inbox = inbox
+
+    def takes(self) -> bool:
+        """Tell whether batches are taken."""
+        return self._inbox.takes
 
     def refresh(self) -> None:
         """Use the thresholds that stand in the lake. Raises StoreError where the lake cannot be read any more."""
         self._store.check_version()
+        self._inbox.look()
         self._hub.judging.follow()
 
     def close(self) -> None:
         """Close the lake; a read that still runs fails or ends on its own."""
         self._hub.curves.close()
+        self._inbox.close()
         self._store.close()
 
 

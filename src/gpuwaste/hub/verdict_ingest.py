@@ -1,7 +1,7 @@
 """POST /v1/verdicts: what advisors said, from the agents' and advisors' own user."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from gpuwaste.core.clock import Clock
@@ -11,10 +11,12 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.events.envelope import event_id
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import BatchReceiver, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, OpenedBatch, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
+from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.event_store import VERDICT
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, parse_verdicts
@@ -33,12 +35,30 @@ class VerdictIngest(BatchReceiver[Verdict]):
     sender = "advisor"
 
     def __init__(
-        self, store: VerdictStore, identity: Identity, site: ClusterFacts, metrics: HubMetrics, clock: Clock
+        self,
+        store: VerdictStore,
+        identity: Identity,
+        site: ClusterFacts,
+        metrics: HubMetrics,
+        clock: Clock,
+        *,
+        inbox: InboxRoom | None = None,
     ) -> None:
-        super().__init__(identity, site)
+        super().__init__(identity, site, clock, inbox)
         self._store = store
         self._metrics = metrics
-        self._clock = clock
+
+    def merge(self, db: Database, batches: Sequence[OpenedBatch[Verdict]]) -> Callable[[], None]:
+        """Write the verdicts of opened batches, each id once."""
+        news = Counter[str]()
+        for batch in batches:
+            told = [_event(row) for row in batch.rows]
+            if batch.rows:
+                news.update(self._store.put(db, batch.rows, batch.envelope.node, told, batch.arrival.at_us))
+        return lambda: self._metrics.verdicts(news, sum(len(batch.rejected) for batch in batches))
+
+    def _count_rejected(self, rejected: int) -> None:
+        self._metrics.verdicts({}, rejected)
 
     def _store_rows(self, rows: Sequence[Verdict], envelope: Envelope, rejected: int) -> None:
         new = self._store.add(rows, envelope.node, [_event(row) for row in rows])
@@ -52,10 +72,10 @@ class VerdictIngest(BatchReceiver[Verdict]):
         except UnknownSiteError as error:
             raise Refusal(LATER, str(error)) from error
 
-    def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[Verdict], dict[int, str]]:
-        good: list[Verdict] = []
+    def _sort(self, body: bytes, envelope: Envelope, at_us: int) -> tuple[dict[int, Verdict], dict[int, str]]:
+        good: dict[int, Verdict] = {}
         rejected: dict[int, str] = {}
-        latest = self._clock.utc_us() + _AHEAD_US
+        latest = at_us + _AHEAD_US
         for line, row in parse_verdicts(body):
             if isinstance(row, ParseError):
                 rejected[line] = str(row)
@@ -64,7 +84,7 @@ class VerdictIngest(BatchReceiver[Verdict]):
             elif not _FIRST_US <= row.at_utc_us <= latest:
                 rejected[line] = "at_utc_us lies before the year 2000 or in the future: set the advisor's clock"
             else:
-                good.append(row)
+                good[line] = row
         return good, rejected
 
 

@@ -41,22 +41,31 @@ _INLINED: Final = ("fence", "marks")
 _INLINED_ROWS: Final = 1000
 _NO_FOLDER: Final = "/nonexistent"
 # Statistics of tables that were never written, as DuckLake writes them for an empty one: none of a list, map or struct.
+# Only of the schema's tables, which the holder of the fence alone writes: to others a hub that stands by may append now.
 _EMPTY: Final = (
     (
         "INSERT INTO __ducklake_metadata_lake.ducklake_table_column_stats (table_id, column_id, contains_null)"
         " SELECT table_id, column_id, false FROM __ducklake_metadata_lake.ducklake_column"
         " WHERE end_snapshot IS NULL AND column_type NOT IN ('list', 'map', 'struct')"
+        " AND table_id IN (SELECT table_id FROM __ducklake_metadata_lake.ducklake_table"
+        " WHERE end_snapshot IS NULL AND list_contains($tables, table_name))"
         " AND table_id NOT IN (SELECT table_id FROM __ducklake_metadata_lake.ducklake_table_stats)"
     ),
     (
         "INSERT INTO __ducklake_metadata_lake.ducklake_table_stats"
         " (table_id, record_count, next_row_id, file_size_bytes)"
-        " SELECT table_id, 0, 0, 0 FROM __ducklake_metadata_lake.ducklake_table WHERE end_snapshot IS NULL"
+        " SELECT table_id, 0, 0, 0 FROM __ducklake_metadata_lake.ducklake_table"
+        " WHERE end_snapshot IS NULL AND list_contains($tables, table_name)"
         " AND table_id NOT IN (SELECT table_id FROM __ducklake_metadata_lake.ducklake_table_stats)"
     ),
 )
 # A reader's snapshot lasts for its transaction, minutes at most; files that none uses are removed after an hour more.
 _OPTIONS: Final = {"expire_older_than": "1 hour", "delete_older_than": "1 hour"}
+# Commits of several hubs meet at the number of the next snapshot: whoever is second tries again. DuckLake's own waits
+# grow to seconds, in which the others commit again and again.
+_RETRIES: Final = {"ducklake_max_retry_count": 100, "ducklake_retry_wait_ms": 20, "ducklake_retry_backoff": 1.0}
+_APPENDED_ROWS: Final = 100_000  # kept in the catalog: an append makes no file
+_APPENDER_MB: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,21 @@ class LakeDatabase(Database):
             raise
         return database
 
+    @classmethod
+    def open_appender(cls, location: LakeLocation, schema: Schema) -> Self:
+        """Open a lake that another process writes, to append to tables that only grow: the fence is left to that one.
+
+        Rows are kept in the catalog: no text may have NUL, no column a list. Raises StoreError as `open_reader` does.
+        """
+        database = cls(_connection({"memory_limit": f"{_APPENDER_MB}MB"}), schema, f"lake {location.data}", None)
+        try:
+            database._attach(location, f"DATA_INLINING_ROW_LIMIT {_APPENDED_ROWS}")
+            database.check_version()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
     def text(self, name: str) -> str:
         """Return the SQL of a query, in the lake's form where it has one. Raises StoreError where there is none."""
         return _text(self.schema, name)
@@ -148,6 +172,8 @@ class LakeDatabase(Database):
             load_extension(self._connection, name)
         if isinstance(location.data, S3Place):
             location.data.prepare(self._connection)
+        for setting, value in _RETRIES.items():
+            self.execute(f"SET {setting} = {value}")
         catalog, data = quoted(f"ducklake:postgres:{location.catalog}"), quoted(f"{location.data}/")
         self.execute(f"ATTACH {catalog} AS {_LAKE} (DATA_PATH {data}, {options})")
         self.execute(f"USE {_LAKE}")
@@ -181,7 +207,7 @@ class LakeDatabase(Database):
         """
         with self.transaction():
             for statement in _EMPTY:
-                self.execute(statement)
+                self.execute(statement, {"tables": list(schema_tables(self.schema))})
 
     @property
     def move_state(self) -> MoveState | None:
@@ -216,7 +242,11 @@ class LakeDatabase(Database):
         with self.transaction():
             self.execute("UPDATE fence SET token = token + 1")
             self._token = int(self.execute("SELECT token FROM fence").fetchall()[0][0])
+            self._begin(self._token)
         self._note_empty_tables()
+
+    def _begin(self, token: int) -> None:
+        """Do what belongs to taking over, in its transaction."""
 
 
 def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:

@@ -121,6 +121,18 @@ def test_each_url_of_the_hub_has_a_line() -> None:
     assert [line[:2] for line in lines()] == [("hub", Status.FAIL)] * 2
 
 
+def test_batches_that_are_not_merged_are_a_line() -> None:
+    """Of hubs that stand by: none waits, some wait for a moment, some wait for too long."""
+
+    def found(**inbox: float) -> dict[str, Check]:
+        return checks(slurm(), {**HEALTH, "inbox": inbox})
+
+    assert "inbox" not in found()
+    assert found(batches=3, age_s=119)["inbox"].status is Status.OK
+    late = found(batches=3, age_s=120)["inbox"]
+    assert (late.status, "3 batches" in late.found, "inbox-not-merged" in late.mend) == (Status.FAIL, True, True)
+
+
 def test_a_slurm_that_does_not_answer_is_a_line_and_no_traceback() -> None:
     """Every check that needs Slurm fails with its words; the others go on."""
     found = checks(FakeSlurm(failure="slurmctld is away"))

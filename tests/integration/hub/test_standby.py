@@ -75,16 +75,18 @@ def test_only_named_reads_are_answered(gated: Rig) -> None:
 
 def test_a_refusal_says_what_and_when(gated: Rig) -> None:
     """A batch as large as may be, one that is larger, and a page: one line, and when to come back."""
-    for method, target, body in (
-        ("POST", "/v1/hours", b"x" * MAX_BODY),
-        ("POST", "/v1/verdicts", b""),
-        ("GET", "/me", b""),
-        ("DELETE", "/v1/report", b""),
+    only_reads, no_room = "answers only reads of stored data", "takes no batches now"
+    for method, target, body, words in (
+        ("POST", "/v1/hours", b"x" * MAX_BODY, no_room),
+        ("POST", "/v1/verdicts", b"", no_room),
+        ("POST", "/v1/predict", b"{}", only_reads),
+        ("GET", "/me", b"", only_reads),
+        ("DELETE", "/v1/hours", b"", only_reads),
     ):
         answer = gated.send(method, target, body)
         assert passed_on(answer)
         assert int(answer.headers["retry-after"]) > 0
-        assert answer.json["error"].startswith("this hub stands by and answers only reads of stored data")
+        assert answer.json["error"].startswith(f"this hub stands by and {words}")
     assert gated.hours() == []
 
 
@@ -199,11 +201,11 @@ def test_it_answers_what_the_hub_that_serves_answers(postgres: PostgresServer, t
             assert hub.get(ALICE, CHANGING[0]).json["totals"] != before
             standby.look()
             same(hub, beside, CHANGING[:1], ALICE)
-            assert passed_on(beside.post(batch(hour(10))))
             versions(hub, "version + 1")
             standby.look()
             refused = beside.get(ALICE, CHANGING[0])
             assert (passed_on(refused), "cannot read the lake" in refused.json["error"]) == (True, True)
+            assert passed_on(beside.post(batch(hour(10))))
             versions(hub, "version - 1")
             standby.look()
             same(hub, beside, CHANGING[:1], ALICE)

@@ -35,7 +35,7 @@ class Store:
 class Senders:
     """Threads that put one batch each; `outcomes` has what each was told, by job."""
 
-    def __init__(self, commits: GroupCommit) -> None:
+    def __init__(self, commits: GroupCommit[AllocationHour]) -> None:
         self._commits = commits
         self.outcomes: dict[int, int | Exception] = {}
         self._threads: list[threading.Thread] = []
@@ -58,7 +58,7 @@ class Senders:
             thread.join(20)
 
 
-def waiting(commits: GroupCommit, count: int) -> Callable[[], bool]:
+def waiting(commits: GroupCommit[AllocationHour], count: int) -> Callable[[], bool]:
     return lambda: commits.waiting == count
 
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, NoDataError
-from gpuwaste.documents.health import AccountingHealth, HealthAnswer, PredictionHealth
+from gpuwaste.documents.health import INBOX_LATE_S, AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 
 PLACE: Final = 90
@@ -99,6 +99,7 @@ def _judge(around: Surroundings, one: _Asked) -> Iterator[Check]:
     if one.health is None:
         return
     yield from _clock(one.health, one.before_us, one.after_us)
+    yield from _inbox(one.health.inbox)
     if around.roles & {Role.HUB, Role.ADVISOR}:
         yield from _accounting(one.health.accounting)
         yield from _model(one.health.prediction, around.clock.utc_us() / 1e6)
@@ -130,6 +131,17 @@ def _clock(health: HealthAnswer, before_us: int, after_us: int) -> Iterator[Chec
         yield Check("clock", Status.WARN, words, "check chrony on both hosts", figures)
     else:
         yield Check("clock", Status.OK, "the hub's clock and this host's agree", figures=figures)
+
+
+def _inbox(inbox: InboxHealth) -> Iterator[Check]:
+    """Judge whether the hub that serves merges what other hubs have taken; of a hub without others nothing is said."""
+    if not inbox.batches:
+        return
+    figures = {"inbox_age_s": round(inbox.age_s or 0)}
+    words = f"{inbox.batches} batches that other hubs took wait to be merged, the oldest for {inbox.age_s or 0:.0f} s"
+    late = (inbox.age_s or 0) >= INBOX_LATE_S
+    mend = "read the log of the hub that serves (inbox-not-merged)" if late else ""
+    yield Check("inbox", Status.FAIL if late else Status.OK, words, mend, figures)
 
 
 def _accounting(accounting: AccountingHealth) -> Iterator[Check]:

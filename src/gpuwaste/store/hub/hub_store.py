@@ -82,6 +82,8 @@ class HubStore:
     """Why `copy_to` makes no copy of this kind of store, and what to do instead."""
     upkeep_s: ClassVar[float] = 3600.0
     """How often old hours are summed up and `checkpoint` is called."""
+    has_inbox: ClassVar[bool] = False
+    """Whether hubs that stand by may leave batches for the one that writes (inbox.py)."""
     alone: ClassVar[bool] = True
     """Whether every change is made through this object, and so noted in `touched` and `changed_ends`."""
 
@@ -145,18 +147,25 @@ class HubStore:
         """
         if not hours:
             return 0
-        bounds = {"lo": min(h.hour_utc for h in hours), "hi": max(h.hour_utc for h in hours)}
         rows = to_json(map(HOUR_COLUMNS.row, _one_per_key(hours)))
         with self.writing() as db:
-            if bounds["lo"] < self._rolled_until:
-                rows = _without_rolled(db, hours, bounds)
-            changed = db.execute(self._upsert, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
-            runs = {row[:3] for row in changed}
-            self._note_changes(runs)
-            self._judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": _keys(runs)})
-            if shared := runs & {h.key[:3] for h in hours if h.share < 1}:  # what holds no GPU was passed over
-                self._judge_again(db, "ends_of", {"lo": bounds["lo"], "runs": _keys(shared)})
-            self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
+            return self._put_hours(db, hours, rows)
+
+    def put_hours(self, db: Database, hours: Sequence[AllocationHour]) -> int:
+        """Take rows as `upsert_hours` does, in a transaction of `writing`."""
+        return self._put_hours(db, hours, to_json(map(HOUR_COLUMNS.row, _one_per_key(hours)))) if hours else 0
+
+    def _put_hours(self, db: Database, hours: Sequence[AllocationHour], rows: str) -> int:
+        bounds = {"lo": min(h.hour_utc for h in hours), "hi": max(h.hour_utc for h in hours)}
+        if bounds["lo"] < self._rolled_until:
+            rows = _without_rolled(db, hours, bounds)
+        changed = db.execute(self._upsert, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
+        runs = {row[:3] for row in changed}
+        self._note_changes(runs)
+        self._judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": _keys(runs)})
+        if shared := runs & {h.key[:3] for h in hours if h.share < 1}:  # what holds no GPU was passed over
+            self._judge_again(db, "ends_of", {"lo": bounds["lo"], "runs": _keys(shared)})
+        self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
         return len(changed)
 
     def upsert_jobs(self, jobs: Sequence[JobRecord]) -> int:
@@ -213,12 +222,16 @@ class HubStore:
         """Keep bad rows aside; returns how many were not there yet."""
         if not rows:
             return 0
+        with self.writing() as db:
+            return self.put_aside(db, source, rows)
+
+    def put_aside(self, db: Database, source: str, rows: Sequence[Aside]) -> int:
+        """Keep bad rows aside as `quarantine` does, in a transaction of `writing`."""
         now = self._clock.utc_us() // 1_000_000
         entries = [
             {"source": source, "line": row.line, "reason": row.reason, "raw": row.raw, "at_utc": now} for row in rows
         ]
-        with self.writing() as db:
-            return len(db.run("quarantine_add", {"rows": to_json(entries)}).fetchall())
+        return len(db.run("quarantine_add", {"rows": to_json(entries)}).fetchall())
 
     def set_partitions(self, cluster: str, whole_node: Mapping[str, bool]) -> None:
         """Replace a cluster's partitions: name -> whether jobs there hold whole nodes."""

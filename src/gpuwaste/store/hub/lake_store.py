@@ -7,6 +7,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.inbox import HubLake
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 
 NOT_COPIED: Final = (
@@ -26,13 +27,14 @@ class LakeStore(HubStore):
     """What the hub keeps, in a lake. Rows are never packed: a lake's files are written anew by their merging."""
 
     packs = False
+    has_inbox = True
     not_copied = NOT_COPIED
     upkeep_s = 600.0
 
     @classmethod
     def open_lake(cls, location: LakeLocation, clock: Clock, scratch: Path, memory_mb: int = 0) -> Self:
         """Open or create the lake; DuckDB spills into the directory `scratch`. Raises StoreError."""
-        return cls(LakeDatabase.open_lake(location, "hub", _options(scratch, memory_mb)), clock)
+        return cls(HubLake.open_lake(location, "hub", _options(scratch, memory_mb)), clock)
 
     def copy_to(self, path: Path) -> tuple[dict[str, int], int]:
         """Raise StoreError: a lake is saved by other means."""

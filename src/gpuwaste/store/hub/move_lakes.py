@@ -4,10 +4,12 @@ from typing import ClassVar, Final
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import migrations
+from gpuwaste.store.hub.inbox import has_inbox, waiting
 from gpuwaste.store.lake_database import LakeDatabase, MoveState
 from gpuwaste.store.tables import schema_tables
 
 _EMPTY_ONE: Final = "name an empty database and an empty directory in [hub] lake_catalog and lake_data"
+_MERGE: Final = "start one hub, wait until its gpuwaste_hub_inbox_batches is 0, stop it and move again"
 _ORPHANS: Final = "CALL ducklake_delete_orphaned_files('lake', cleanup_all => true)"
 _DATA_FILES: Final = "SELECT count(*) FROM glob(?)"
 
@@ -45,6 +47,12 @@ class SourceLake(LakeDatabase):
             raise StoreError(f"{self.where}: the database has no store of a hub: check [hub] lake_catalog")
         if self.move_state == "filling":
             super()._check_use()
+
+    def _take_over(self) -> None:
+        super()._take_over()
+        left = waiting(self).batches if has_inbox(self) else 0
+        if left:
+            raise StoreError(f"{self.where}: {left} batches are not merged yet: {_MERGE}")
 
 
 class WatchedLake(SourceLake):

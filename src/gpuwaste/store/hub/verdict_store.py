@@ -74,7 +74,7 @@ class VerdictStore:
         if not verdicts:
             return []
         with self._store.writing() as db:
-            return self._added(db, verdicts, node, told)
+            return self.put(db, verdicts, node, told, self._clock.utc_us())
 
     def add_plans(self, user: str, plans: Sequence[Verdict]) -> list[int]:
         """Take what a user planned, one verdict for each job; returns the jobs that are recorded now.
@@ -90,11 +90,14 @@ class VerdictStore:
             fresh = [plan for job, plan in wanted.items() if job not in there]
             taken = fresh[: max(0, PLANS_A_DAY - len(found))]
             if taken:
-                self._added(db, taken, "")
+                self.put(db, taken, "", (), self._clock.utc_us())
         return [plan.run_job_id for plan in taken if plan.run_job_id is not None]
 
-    def _added(self, db: Database, verdicts: Sequence[Verdict], node: str, told: Sequence[ToldEvent] = ()) -> list[str]:
-        now = self._clock.utc_us() // 1_000_000
+    def put(
+        self, db: Database, verdicts: Sequence[Verdict], node: str, told: Sequence[ToldEvent], taken_us: int
+    ) -> list[str]:
+        """Take verdicts that came at `taken_us`, as `add` does, in a transaction of the store's `writing`."""
+        now = taken_us // 1_000_000
         rows = {v.id: {**VERDICT_COLUMNS.row(v), "node": node, "taken_utc": now} for v in verdicts}
         values = {"rows": to_json(rows.values()), "shape": VERDICT_COLUMNS.shape, "lo": min(rows), "hi": max(rows)}
         actions = [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]

@@ -1,0 +1,72 @@
+"""InboxParts: what a hub has of the lake's inbox: it merges, or it takes; and the figures of either."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.worker import Worker
+from gpuwaste.documents.health import InboxHealth
+from gpuwaste.hub.batch_folder import BatchFolder
+from gpuwaste.hub.inbox_room import InboxRoom
+from gpuwaste.hub.services import Services
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.inbox import Waiting
+
+
+class InboxParts:
+    """The folder of a hub that serves on a lake, or the room of one that stands by; with a file there is neither."""
+
+    def __init__(self, store: HubStore, services: Services, clock: Clock, room: InboxRoom | None = None) -> None:
+        self._clock = clock
+        self._room = room
+        merges = store.alone and store.has_inbox
+        receivers = services.ingest, services.verdict_ingest
+        self.folder = BatchFolder(store, receivers, clock, services.metrics) if merges else None
+        services.metrics.standing_by.append(self.metrics)
+
+    @property
+    def workers(self) -> list[Worker]:
+        """The threads to start."""
+        return [] if self.folder is None else [self.folder.worker]
+
+    def health(self) -> InboxHealth:
+        """Return what waits; of a store without an inbox nothing does."""
+        found = self._waiting()
+        return InboxHealth() if found is None else InboxHealth(batches=found.batches, age_s=self._age_s(found))
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the families; without an inbox only their names."""
+        found = self._waiting()
+        batches = GaugeMetricFamily(
+            "gpuwaste_hub_inbox_batches",
+            "Batches that hubs standing by have taken and the hub that serves has not merged.",
+        )
+        age = GaugeMetricFamily("gpuwaste_hub_inbox_age_seconds", "Age of the oldest of them, 0 for none.")
+        if found is not None:
+            batches.add_metric([], found.batches)
+            age.add_metric([], self._age_s(found) or 0)
+        yield batches
+        yield age
+        yield CounterMetricFamily(
+            "gpuwaste_hub_inbox_taken_batches",
+            "Batches that this hub took while it stood by.",
+            value=0 if self._room is None else self._room.batches,
+        )
+        yield CounterMetricFamily(
+            "gpuwaste_hub_inbox_merged_batches",
+            "Batches of other hubs that this hub merged.",
+            value=0 if self.folder is None else self.folder.merged,
+        )
+
+    def _waiting(self) -> Waiting | None:
+        if self._room is not None:
+            return self._room.waiting
+        try:
+            return None if self.folder is None else self.folder.waiting()
+        except StoreError:
+            return None
+
+    def _age_s(self, found: Waiting) -> float | None:
+        return None if found.oldest_us is None else max(0.0, (self._clock.utc_us() - found.oldest_us) / 1e6)

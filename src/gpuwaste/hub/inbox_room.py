@@ -1,0 +1,70 @@
+"""InboxRoom: what a hub that stands by may leave in the lake's inbox for the hub that serves.
+
+Batches wait there for a second or two, and longer while no hub serves. Where they wait for longer than that takes, or
+there are too many, senders keep their own: what waits in the inbox is in no report.
+"""
+
+from typing import Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.hub.group_commit import GroupCommit
+from gpuwaste.store.hub.inbox import MOST_APPENDED, Arrival, InboxWriter, Waiting, waiting
+from gpuwaste.store.hub.lake_store import LakeReader
+from gpuwaste.store.lake_database import LakeLocation
+
+MOST_B: Final = 256 * 1024**2
+MOST_AGE_S: Final = 600
+_TAKES: Final = log_event.info("hub-takes-batches: this hub stands by and takes batches for the hub that serves")
+_FULL: Final = log_event.warning(
+    "hub-takes-no-batches: this hub stands by and takes no batches: {reason}",
+    "The hub that serves does not merge what other hubs have taken: read its log, and run the same version on all hubs."
+    " Agents keep their rows.",
+)
+
+
+class InboxRoom:
+    """`put` for any thread; `look` for one. Nothing is taken before the first look."""
+
+    def __init__(self, location: LakeLocation, store: LakeReader, clock: Clock) -> None:
+        """Open the inbox beside a store that reads. Raises StoreError."""
+        self._store = store
+        self._clock = clock
+        self._writer = InboxWriter(location)
+        self._commits = GroupCommit(self._writer.append, self._committed, MOST_APPENDED)
+        self._said: str | None = None
+        self.takes = False
+        self.batches = 0
+        """How many this hub has left."""
+        self.waiting = Waiting()
+        """What waited at the last look."""
+
+    def look(self) -> None:
+        """Find out whether there is room. Raises StoreError."""
+        with self._store.reader() as db:
+            self.waiting = waiting(db)
+        reason = self._full(self.waiting)
+        self.takes = not reason
+        if reason != self._said:
+            self._said = reason
+            _FULL.log(reason=reason) if reason else _TAKES.log()
+
+    def put(self, batch: Arrival) -> None:
+        """Leave a batch; it is committed when this returns. Raises StoreError."""
+        self._commits.put([batch])
+
+    def close(self) -> None:
+        """Leave nothing any more: what is under way fails, or was committed."""
+        self.takes = False
+        self._writer.close()
+
+    def _committed(self, batches: int) -> None:
+        self.batches += batches
+
+    def _full(self, found: Waiting) -> str:
+        if not found.folds:
+            return "the hub that serves is of a version that does not merge them"
+        if found.size_b > MOST_B:
+            return f"more than {MOST_B // 1024**2} MiB of batches are not merged"
+        age_s = 0 if found.oldest_us is None else (self._clock.utc_us() - found.oldest_us) // 1_000_000
+        return f"batches are not merged since more than {MOST_AGE_S} s" if age_s > MOST_AGE_S else ""
