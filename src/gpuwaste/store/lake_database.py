@@ -41,7 +41,7 @@ _INLINED: Final = ("fence", "marks")
 _INLINED_ROWS: Final = 1000
 _NO_FOLDER: Final = "/nonexistent"
 # Statistics of tables that were never written, as DuckLake writes them for an empty one: none of a list, map or struct.
-# Only of the schema's tables, which the holder of the fence alone writes: to others a hub that stands by may append now.
+# Only of the schema's tables, which the holder of the fence alone writes: to others hubs that stand by may append now.
 _EMPTY: Final = (
     (
         "INSERT INTO __ducklake_metadata_lake.ducklake_table_column_stats (table_id, column_id, contains_null)"
