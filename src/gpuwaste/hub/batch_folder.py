@@ -69,7 +69,6 @@ class BatchFolder:
         return self.merged - before
 
     def _look(self) -> float:
-        first = not self.merged
         self._looks += 1
         try:
             merged = self.step()
@@ -79,7 +78,7 @@ class BatchFolder:
             if self._trouble.news(""):
                 _FAILED.log(error=error, seconds=_RETRY_S)
             return _RETRY_S
-        if first and merged:
+        if merged and self._looks == 1:
             _BACKLOG.log(batches=merged)
         if self._trouble.times:
             _AGAIN.log(failures=self._trouble.over())

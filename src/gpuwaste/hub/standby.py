@@ -70,7 +70,7 @@ class Standby:
                 self._reading.refresh()
         except GpuwasteError as error:
             self._close()
-            if self._trouble.news(str(error)):
+            if not self._over and self._trouble.news(str(error)):
                 _CANNOT.log(error=error, seconds=_RETRY_S)
             return _RETRY_S
         self._trouble.over()
