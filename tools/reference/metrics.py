@@ -17,13 +17,14 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.events import inlet_metrics, outlet_metrics
 from gpuwaste.events.intake import InletState
 from gpuwaste.events.outlet_sender import SenderState
-from gpuwaste.hub import judging, rule_metrics
+from gpuwaste.hub import inbox_parts, judging, rule_metrics
 from gpuwaste.hub.actions import parts as action_parts
 from gpuwaste.hub.metrics import Gauges, HubMetrics
 from gpuwaste.hub.rule_metrics import RuleFigures
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
 from gpuwaste.hub.waste_day import families
 from gpuwaste.store.hub.event_store import Behind
+from gpuwaste.store.hub.inbox import Waiting
 from gpuwaste.waste.tally import Tally
 from gpuwaste.wire.program_metrics import ProgramCollector
 from tools.reference.markdown import code, document, table
@@ -71,6 +72,7 @@ def hub_rows() -> Iterator[Row]:
     hub = HubMetrics(SystemClock(), lambda: gauges)
     hub.batch("gpu1", 1, 0, 0)
     hub.request("GET", "/v1/health", 200, 0.001)
+    hub.standing_by.append(lambda: inbox_parts.families(Waiting(), 0, 0, 0))
     hub.more.append(lambda: families({("gpu", ""): Tally()}))
     SignInMetrics(hub.registry, lambda: 0)
     hub.more.append(lambda: judging.families(judging.JudgingProgress(0, 1.0), 0))

@@ -37,28 +37,11 @@ class InboxParts:
         return InboxHealth() if found is None else InboxHealth(batches=found.batches, age_s=self._age_s(found))
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield the families; without an inbox only their names."""
+        """Yield the families."""
         found = self._waiting()
-        batches = GaugeMetricFamily(
-            "gpuwaste_hub_inbox_batches",
-            "Batches that hubs standing by have taken and the hub that serves has not merged.",
-        )
-        age = GaugeMetricFamily("gpuwaste_hub_inbox_age_seconds", "Age of the oldest of them, 0 for none.")
-        if found is not None:
-            batches.add_metric([], found.batches)
-            age.add_metric([], self._age_s(found) or 0)
-        yield batches
-        yield age
-        yield CounterMetricFamily(
-            "gpuwaste_hub_inbox_taken_batches",
-            "Batches that this hub took while it stood by.",
-            value=0 if self._room is None else self._room.batches,
-        )
-        yield CounterMetricFamily(
-            "gpuwaste_hub_inbox_merged_batches",
-            "Batches of other hubs that this hub merged.",
-            value=0 if self.folder is None else self.folder.merged,
-        )
+        taken = 0 if self._room is None else self._room.batches
+        merged = 0 if self.folder is None else self.folder.merged
+        yield from families(found, None if found is None else self._age_s(found), taken, merged)
 
     def _waiting(self) -> Waiting | None:
         if self._room is not None:
@@ -70,3 +53,27 @@ class InboxParts:
 
     def _age_s(self, found: Waiting) -> float | None:
         return None if found.oldest_us is None else max(0.0, (self._clock.utc_us() - found.oldest_us) / 1e6)
+
+
+def families(found: Waiting | None, age_s: float | None, taken: int, merged: int) -> Iterator[Metric]:
+    """Yield what waits, where that is known, and how many batches a hub took and merged."""
+    batches = GaugeMetricFamily(
+        "gpuwaste_hub_inbox_batches",
+        "Batches that hubs standing by have taken and the hub that serves has not merged.",
+    )
+    age = GaugeMetricFamily("gpuwaste_hub_inbox_age_seconds", "Age of the oldest of them, 0 for none.")
+    if found is not None:
+        batches.add_metric([], found.batches)
+        age.add_metric([], age_s or 0)
+    yield batches
+    yield age
+    yield CounterMetricFamily(
+        "gpuwaste_hub_inbox_taken_batches",
+        "Batches that this hub took while it stood by.",
+        value=taken,
+    )
+    yield CounterMetricFamily(
+        "gpuwaste_hub_inbox_merged_batches",
+        "Batches of other hubs that this hub merged.",
+        value=merged,
+    )
