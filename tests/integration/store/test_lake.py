@@ -37,6 +37,7 @@ from gpuwaste.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.sockets
 CAROL, OPER = 1003, 1004
+OF_THE_LAKE = {"fence", "schema_version", "arrived", "folded"}
 EDGES = f"start={BEGIN}&end={END}"
 DOCUMENTS = (
     "/v1/report?days=21", "/v1/report?days=3", "/v1/top", "/v1/now", "/v1/history?after=0&limit=5000",
@@ -73,9 +74,7 @@ def rows(hub: Rig) -> dict[str, list[Any]]:
         names = db.execute(
             "SELECT DISTINCT table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY ALL"
         ).fetchall()
-        tables = [
-            name for (name,) in names if not name.startswith("ducklake_") and name not in {"fence", "schema_version"}
-        ]
+        tables = [name for (name,) in names if not name.startswith("ducklake_") and name not in OF_THE_LAKE]
         found = {}
         for name in tables:
             columns = db.execute(f"SELECT column_name FROM (DESCRIBE {name}) ORDER BY ALL").fetchall()  # noqa: S608
