@@ -66,9 +66,9 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
     under_use: Annotated[UnderUse, Meta(description="The rule by which the history counts the use of GPUs.")] = (
         UNDER_USE
     )
-    inbox: InboxHealth = InboxHealth()
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")] = 0
     role: Annotated[
         Literal["serves", "stands by"],
         Meta(description="Of a hub that stands by, which answers with HTTP 503, only the role is known."),
     ] = "serves"
+    inbox: InboxHealth = InboxHealth()
