@@ -202,6 +202,7 @@ def test_every_page_is_whole(looked_at: dict[str, dict[int, tuple[list[str], lis
     assert {target: seen[width] for target, seen in looked_at.items()} == dict.fromkeys(looked_at, ([], [], 0))
 
 
+@pytest.mark.sockets  # Apache's files are where its user may get to
 def test_apache_signs_a_user_in(scene: Scene, browser: Browser, tmp_path: Path) -> None:
     """Through a real Apache a browser with alice's password sees alice's pages, no other's, and no way to sign out."""
     if reason := apache.missing():

@@ -73,7 +73,7 @@ class SlurmCommands:
         """Run a command as `user` in his home of this cluster; ClusterError on a bad exit status or a timeout."""
         home = self.layout.directory / "home" / user
         own = {"USER": user, "LOGNAME": user, "HOME": str(home if home.exists() else self.layout.directory)}
-        variables = {**self.env(node), **own, **(env or {})}
+        variables = {**self.env(node), "PATH": search_path(user), **own, **(env or {})}
         if shutil.which(argv[0], path=variables["PATH"]) is None:
             raise ClusterError(f"cannot run {argv[0]} as {user}: no such command")
         try:

@@ -6,6 +6,7 @@ import pwd
 import random
 import shutil
 import socket
+import stat
 import subprocess
 from pathlib import Path
 
@@ -24,10 +25,22 @@ MAX_PATH = 60
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
-def search_path() -> str:
-    """Return PATH with the sbin folders, where daemons live and a user's shell may not look."""
+def search_path(user: str = "root") -> str:
+    """Return PATH with the sbin folders, where daemons live and a user's shell may not look.
+
+    For others than root without the folders that only root may enter: setpriv still finds a script there, and its shell
+    cannot read it.
+    """
     parts = os.environ.get("PATH", "").split(":")
-    return ":".join([*parts, *(p for p in ("/usr/sbin", "/usr/bin", "/sbin", "/bin") if p not in parts)])
+    parts += [folder for folder in ("/usr/sbin", "/usr/bin", "/sbin", "/bin") if folder not in parts]
+    return ":".join(folder for folder in parts if user == "root" or _is_open(Path(folder)))
+
+
+def _is_open(folder: Path) -> bool:
+    try:
+        return all(one.stat().st_mode & stat.S_IXOTH for one in (folder, *folder.parents))
+    except OSError:
+        return False
 
 
 def missing(path: str | None = None, uid: int | None = None) -> str | None:

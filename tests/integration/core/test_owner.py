@@ -115,6 +115,7 @@ def test_what_more_than_one_could_change_is_refused(tmp_path: Path) -> None:
         owner_of(loop)
 
 
+@pytest.mark.sockets  # a folder that others may get to
 def test_a_call_as_the_owner_is_theirs_and_over_afterwards(tmp_path: Path) -> None:
     """Files made within the block are the owner's, root's own are closed to it; then root is root again."""
     path, secret = theirs(tmp_path), tmp_path / "secret"

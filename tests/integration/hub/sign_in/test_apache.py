@@ -14,7 +14,7 @@ from gpuwaste.core.config import WebConfig
 from gpuwaste.testing.cluster_process import tail
 from gpuwaste.testing.daemon_config import free_port
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+pytestmark = [pytest.mark.sockets, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
 
 @pytest.fixture
