@@ -9,7 +9,8 @@ from gpuwaste.estimate.memory import estimate_memory
 from gpuwaste.estimate.op_sums import by_kind, op_sums
 from gpuwaste.estimate.probes import probe_text
 from gpuwaste.estimate.reading import read_program
-from gpuwaste.testing.demo.program import BATCHES, DATA, flops, jax_python, least_b, probed
+from gpuwaste.testing.demo.program import BATCHES, DATA, flops, least_b, probed
+from gpuwaste.testing.frameworks import framework_python
 
 
 def committed(_folder: Path, name: str) -> Path:
@@ -19,7 +20,7 @@ def committed(_folder: Path, name: str) -> Path:
 
 def written(folder: Path, name: str) -> Path:
     """Return what the probe writes here."""
-    python = jax_python()
+    python = framework_python("jax")
     if python is None:
         pytest.skip("no GPUWASTE_JAX_PYTHON: a Python with jax")
     path = folder / name

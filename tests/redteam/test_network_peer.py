@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.hub.rig import running_hub
+from tests.self_signed import self_signed
 
 from gpuwaste.agent.control import ask_agent
 from gpuwaste.core.config import CommonConfig, Config
@@ -153,9 +154,7 @@ def test_half_sent_bodies_keep_no_agent_out(hub: LoneHub) -> None:
 def test_handshakes_that_are_not_made_are_bounded(tmp_path: Path) -> None:
     """A silent connection to a port with TLS is counted and cut as any other, and requests are answered."""
     cert, key = tmp_path / "c.pem", tmp_path / "k.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject]
-    subprocess.run([*command, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
+    self_signed(cert, key)
     context = ssl.create_default_context(cafile=str(cert))
     tls = (str(cert), str(key))
     with running_hub(tmp_path, tls=tls, bounds=Bounds(waiting=40)) as rig, contextlib.ExitStack() as stack:

@@ -7,8 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.documents.fields import Document
 
-INBOX_LATE_S: Final = 120
-"""Batches of the inbox that wait for longer are not merged as they should be."""
+_INBOX_LATE_S: Final = 120
 
 
 class AccountingHealth(Struct, kw_only=True, frozen=True):
@@ -50,6 +49,11 @@ class InboxHealth(Struct, kw_only=True, frozen=True):
 
     batches: int = 0
     age_s: Annotated[float | None, Meta(description="Age of the oldest, seconds; null: none waits.")] = None
+
+    @property
+    def late(self) -> bool:
+        """Whether they are not merged as they should be."""
+        return (self.age_s or 0) >= _INBOX_LATE_S
 
 
 class HealthAnswer(Document, kw_only=True, frozen=True):

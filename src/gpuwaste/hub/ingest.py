@@ -79,12 +79,12 @@ class Ingest(BatchReceiver[AllocationHour]):
     def _sort(self, body: bytes, envelope: Envelope, at_us: int) -> tuple[dict[int, AllocationHour], dict[int, str]]:
         return _sort_rows(body, envelope, at_us // 1_000_000 + _AHEAD_S)
 
-    def _admitted(self, _node: str, _rows: Mapping[int, AllocationHour]) -> dict[int, str]:
-        return {} if self._unaccounted is None else self._unaccounted.rejected(_node, _rows)
+    def _admitted(self, node: str, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
+        return {} if self._unaccounted is None else self._unaccounted.rejected(node, rows)
 
-    def _judged(self, _rows: Mapping[int, AllocationHour]) -> dict[int, str]:
+    def _judged(self, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
         with contextlib.suppress(StoreError):  # the commit that follows fails as well, and says so
-            return self._claims.refused(_rows)
+            return self._claims.refused(rows)
         return {}
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:

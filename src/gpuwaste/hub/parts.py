@@ -13,7 +13,7 @@ from gpuwaste.core.config import Config, ModelsConfig
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
-from gpuwaste.documents.health import INBOX_LATE_S, AccountingHealth, HealthAnswer
+from gpuwaste.documents.health import AccountingHealth, HealthAnswer
 from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.accounting_importer import Imported, Importer, RunsStored
 from gpuwaste.hub.actions.service import ActionService
@@ -268,7 +268,7 @@ class Hub:
         ages = self.metrics.batch_ages_s()
         prediction, inbox = self.predictions.health(), self.inbox.health()
         return HealthAnswer(
-            status="ok" if ok and not prediction.error and (inbox.age_s or 0) < INBOX_LATE_S else "degraded",
+            status="ok" if ok and not prediction.error and not inbox.late else "degraded",
             version=own_version(),
             cluster=self.site.known_cluster,
             now=self.clock.utc_us() / 1e6,

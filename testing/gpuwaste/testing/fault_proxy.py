@@ -8,7 +8,6 @@ Without a fault it forwards. A fault strikes once, at the next exchange that it 
 there.
 """
 
-import contextlib
 import json
 import socket
 import threading
@@ -16,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from io import BufferedIOBase
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from gpuwaste.testing.cluster_process import ClusterError
+from gpuwaste.testing.loopback_port import LoopbackPort
 
 _TIMEOUT_S: Final = 60.0
 _MAX_HEAD: Final = 64 * 1024
@@ -82,42 +81,14 @@ class _BrokenOffError(Exception):
     """The exchange ends here, by a fault or by one side's own doing."""
 
 
-class FaultProxy:
+class FaultProxy(LoopbackPort):
     """Forwards HTTP/1.1 exchanges to `target`, one thread for each connection."""
 
     def __init__(self, target: tuple[str, int]) -> None:
+        super().__init__("fault-proxy")
         self.target = target
         self.forwarded = 0
         self._armed: list[Fault] = []
-        self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self._stopping = False
-        self._thread = threading.Thread(target=self._accept, name="fault-proxy", daemon=True)
-
-    @property
-    def port(self) -> int:
-        """Where it listens, on 127.0.0.1."""
-        port: int = self._listener.getsockname()[1]
-        return port
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stopping = True
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        with self._lock:
-            left = list(self._open)
-        for connection in left:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
 
     def arm(self, fault: Fault) -> Fault:
         """Let a fault strike from now on; of several that match, the one armed first."""
@@ -130,14 +101,6 @@ class FaultProxy:
         with self._lock:
             if fault in self._armed:
                 self._armed.remove(fault)
-
-    def _accept(self) -> None:
-        while not self._stopping:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
         self._enter(client)
@@ -197,16 +160,7 @@ class FaultProxy:
 
     def _enter(self, connection: socket.socket) -> socket.socket:
         connection.settimeout(_TIMEOUT_S)
-        with self._lock:
-            self._open.add(connection)
-        return connection
-
-    def _leave(self, connection: socket.socket) -> None:
-        with self._lock:
-            self._open.discard(connection)
-        with contextlib.suppress(OSError):
-            connection.shutdown(socket.SHUT_RDWR)
-        connection.close()
+        return super()._enter(connection)
 
 
 def _read_request(incoming: BufferedIOBase) -> ProxiedRequest | None:

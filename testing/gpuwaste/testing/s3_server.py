@@ -1,6 +1,5 @@
 """An S3 service on loopback, moto's server in a process of its own: what is stored is gone with it."""
 
-import os
 import signal
 import socket
 import subprocess
@@ -15,17 +14,15 @@ import urllib3
 
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port
+from gpuwaste.testing.frameworks import framework_python
 from gpuwaste.testing.own_port import start_on_port
 
 _START_S: Final = 60.0
-_PYTHON: Final = "GPUWASTE_S3_PYTHON"  # one that has moto: tools/framework-venvs s3
-_MADE: Final = Path("build/frameworks/s3/bin/python")
 
 
 def missing() -> str:
     """Return why no server can be started here, empty where one can."""
-    there = os.environ.get(_PYTHON) or _MADE.exists()
-    return "" if there else f"no {_PYTHON}: a Python with moto[s3] (make frameworks)"
+    return "" if framework_python("s3") else "no GPUWASTE_S3_PYTHON: a Python with moto[s3] (make frameworks)"
 
 
 @dataclass
@@ -77,7 +74,7 @@ class S3Server:
 
     def _start(self) -> None:
         self.port = self.port or free_port()
-        argv = [os.environ.get(_PYTHON) or str(_MADE), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        argv = [framework_python("s3") or "", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
         if self.certificate:
             argv += ["-s", "-c", str(self.certificate), "-k", str(self.certificate.with_suffix(".key"))]
         with self.log.open("ab") as output:

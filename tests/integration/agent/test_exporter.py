@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.self_signed import self_signed
 from tests.unit.agent.fakes import START_US, a_gpu
 
 from gpuwaste.agent.exporter import Exporter
@@ -27,8 +28,6 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
 from gpuwaste.testing.cluster_process import wait_until
 
-SUBJECT = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *SUBJECT]
 GPUS = (a_gpu(0), a_gpu(1, instance="1/0", parent_uuid="GPU-9"), a_gpu(2))
 READINGS = {
     "GPU-0": GpuReading("GPU-0", util_pct=25.0, mem_used_b=7, power_mw=1500, energy_mj=2500, sm_ratio=0.5),
@@ -187,11 +186,7 @@ def test_a_token_is_asked_for(serve: Callable[..., Exporter], tmp_path: Path) ->
 def test_tls_is_spoken_where_a_certificate_is_given(serve: Callable[..., Exporter], tmp_path: Path) -> None:
     """With a certificate the page is served over TLS, also while a client that speaks none hangs on."""
     cert, key = tmp_path / "c.pem", tmp_path / "k.pem"
-    subprocess.run(
-        [*SELF_SIGNED, "-keyout", str(key), "-out", str(cert)],
-        check=True,
-        capture_output=True,
-    )
+    self_signed(cert, key)
     exporter = serve(tls_cert=str(cert), tls_key=str(key))
     with socket.create_connection(("127.0.0.1", exporter.port)):
         context = ssl.create_default_context(cafile=str(cert))

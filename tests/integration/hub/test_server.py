@@ -2,11 +2,11 @@
 
 import getpass
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
+from tests.self_signed import self_signed
 from tests.unit.hub.rig import record
 
 from gpuwaste.core.errors import ConfigError
@@ -60,15 +60,7 @@ def test_a_client_that_never_asks_is_let_go(tmp_path: Path) -> None:
 def test_tls(tmp_path: Path) -> None:
     """With a certificate the hub speaks TLS, and a client that trusts it reads its health."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-            *("-days", "2", "-keyout", str(key), "-out", str(certificate), *subject),
-        ],
-        check=True,
-        capture_output=True,
-    )
+    self_signed(certificate, key, "IP:127.0.0.1,DNS:localhost")
     with running_hub(tmp_path, tls=(str(certificate), str(key))) as hub:
         assert (
             HubClient(f"https://127.0.0.1:{hub.port}", ca=str(certificate)).get("/v1/health")["version"]

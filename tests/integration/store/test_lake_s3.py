@@ -1,6 +1,5 @@
 """A lake whose files are in S3: real DuckLake on a real PostgreSQL, and an S3 service in a process of its own."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from tests.integration.store.drawn_site import StillClock, hub_of
 from tests.integration.store.test_lake import rows
+from tests.self_signed import self_signed
 from tests.unit.hub.rig import HOUR, batch, hour, record
 
 from gpuwaste.core.clock import SystemClock
@@ -121,11 +121,7 @@ def test_a_certificate_that_nobody_signed_is_refused(
 ) -> None:
     """With https the service's certificate is checked, against the host's or against lake_s3_ca_file."""
     certificate = tmp_path / "s3.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-days", "1", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(
-        [*command, "-keyout", certificate.with_suffix(".key"), "-out", certificate], check=True, capture_output=True
-    )
+    self_signed(certificate, certificate.with_suffix(".key"))
     with s3_server.s3_server(certificate) as safe:
         safe.make_bucket("gpuwaste")
         with pytest.raises(StoreError) as caught:

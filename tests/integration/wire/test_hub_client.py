@@ -16,6 +16,7 @@ from socketserver import UnixStreamServer
 from ssl import PROTOCOL_TLS_SERVER, SSLContext
 
 import pytest
+from tests.self_signed import self_signed
 
 from gpuwaste.core.errors import AuthError, ConfigError, NoDataError, RetryableWireError, WireError
 from gpuwaste.core.hour import AllocationHour
@@ -29,10 +30,6 @@ pytestmark = pytest.mark.sockets
 
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0.1.0")
 HOUR = 1_700_002_800
-CERTIFICATE = [
-    *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"),
-    *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
-]
 
 
 def batch(*jobs: int) -> Batch:
@@ -345,11 +342,7 @@ def test_an_answer_without_predictions_is_one_error(tmp_path: Path) -> None:
 def test_only_a_trusted_certificate_is_spoken_to(tmp_path: Path) -> None:
     """With hub_ca the hub's certificate is trusted; without it nothing is sent."""
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        [*CERTIFICATE, "-keyout", str(key), "-out", str(cert)],
-        check=True,
-        capture_output=True,
-    )
+    self_signed(cert, key, "DNS:localhost")
     context = SSLContext(PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     server = HTTPServer(("127.0.0.1", 0), _Documents)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, NoDataError
-from gpuwaste.documents.health import INBOX_LATE_S, AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
+from gpuwaste.documents.health import AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 
 PLACE: Final = 90
@@ -139,9 +139,8 @@ def _inbox(inbox: InboxHealth) -> Iterator[Check]:
         return
     figures = {"inbox_age_s": round(inbox.age_s or 0)}
     words = f"{inbox.batches} batches that other hubs took wait to be merged, the oldest for {inbox.age_s or 0:.0f} s"
-    late = (inbox.age_s or 0) >= INBOX_LATE_S
-    mend = "read the log of the hub that serves (inbox-not-merged)" if late else ""
-    yield Check("inbox", Status.FAIL if late else Status.OK, words, mend, figures)
+    mend = "read the log of the hub that serves (inbox-not-merged)" if inbox.late else ""
+    yield Check("inbox", Status.FAIL if inbox.late else Status.OK, words, mend, figures)
 
 
 def _accounting(accounting: AccountingHealth) -> Iterator[Check]:

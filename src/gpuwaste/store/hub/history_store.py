@@ -16,6 +16,7 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.details import STAGES, take_details, take_steps
 from gpuwaste.store.hub.hub_store import Aside, take_changed
 from gpuwaste.store.hub.json_rows import JOB_COLUMNS, STEP_COLUMNS, to_json
+from gpuwaste.store.hub.lake_store import lake_options
 from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 
@@ -118,12 +119,12 @@ class HistoryStore:
 
         DuckDB spills into the directory `scratch`.
         """
-        return cls._of(LakeDatabase.open_lake(location, "hub", _lake_options(scratch)), path, clock)
+        return cls._of(LakeDatabase.open_lake(location, "hub", lake_options(scratch)), path, clock)
 
     @classmethod
     def read_lake(cls, location: LakeLocation, path: Path, clock: Clock, scratch: Path) -> Self:
         """Open a lake on which a hub may run, for the methods that only read. Raises StoreError."""
-        return cls._of(LakeDatabase.open_reader(location, "hub", _lake_options(scratch)), path, clock)
+        return cls._of(LakeDatabase.open_reader(location, "hub", lake_options(scratch)), path, clock)
 
     @classmethod
     def _of(cls, database: Database, path: Path, clock: Clock) -> Self:
@@ -265,10 +266,6 @@ class HistoryStore:
 def kept_page(row: Mapping[str, Any]) -> KeptPage:
     """Return the page of a row of query pages_kept or pages_due."""
     return KeptPage(**{**row, "context": json.loads(row["context"])})
-
-
-def _lake_options(scratch: Path) -> dict[str, str]:
-    return {"threads": "2", "temp_directory": str(scratch)}
 
 
 def _notes(page: PageRow) -> str:

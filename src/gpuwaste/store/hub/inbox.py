@@ -34,7 +34,6 @@ _CREATE_PLACE: Final = "CREATE TABLE IF NOT EXISTS folded (snapshot BIGINT NOT N
 _FIRST_PLACE: Final = "INSERT INTO folded SELECT 0, 0 WHERE NOT EXISTS (FROM folded)"
 _INLINE: Final = "CALL lake.set_option('data_inlining_row_limit', 1000, table_name => 'folded')"
 _FOLDS: Final = "SELECT count(*) FROM folded JOIN fence USING (token)"
-_HAS: Final = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'lake' AND table_name = ?"
 _APPEND: Final = f"INSERT INTO {_NEW} (kind, at_utc_us, sender, bytes, body) VALUES "  # noqa: S608 names of ours
 _BEFORE: Final = "WHERE snapshot_id <= (SELECT snapshot FROM folded)"
 _DUE: Final = f"SELECT count(*) >= ? OR coalesce(min(at_utc_us) < ?, false) FROM {_NEW} {_BEFORE}"  # noqa: S608
@@ -118,7 +117,7 @@ class InboxWriter:
 
 def has_inbox(db: Database) -> bool:
     """Tell whether a hub of a version that merges has run on the lake."""
-    return _has(db, _NEW)
+    return db.has_table(_NEW)
 
 
 def waiting(db: Database) -> Waiting:
@@ -191,12 +190,8 @@ def turn(store: HubStore, now_us: int, rows: int = TURN_ROWS) -> None:
 def _rows(db: Database) -> str:
     """Return the rows of the inbox's tables, as what a query reads from."""
     columns = "snapshot_id, rowid, kind, at_utc_us, sender, bytes, body"
-    both = (_CLOSED, _NEW) if _has(db, _CLOSED) else (_NEW,)
+    both = (_CLOSED, _NEW) if db.has_table(_CLOSED) else (_NEW,)
     return "(" + " UNION ALL ".join(f"SELECT {columns} FROM {table}" for table in both) + ")"  # noqa: S608
-
-
-def _has(db: Database, table: str) -> bool:
-    return db.execute(_HAS, [table]).fetchall() == [(1,)]
 
 
 def _packed(body: bytes) -> str:

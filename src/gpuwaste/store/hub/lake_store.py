@@ -34,7 +34,7 @@ class LakeStore(HubStore):
     @classmethod
     def open_lake(cls, location: LakeLocation, clock: Clock, scratch: Path, memory_mb: int = 0) -> Self:
         """Open or create the lake; DuckDB spills into the directory `scratch`. Raises StoreError."""
-        return cls(HubLake.open_lake(location, "hub", _options(scratch, memory_mb)), clock)
+        return cls(HubLake.open_lake(location, "hub", lake_options(scratch, memory_mb)), clock)
 
     def copy_to(self, path: Path) -> tuple[dict[str, int], int]:
         """Raise StoreError: a lake is saved by other means."""
@@ -62,7 +62,7 @@ class LakeReader(LakeStore):
     @classmethod
     def open_lake(cls, location: LakeLocation, clock: Clock, scratch: Path, memory_mb: int = 0) -> Self:
         """Open the lake; DuckDB spills into the directory `scratch`. Raises StoreError."""
-        return cls(LakeDatabase.open_reader(location, "hub", _options(scratch, memory_mb)), clock)
+        return cls(LakeDatabase.open_reader(location, "hub", lake_options(scratch, memory_mb)), clock)
 
     def check_version(self) -> None:
         """Raise StoreError where the lake cannot be read, or has another version's schema by now."""
@@ -70,5 +70,6 @@ class LakeReader(LakeStore):
             db.check_version()
 
 
-def _options(scratch: Path, memory_mb: int) -> dict[str, str]:
+def lake_options(scratch: Path, memory_mb: int = 0) -> dict[str, str]:
+    """Return DuckDB's settings for a lake, which spills into `scratch`; 0 megabytes: DuckDB's own limit."""
     return {"threads": "2", "temp_directory": str(scratch)} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})

@@ -17,6 +17,7 @@ from typing import Any, Final
 from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.testing.demo.checks import DemoCheck
 from gpuwaste.testing.demo.ending import Ending
+from gpuwaste.testing.frameworks import framework_python
 from gpuwaste.testing.running_site import Site
 
 DATA: Final = Path(__file__).with_name("data")
@@ -44,12 +45,6 @@ def flops(batch: int) -> int:
 def least_b(batch: int) -> int:
     """Return bytes of arrays that are all there at the same time: weights, images, hidden layer."""
     return _F32_B * (INPUTS * HIDDEN + HIDDEN * CLASSES + batch * INPUTS + batch * HIDDEN)
-
-
-def jax_python() -> str | None:
-    """Return a Python with JAX: the one that the environment names, or that of `make frameworks`; None without."""
-    made = Path(__file__).parents[4] / "build" / "frameworks" / "jax" / "bin" / "python"
-    return os.environ.get("GPUWASTE_JAX_PYTHON") or (str(made) if made.exists() else None)
 
 
 def probed(python: str, probe: str, batch: int) -> str:
@@ -94,7 +89,7 @@ def estimate_and_plan(site: Site, say: Callable[[str], None]) -> Ending:
 
 def _write_programs(site: Site, say: Callable[[str], None]) -> None:
     """Put the program's files into the user's home, from the probe itself where JAX is."""
-    python = jax_python()
+    python = framework_python("jax")
     if python is None:
         say("no JAX on this host (make frameworks): programs are the files that the probe wrote elsewhere")
     else:

@@ -1,9 +1,7 @@
 """Mail over a real SMTP server: what arrives, and what is said of mail that does not; no name breaks a header."""
 
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from email.message import EmailMessage
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from tests.self_signed import self_signed
 
 from gpuwaste.hub.notify.mailer import ServerDownError, SmtpMailer
 from gpuwaste.hub.notify.message import make_message
@@ -166,13 +165,8 @@ def test_what_is_no_mail_server(greeting: bytes) -> None:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a PEM file with a key and its certificate, of the address 127.0.0.1."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl, which makes the test's certificate, is missing")
     folder = tmp_path_factory.mktemp("tls")
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-days", "2", "-subj", "/CN=mail", "-addext", "subjectAltName=IP:127.0.0.1"]
-    files = ["-keyout", str(folder / "key"), "-out", str(folder / "cert")]
-    subprocess.run([*command, *names, *files], check=True, capture_output=True, timeout=60)
+    self_signed(folder / "cert", folder / "key", common_name="mail")
     whole = folder / "whole.pem"
     whole.write_bytes((folder / "key").read_bytes() + (folder / "cert").read_bytes())
     return whole

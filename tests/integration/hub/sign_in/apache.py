@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.integration.hub.sign_in.browser import PUBLIC
 from tests.passable import let_others_through
+from tests.self_signed import self_signed
 
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port
@@ -122,9 +123,7 @@ def write_files(parent: Path) -> Path:
     found = parent / "apache"
     found.mkdir(0o755)
     let_others_through(found)
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-days", "2", "-keyout", str(found / "key.pem"), "-out", str(found / "cert.pem"), "-subj", f"/CN={HOST}"]
-    subprocess.run([*command, *names], check=True, capture_output=True)
+    self_signed(found / "cert.pem", found / "key.pem", "", HOST)
     hashed = subprocess.run(["openssl", "passwd", "-apr1", "pw"], check=True, capture_output=True, text=True).stdout
     passwords = found / "passwords"
     passwords.write_text("".join(f"{user}:{hashed}" for user in ("alice", "oper", "bob@EXAMPLE.ORG")))
