@@ -40,7 +40,12 @@ def test_submissions_starts_and_ends_are_told(cluster: LoopbackCluster, tmp_path
     )
     whole = {"user": "alice", "exclusive": True, "nodelist": node}
     first = cluster.sbatch("sleep 120", **whole)  # type: ignore[arg-type]  # sbatch's options are of several types
-    cluster.wait_job(first, "RUNNING")
+
+    def started() -> bool:
+        return [row["State"] for row in cluster.sacct("-j", str(first))] == ["RUNNING"]
+
+    # slurmdbd is told of the submission first: an import before the start would tell of a job that waits.
+    wait_until(started, 60, "accounting to tell the start")
     second = cluster.sbatch("exit 3", **whole)  # type: ignore[arg-type]
     held = cluster.sbatch("true", hold=True, **whole)  # type: ignore[arg-type]
     array = cluster.sbatch("true", array="0-1", **whole)  # type: ignore[arg-type]

@@ -17,9 +17,9 @@ def by_index(scan, field):
     return [str(value) if field == "reason" else value for value in found]
 def until(condition):
     for _ in range(200):
+        time.sleep(0.05)  # the window of a reading: counters are whole microseconds, 1 % of a window of 0.1 ms
         scan = collector.scan()
         if condition(scan): return scan
-        time.sleep(0.05)
     raise SystemExit(f"never came: {scan}")
 def error():
     try: collector.scan()
