@@ -138,6 +138,7 @@ class _Reading:
     def close(self) -> None:
         """Close the lake; a read that still runs fails or ends on its own."""
         self._hub.curves.close()
+        self._hub.services.visitors.close()
         self._inbox.close()
         self._store.close()
 

@@ -1,7 +1,7 @@
-"""StandbyGate: what a hub that stands by answers: reads of what is stored, and batches for the lake's inbox.
+"""StandbyGate: what a hub that stands by answers: reads and pages of what is stored, and batches for the lake's inbox.
 
 For all else it sends on to the next hub. A route that is not named here is refused: what a hub keeps in memory, and
-what it writes, is the serving hub's.
+what it writes, is the serving hub's. Links and sessions of pages are in the lake's PostgreSQL, as all hubs see them.
 """
 
 import asyncio
@@ -9,21 +9,38 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuwaste.hub.exchange import json_response
 from gpuwaste.hub.gate import RETRY_AFTER_S
 from gpuwaste.hub.refusal import LATER
+from gpuwaste.hub.sign_in.page import page
 from gpuwaste.wire.hub_role import ROLE_HEADER, STANDS_BY
 
 ANSWERED: Final = (
+    "/",
+    "/accounts/[^/]+",
+    "/analytics",
+    "/analytics/[^/]+",
+    "/enter",
+    r"/enter\.js",
+    "/helpdesk",
+    "/jobs",
+    "/jobs/[^/]+",
+    "/jobs/[^/]+/changes",
+    r"/jobs/[^/]+/curves\.json",
+    r"/me(\.json|\.csv)?",
     "/metrics",
-    "/openapi.json",
+    r"/openapi\.json",
+    "/static/[^/]+",
+    "/users/[^/]+",
     "/v1/events",
     "/v1/events/kinds",
     "/v1/health",
     "/v1/history",
     "/v1/jobs/[^/]+",
+    "/v1/jobs/[^/]+/curves",
     "/v1/notices",
     "/v1/programs/runs",
     "/v1/report",
@@ -33,13 +50,17 @@ ANSWERED: Final = (
     "/v1/views",
     "/v1/views/[^/]+",
     "/v1/views/[^/]+/compare",
+    r"/verdicts(\.json|\.csv)?",
 )
+SIGN_IN: Final = ("/enter", "/sign-out", "/v1/web/link")
 TAKEN: Final = ("/v1/hours", "/v1/verdicts")
 _REFUSED: Final = {
     "error": "this hub stands by and answers only reads of stored data: ask the hub that serves (hub_url has all hosts)"
 }
 _NO_ROOM: Final = {"error": "this hub stands by and takes no batches now, see its log: ask the hub that serves"}
 _CANNOT_READ: Final = {"error": "this hub stands by and cannot read the lake now: ask the hub that serves"}
+_NO_PAGES: Final = ("/v1/", "/metrics", "/static/")
+_PAGE: Final = "<p>Another hub answers this page: the one that serves. Open it there, or try again in a minute.</p>"
 _ANSWERED: Final = re.compile("|".join(ANSWERED))
 _ROLE: Final = (ROLE_HEADER.lower().encode("ascii"), STANDS_BY.encode("ascii"))
 _BODY_S: Final = 10.0
@@ -69,22 +90,18 @@ class StandbyGate:
                 message["headers"] = [*message["headers"], _ROLE]
             await send(message)
 
-        app = self.app
-        if app is not None and scope["method"] == "GET" and _ANSWERED.fullmatch(scope["path"]):
+        app, method, path = self.app, scope["method"], scope["path"]
+        read = method == "GET" and _ANSWERED.fullmatch(path) is not None
+        if app is not None and (read or (method == "POST" and path in SIGN_IN)):
             await app(scope, receive, marked)
             return
-        batch = scope["method"] == "POST" and scope["path"] in TAKEN
+        batch = method == "POST" and path in TAKEN
         if app is not None and batch and self.takes():
             await app(scope, receive, send)
             return
         await self._pass_over(receive)
-        words = _NO_ROOM if batch else _REFUSED
-        refusal = json_response(
-            words if app is not None else _CANNOT_READ,
-            LATER,
-            {"Retry-After": str(RETRY_AFTER_S), "Connection": "close"},
-        )
-        await refusal(scope, receive, marked)
+        words = _CANNOT_READ if app is None else _NO_ROOM if batch else _REFUSED
+        await _refusal(path, words)(scope, receive, marked)
 
     async def _pass_over(self, receive: Receive) -> None:
         """Read a body and forget it: a sender whose connection ends before would not see the answer."""
@@ -98,3 +115,13 @@ class StandbyGate:
                         return
         except TimeoutError:
             return
+
+
+def _refusal(path: str, words: dict[str, str]) -> Response:
+    """Return a page where a browser asks for one, else a line in JSON."""
+    if path.startswith(_NO_PAGES) or path.endswith(".json"):
+        answer = json_response(words, LATER)
+    else:
+        answer = page("This hub stands by", _PAGE, LATER)
+    answer.headers.update({"Retry-After": str(RETRY_AFTER_S), "Connection": "close"})
+    return answer

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from fastapi.routing import APIRoute
@@ -22,7 +23,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.server import WebServer, open_tcp
 from gpuwaste.hub.standby import Standby
-from gpuwaste.hub.standby_gate import ANSWERED, StandbyGate
+from gpuwaste.hub.standby_gate import ANSWERED, SIGN_IN, StandbyGate
 from gpuwaste.hub.store_choice import lake_location
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation
@@ -34,6 +35,8 @@ from gpuwaste.wire.limited_listener import Listener
 pytestmark = pytest.mark.sockets
 ALICE, OPER = 1001, 1004
 MAX_BODY = 1 << 20
+PAGES = ("/me", "/me.json", "/jobs/7", "/helpdesk", "/verdicts", "/users/alice", "/jobs/8", "/accounts/proj1")
+NOT_HERS = PAGES[-2:]
 
 
 @pytest.fixture
@@ -64,12 +67,16 @@ def routes(hub: Rig) -> list[tuple[str, str]]:
 def test_only_named_reads_are_answered(gated: Rig) -> None:
     """Each route of the hub: one that is not named sends the client on, without a credential being looked at."""
     every = routes(gated)
-    named = {target for method, target in every if method == "GET" and any(re.fullmatch(p, target) for p in ANSWERED)}
-    assert len(named) == len(ANSWERED) - 1, "each name is of a route; the description is FastAPI's own"
+    gets = {target for method, target in every if method == "GET"}
+    named = {pattern: {target for target in gets if re.fullmatch(pattern, target)} for pattern in ANSWERED}
+    nothing = [pattern for pattern, targets in named.items() if not targets]
+    assert nothing == [r"/openapi\.json"], "each name is of a route; the description is FastAPI's own"
+    assert set(SIGN_IN) <= {target for method, target in every if method == "POST"}
     for method, target in every:
         answer = gated.send(method, target)
         assert answer.headers["gpuwaste-role"] == "stands-by"
-        assert passed_on(answer) == (method != "GET" or target not in named), target
+        answered = target in SIGN_IN if method == "POST" else target in set().union(*named.values())
+        assert passed_on(answer) == (not answered or method not in {"GET", "POST"}), target
     assert gated.get(ALICE, "/v1/report").status == 200
 
 
@@ -80,7 +87,7 @@ def test_a_refusal_says_what_and_when(gated: Rig) -> None:
         ("POST", "/v1/hours", b"x" * MAX_BODY, no_room),
         ("POST", "/v1/verdicts", b"", no_room),
         ("POST", "/v1/predict", b"{}", only_reads),
-        ("GET", "/me", b"", only_reads),
+        ("GET", "/now.json", b"", only_reads),
         ("DELETE", "/v1/hours", b"", only_reads),
     ):
         answer = gated.send(method, target, body)
@@ -90,11 +97,25 @@ def test_a_refusal_says_what_and_when(gated: Rig) -> None:
     assert gated.hours() == []
 
 
+@pytest.mark.parametrize(("method", "target"), [("GET", "/now"), ("POST", "/jobs/7/dispute"), ("GET", "/simulations")])
+def test_a_page_of_the_hub_that_serves_is_refused_as_a_page(gated: Rig, method: str, target: str) -> None:
+    """A browser gets HTML under the pages' policy, whoever asks, and when to try again."""
+    answer = gated.send(method, target)
+    assert passed_on(answer)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert b"<h1>This hub stands by</h1>" in answer.body
+    assert int(answer.headers["retry-after"]) > 0
+
+
 def test_a_path_that_only_looks_like_a_named_one_is_refused(gated: Rig) -> None:
     """What comes after a named path, and other ways to write one."""
     for target in (
         "/v1/report/",
-        "/v1/jobs/7/curves",
+        "/v1/jobs/7/curves/",
+        "/me/",
+        "/enter.jsx",
+        "/static/../now",
         "/v1/jobs/7/",
         "/v1/history/snapshot",
         "//v1/report",
@@ -215,6 +236,59 @@ def test_it_answers_what_the_hub_that_serves_answers(postgres: PostgresServer, t
             assert b"gpuwaste_hub_accounting_success" not in beside.get(ALICE, "/metrics").body
             with pytest.raises(StoreError, match="only reads"):
                 LakeReader.open_lake(location_of(hub), clock, tmp_path / "scratch").set_mark("x", 1)
+
+
+def test_who_is_signed_in_at_one_hub_is_at_each(postgres: PostgresServer, tmp_path: Path) -> None:
+    """A link of either hub opens a session at the other; pages are the same bytes; signing out at one ends it at both.
+
+    The hub that stands by is opened anew meanwhile, as after an error of the lake or when it takes over.
+    """
+    clock = StillClock(HOUR + 3 * DAY_S)
+    with running_hub(tmp_path, clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as hub:
+        hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+        assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
+        hub.hub.judging.step(threading.Event())
+        with standing_by(hub) as (beside, standby):
+            for giver, taker in ((hub, beside), (beside, hub)):
+                session = enter(taker, link_of(giver, ALICE))
+                assert "path=/" in session.lower()
+                cookie = {"Cookie": session.partition(";")[0]}
+                for target in PAGES:
+                    here, there = (one.send("GET", target, headers=cookie) for one in (giver, taker))
+                    assert (here.status, here.body) == (there.status, there.body), target
+                    assert here.status == (404 if target in NOT_HERS else 200), target
+                standby._close()
+                assert passed_on(beside.send("GET", "/me", headers=cookie))
+                standby.look()
+                assert beside.send("GET", "/me", headers=cookie).status == 200
+                left = taker.send("POST", "/sign-out", headers=cookie | {"Sec-Fetch-Site": "same-origin"})
+                assert (left.status, b"The session has ended" in left.body) == (200, True)
+                assert [one.send("GET", "/me", headers=cookie).status for one in (giver, taker)] == [401, 401]
+            used = link_of(hub, ALICE)
+            enter(beside, used)
+            assert b"This link was used already" in entered(hub, used).body
+            assert b"gpuwaste_hub_page_sessions 1.0" in beside.get(ALICE, "/metrics").body
+            foreign = beside.send("POST", "/enter", b"link=x", {"Sec-Fetch-Site": "cross-site"})
+            assert foreign.status == 403
+
+
+def link_of(hub: Rig, uid: int) -> str:
+    """Return a link as `gpuwaste web` gets it."""
+    target = "/v1/web/link"
+    answer = hub.send("POST", target, headers={"Authorization": hub.credential(uid, "POST", target)})
+    assert answer.status == 200, answer.body
+    return str(answer.json["url"])
+
+
+def enter(hub: Rig, link: str) -> str:
+    """Open a link; return the session's cookie with its attributes."""
+    answer = entered(hub, link)
+    assert answer.status == 303, answer.body
+    return answer.headers["set-cookie"]
+
+
+def entered(hub: Rig, link: str) -> Answer:
+    return hub.send("POST", "/enter", urlencode({"link": link}).encode(), {"Sec-Fetch-Site": "same-origin"})
 
 
 def versions(hub: Rig, number: str) -> None:

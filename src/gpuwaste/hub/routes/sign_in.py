@@ -4,6 +4,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.models import LinkAnswer
@@ -34,7 +35,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/enter", include_in_schema=False)
     async def enter(request: Request) -> Response:
-        return page.enter_page(signed_in=visitors.user(request) is not None)
+        return page.enter_page(signed_in=await run_in_threadpool(visitors.user, request) is not None)
 
     @app.get("/enter.js", include_in_schema=False)
     async def script() -> Response:
@@ -43,7 +44,8 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     @app.post("/enter", include_in_schema=False)
     async def entered(request: Request) -> Response:
         origin = visitors.origin(request)  # before anything of another site's form is read
-        session = visitors.enter(request, origin, await _field(exchange, request, "link"))
+        given = await _field(exchange, request, "link")
+        session = await run_in_threadpool(visitors.enter, request, origin, given)
         if session is None:
             return page.bad_link()
         answer = Response(status_code=303, headers={**page.PAGE_HEADERS, "Location": _HOME})
@@ -53,7 +55,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     @app.post("/sign-out", include_in_schema=False)
     async def leave(request: Request) -> Response:
         origin = visitors.origin(request)
-        answer = page.signed_out(by_proxy=visitors.leave(request, origin))
+        answer = page.signed_out(by_proxy=await run_in_threadpool(visitors.leave, request, origin))
         drop_cookie(answer, origin)
         return answer
 

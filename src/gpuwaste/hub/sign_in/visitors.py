@@ -14,11 +14,13 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.hub.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.sign_in.cookie import cookie_of
+from gpuwaste.hub.sign_in.lake_tokens import LakeTokens, tokens_of
 from gpuwaste.hub.sign_in.origins import Origins, require_same_origin
 from gpuwaste.hub.sign_in.proxy_header import ProxyHeader, uids_of
 from gpuwaste.hub.sign_in.rejection import LINK, Rejection
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
-from gpuwaste.hub.sign_in.token_table import TokenLimits, TokenTable
+from gpuwaste.hub.sign_in.token_table import TokenLimits, Tokens, TokenTable
+from gpuwaste.hub.store_choice import lake_location
 
 LINK_S: Final = 60
 REFRESH: Final = "gpuwaste-refresh"  # header of a page that refreshes itself: its reader may be away
@@ -42,24 +44,27 @@ class SignInNeeded(Refusal):
 
 
 class Visitors:
-    """Links, sessions and the proxy's header; for any thread. What is refused is counted and logged here."""
+    """Links, sessions and the proxy's header; for any thread. What is refused is counted and logged here.
+
+    Whoever is asked about a link or a session raises StoreError where they are in a lake that does not answer.
+    """
 
     def __init__(
         self,
         settings: WebConfig,
         origins: Origins,
         scope_of: Callable[[str], Scope],
-        clock: Clock,
+        tokens: Callable[[str, TokenLimits], Tokens],
         registry: CollectorRegistry,
     ) -> None:
-        """`scope_of` is what the API knows of a user. Raises ConfigError."""
+        """`scope_of` is what the API knows of a user; `tokens` makes what keeps them of a kind. Raises ConfigError."""
         self.enabled = settings.enabled
         self._proxy = ProxyHeader(settings.proxy_header, uids_of(settings.proxy_users))
         self._origins = origins
         self._scope_of = scope_of
-        self._links = TokenTable(_LINKS, clock)
-        self._sessions = TokenTable(_session_limits(settings), clock)
-        self._metrics = SignInMetrics(registry, lambda: len(self._sessions))
+        self._links = tokens("link", _LINKS)
+        self._sessions = tokens("session", _session_limits(settings))
+        self._metrics = SignInMetrics(registry, self._sessions.count)
 
     @property
     def proxy_uids(self) -> frozenset[int]:
@@ -130,6 +135,11 @@ class Visitors:
             _SIGNED_OUT.log(user=user)
         return self._named(request) is not None
 
+    def close(self) -> None:
+        """Leave what keeps the links and sessions."""
+        self._links.close()
+        self._sessions.close()
+
     def _named(self, request: Request) -> str | None:
         try:
             return self._proxy.user(request)
@@ -153,7 +163,13 @@ def make_visitors(
     if config.web.proxy_users and not config.hub.socket:
         raise ConfigError("[web] proxy_users needs [hub] socket: the proxy connects to it")
     origins = Origins(config.web.url, config.hub.listen, tls=bool(config.hub.tls_cert))
-    return Visitors(config.web, origins, scope_of, clock, registry)
+    lake = lake_location(config.hub)
+    catalog = None if lake is None else tokens_of(lake.catalog)
+
+    def tokens(kind: str, limits: TokenLimits) -> Tokens:
+        return TokenTable(limits, clock) if catalog is None else LakeTokens(catalog, kind, limits)
+
+    return Visitors(config.web, origins, scope_of, tokens, registry)
 
 
 def _session_limits(settings: WebConfig) -> TokenLimits:

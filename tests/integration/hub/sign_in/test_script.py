@@ -43,7 +43,7 @@ def test_a_link_that_is_opened_signs_in(hub: Rig) -> None:
     """The script posts the token by itself: a session is there, the link is used up, the policy refused nothing."""
     link = link_of(hub)
     page, console = opened(hub, f"/enter#{link.partition('#')[2]}")
-    assert len(hub.services.visitors._sessions) == 1
+    assert hub.services.visitors._sessions.count() == 1
     assert hub.services.visitors._links.take(link.partition("#")[2]) is None
     assert link.partition("#")[2] not in page
     assert "Content Security Policy" not in console
@@ -53,7 +53,7 @@ def test_a_link_that_was_used_says_so_and_none_leaves_the_form(hub: Rig) -> None
     """A used token leads to the page that says what to do; without one the form waits for a paste."""
     assert "was used already" in opened(hub, "/enter#" + "a" * 43)[0]
     assert 'action="/enter"' in opened(hub, "/enter")[0]
-    assert len(hub.services.visitors._sessions) == 0
+    assert hub.services.visitors._sessions.count() == 0
 
 
 def test_a_link_that_somebody_sent_changes_no_session_by_itself(hub: Rig) -> None:
@@ -68,4 +68,4 @@ def test_a_link_that_somebody_sent_changes_no_session_by_itself(hub: Rig) -> Non
     page, _ = opened(hub, "/led-astray")
     assert "A session is open in this browser" in page
     assert hub.services.visitors._links.take(theirs) == "bob"
-    assert len(hub.services.visitors._sessions) == 1
+    assert hub.services.visitors._sessions.count() == 1

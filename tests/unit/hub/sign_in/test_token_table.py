@@ -52,11 +52,11 @@ def test_there_are_no_more_than_the_limit_in_all() -> None:
     clock = FakeClock()
     tokens = table(clock)
     given = [tokens.give(f"user{number}") for number in range(100)]
-    assert len(tokens) == 5
+    assert tokens.count() == 5
     assert [tokens.use(token) is not None for token in given] == [False] * 95 + [True] * 5
     clock.advance(40)
     tokens.give("alice")
-    assert len(tokens) == 1
+    assert tokens.count() == 1
     assert list(tokens._of_user) == ["alice"]
 
 
