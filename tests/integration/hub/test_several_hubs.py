@@ -8,7 +8,9 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from tests.integration.hub.test_daemon import ENVELOPE, one, request_of, stored
@@ -17,7 +19,7 @@ from tests.unit.hub.rig import HOUR, hour
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
-from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.cluster_process import PATIENCE, wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.testing.postgres_server import PostgresServer
 from gpuwaste.wire.batch import Batch, encode_batch, encode_hour
@@ -95,13 +97,38 @@ def jobs(hub: LoneHub) -> list[int]:
         return [job for (job,) in db.execute("SELECT job_id FROM hours ORDER BY job_id").fetchall()]
 
 
+def exchange(hub: LoneHub, method: str, path: str, body: str = "", **headers: str) -> tuple[int, str]:
+    """Send a request as a browser does; return the status and the cookie that is set."""
+    connection = HTTPConnection("127.0.0.1", hub.port, timeout=20 * PATIENCE)
+    with contextlib.closing(connection):
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.headers.get("Set-Cookie", "").partition(";")[0]
+
+
+def sign_in(hub: LoneHub, link: str) -> str:
+    """Open a link at a hub, and return the session's cookie."""
+    status, cookie = exchange(hub, "POST", "/enter", urlencode({"link": link}), Sec_Fetch_Site="same-origin")
+    assert status == 303
+    return cookie
+
+
+def page(hub: LoneHub, cookie: str) -> int:
+    """Return the status of the reader's own page."""
+    return exchange(hub, "GET", "/me", Cookie=cookie)[0]
+
+
 def test_a_hub_that_is_killed_is_replaced(hubs: tuple[LoneHub, LoneHub]) -> None:
     """Killed between batches, twice: each acknowledged row is there once; the killed one stands by when it is back.
 
-    Batches go to the hub that stands by, which takes them also while none serves.
+    Batches go to the hub that stands by, which takes them also while none serves. A reader of pages, signed in at one
+    hub by the other one's link, stays so.
     """
     first, second = hubs
     client = agent(second, first)
+    cookie = sign_in(second, str(agent(first).post("/v1/web/link", {})["url"]))
+    assert [page(hub, cookie) for hub in hubs] == [200, 200]
     for job in range(1, 6):
         ship(client, job)
     holds(first, 5)
@@ -110,7 +137,9 @@ def test_a_hub_that_is_killed_is_replaced(hubs: tuple[LoneHub, LoneHub]) -> None
     first.kill()
     for job in range(4, 9):
         ship(client, job)
+    assert page(second, cookie) == 200
     wait_until(second.serves, TAKEOVER_S, "the other hub to serve")
+    assert page(second, cookie) == 200
     assert second.words("hub-answers-reads:") == 1
     holds(second, 8)
     first.stand_by()
