@@ -211,6 +211,9 @@ bench-soak: $(STAMP) ## a thousand agents against one hub: a month, 8 hours with
 bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (hours, 20 GB in TMPDIR; YEAR="--hours-of-days 6 --rollup-s 60": 8 minutes)
 	@$(PY) -m bench.year $(YEAR)
 
+bench-year-lake: $(STAMP) ## reports over a year of 10,000 GPUs from a file and from a lake that it is moved to (YEAR="--home DIR")
+	@$(PY) -m bench.year_lake $(YEAR)
+
 bench-move: $(STAMP) ## the hub's store moved from a file to a lake and back: rows a second (MOVE="--nodes 2000 --days 365": 150 million hours)
 	@$(PY) -m bench.move $(MOVE)
 
@@ -224,6 +227,6 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: audit data help venv packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
-.PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-move bench-packages
+.PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-year-lake bench-move bench-packages
 .PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
 .PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-many bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history

@@ -213,6 +213,7 @@ def reports(home: Path, hub: LoneHub, runs: int) -> dict[str, Any]:
         "busy_user_year": (["--user", "user50", "-S", "now-365days"], max(3, runs // 3)),
         "cluster_day": (["--cluster", "-S", "now-1days"], max(3, runs // 5)),
         "cluster_week": (["--cluster"], max(3, runs // 5)),
+        "cluster_month": (["--cluster", "-S", "now-30days"], max(3, runs // 5)),
         "cluster_year": (["--cluster", "-S", "now-365days"], max(3, runs // 5)),
     }
     wait_for_quiet(hub)

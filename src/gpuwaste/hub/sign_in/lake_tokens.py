@@ -26,7 +26,7 @@ _GIVE: Final = (
     f" DELETE FROM {_OF_KIND} AND digest IN (SELECT digest FROM {_OF_KIND} AND name = {{user}}"
     " ORDER BY used DESC OFFSET {per_user} - 1);"
     f" DELETE FROM {_OF_KIND} AND digest IN (SELECT digest FROM {_OF_KIND} ORDER BY used DESC OFFSET {{in_all}} - 1);"
-    " INSERT INTO gpuwaste_tokens VALUES ('{kind}', '{digest}', {user})"
+    " INSERT INTO gpuwaste_tokens VALUES ('{kind}', '{digest}', {user}) ON CONFLICT DO NOTHING"
 )
 _FIND: Final = (
     f"SELECT name, used < now() - interval '{{seldom}} s' FROM {_OF_KIND} AND digest = '{{digest}}' AND {_GOOD}"  # noqa: S608
