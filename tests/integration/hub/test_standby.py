@@ -8,11 +8,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 from fastapi.routing import APIRoute
 from tests.integration.hub.rig import Answer, Rig, running_hub
+from tests.integration.hub.sign_in.browser import SAME, Browser, link_of
 from tests.integration.store.drawn_site import StillClock
 from tests.integration.store.test_lake import lake_keys
 from tests.unit.hub.rig import HOUR, batch, hour, record
@@ -35,6 +35,7 @@ from gpuwaste.wire.limited_listener import Listener
 pytestmark = pytest.mark.sockets
 ALICE, OPER = 1001, 1004
 MAX_BODY = 1 << 20
+LOOPBACK = "http://127.0.0.1"
 PAGES = ("/me", "/me.json", "/jobs/7", "/helpdesk", "/verdicts", "/users/alice", "/jobs/8", "/accounts/proj1")
 NOT_HERS = PAGES[-2:]
 
@@ -250,45 +251,28 @@ def test_who_is_signed_in_at_one_hub_is_at_each(postgres: PostgresServer, tmp_pa
         hub.hub.judging.step(threading.Event())
         with standing_by(hub) as (beside, standby):
             for giver, taker in ((hub, beside), (beside, hub)):
-                session = enter(taker, link_of(giver, ALICE))
-                assert "path=/" in session.lower()
-                cookie = {"Cookie": session.partition(";")[0]}
+                there = Browser(taker, LOOPBACK)
+                entered = there.enter(link_of(giver, ALICE))
+                assert entered.status == 303, entered.body
+                assert "path=/" in entered.headers["Set-Cookie"].lower()
+                both = [Browser(one, LOOPBACK, cookies=dict(there.cookies)) for one in (giver, taker)]
                 for target in PAGES:
-                    here, there = (one.send("GET", target, headers=cookie) for one in (giver, taker))
-                    assert (here.status, here.body) == (there.status, there.body), target
+                    here, beyond = (one.send("GET", target) for one in both)
+                    assert (here.status, here.body) == (beyond.status, beyond.body), target
                     assert here.status == (404 if target in NOT_HERS else 200), target
                 standby._close()
-                assert passed_on(beside.send("GET", "/me", headers=cookie))
+                assert passed_on(beside.send("GET", "/me"))
                 standby.look()
-                assert beside.send("GET", "/me", headers=cookie).status == 200
-                left = taker.send("POST", "/sign-out", headers=cookie | {"Sec-Fetch-Site": "same-origin"})
+                assert [one.send("GET", "/me").status for one in both] == [200, 200]
+                left = there.send("POST", "/sign-out", headers=SAME)
                 assert (left.status, b"The session has ended" in left.body) == (200, True)
-                assert [one.send("GET", "/me", headers=cookie).status for one in (giver, taker)] == [401, 401]
+                assert [one.send("GET", "/me").status for one in both] == [401, 401], "their cookies are still sent"
             used = link_of(hub, ALICE)
-            enter(beside, used)
-            assert b"This link was used already" in entered(hub, used).body
+            assert Browser(beside, LOOPBACK).enter(used).status == 303
+            assert b"This link was used already" in Browser(hub, LOOPBACK).enter(used).body
             assert b"gpuwaste_hub_page_sessions 1.0" in beside.get(ALICE, "/metrics").body
             foreign = beside.send("POST", "/enter", b"link=x", {"Sec-Fetch-Site": "cross-site"})
             assert foreign.status == 403
-
-
-def link_of(hub: Rig, uid: int) -> str:
-    """Return a link as `gpuwaste web` gets it."""
-    target = "/v1/web/link"
-    answer = hub.send("POST", target, headers={"Authorization": hub.credential(uid, "POST", target)})
-    assert answer.status == 200, answer.body
-    return str(answer.json["url"])
-
-
-def enter(hub: Rig, link: str) -> str:
-    """Open a link; return the session's cookie with its attributes."""
-    answer = entered(hub, link)
-    assert answer.status == 303, answer.body
-    return answer.headers["set-cookie"]
-
-
-def entered(hub: Rig, link: str) -> Answer:
-    return hub.send("POST", "/enter", urlencode({"link": link}).encode(), {"Sec-Fetch-Site": "same-origin"})
 
 
 def versions(hub: Rig, number: str) -> None:

@@ -20,7 +20,6 @@ from gpuwaste.hub.sign_in.proxy_header import ProxyHeader, uids_of
 from gpuwaste.hub.sign_in.rejection import LINK, Rejection
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
 from gpuwaste.hub.sign_in.token_table import TokenLimits, Tokens, TokenTable
-from gpuwaste.hub.store_choice import lake_location
 
 LINK_S: Final = 60
 REFRESH: Final = "gpuwaste-refresh"  # header of a page that refreshes itself: its reader may be away
@@ -163,8 +162,7 @@ def make_visitors(
     if config.web.proxy_users and not config.hub.socket:
         raise ConfigError("[web] proxy_users needs [hub] socket: the proxy connects to it")
     origins = Origins(config.web.url, config.hub.listen, tls=bool(config.hub.tls_cert))
-    lake = lake_location(config.hub)
-    catalog = None if lake is None else tokens_of(lake.catalog)
+    catalog = tokens_of(config.hub.lake_catalog) if config.hub.store == "lake" else None
 
     def tokens(kind: str, limits: TokenLimits) -> Tokens:
         return TokenTable(limits, clock) if catalog is None else LakeTokens(catalog, kind, limits)
