@@ -25,6 +25,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import TableSnapshot
+from gpuwaste.history.known_at import known_at
 from gpuwaste.history.recurrences import MINUTE_S, NEAR_LIMIT
 from gpuwaste.history.replay import replay
 from gpuwaste.history.requests import request_of
@@ -35,7 +36,7 @@ from gpuwaste.models.export import write_bundle
 from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.prediction_metrics import average_precision
 from gpuwaste.models.prepare import prepare
-from gpuwaste.models.replay_events import events_of, known_at
+from gpuwaste.models.replay_events import events_of
 from gpuwaste.models.split import Split, known_before, split_by_time
 from gpuwaste.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.predict.corrections import BundleCorrections

@@ -20,10 +20,11 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import TableSnapshot
+from gpuwaste.history.known_at import known_at
 from gpuwaste.history.replay import replay
 from gpuwaste.history.requests import request_of
 from gpuwaste.history.table import JobTable
-from gpuwaste.models.replay_events import ReplayedEvent, events_of, known_at
+from gpuwaste.models.replay_events import ReplayedEvent, events_of
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
 from gpuwaste.models.replay_spending import Spent
 from gpuwaste.policy.facts import Decision

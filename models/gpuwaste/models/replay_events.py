@@ -1,11 +1,9 @@
 """A table of runs told again event by event, in the order of time, from a moment on."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import EventKind, RunUse
@@ -38,25 +36,6 @@ class ReplayedEvent(NamedTuple):
     use: RunUse | None
 
 
-def known_at(table: JobTable, at: int) -> JobTable:
-    """Return the runs submitted before `at` with what was known of them before `at`."""
-    t = table.take(np.flatnonzero(table.submit < at))
-    started, ended = _before(t.start, at), _before(t.end, at)
-    judged = ended & _before(t.ledger_at, at)
-    return replace(
-        t,
-        start=np.where(started, t.start, ABSENT),
-        end=np.where(ended, t.end, ABSENT),
-        run_s=np.where(ended, t.run_s, np.nan),
-        outcome=np.where(ended, t.outcome, Outcome.UNKNOWN).astype(np.uint8),
-        max_rss_b=np.where(ended, t.max_rss_b, np.nan),
-        used_ratio=np.where(judged, t.used_ratio, np.nan),
-        gpus_active=np.where(judged, t.gpus_active, np.nan),
-        gpu_coverage=np.where(judged, t.gpu_coverage, np.nan),
-        ledger_at=np.where(judged, t.ledger_at, ABSENT),
-    )
-
-
 def events_of(table: JobTable, start: int, end: int, cluster: str) -> Iterator[ReplayedEvent]:
     """Yield what happened from `start` up to the last submission before `end`."""
     runs = _RecordsByRow(table, cluster)
@@ -64,11 +43,6 @@ def events_of(table: JobTable, start: int, end: int, cluster: str) -> Iterator[R
         yield ReplayedEvent(row, _KINDS[kind], at, runs.job(row), runs.use(row) if kind == _LEDGER else None)
         if kind in {_ENDED, _LEDGER}:
             runs.forget(row)
-
-
-def _before(instants: NDArray[np.int64], at: int) -> NDArray[np.bool_]:
-    known: NDArray[np.bool_] = (instants != ABSENT) & (instants < at)
-    return known
 
 
 def _ordered(table: JobTable, start: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import TableSnapshot
+from gpuwaste.history.known_at import known_at
 from gpuwaste.history.replay import replay
 from gpuwaste.history.requests import request_of
 from gpuwaste.history.table import JobTable
-from gpuwaste.models.replay_events import events_of, known_at
+from gpuwaste.models.replay_events import events_of
 from gpuwaste.predict.beside import corrections_of
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.corrections import BundleCorrections

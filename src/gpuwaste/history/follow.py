@@ -6,7 +6,7 @@ the one that was counted last is a repeat. Memory is bounded: runs that are in t
 """
 
 import shutil
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -19,6 +19,7 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.history.follow_types import Corrections, RunId
+from gpuwaste.history.known_at import ends_of
 from gpuwaste.history.outcome import Outcome, outcome_of
 from gpuwaste.history.recall import Recall
 from gpuwaste.history.requests import request_of
@@ -57,20 +58,32 @@ class Follower:
         self.counts: Counter[str] = Counter()  # events by what became of them
         self._max_open, self._max_ended = max_open, max_ended
         self._open: dict[RunId, int] = {}
-        self._ended: dict[RunId, bool] = {}  # whether its GPUs' use was taken
+        # Whether its GPUs' use was taken; the first of a dict is found only past all that were deleted before it.
+        self._ended: OrderedDict[RunId, bool] = OrderedDict()
         self._scored = ScoredRuns()
         self._beside = ScoredRuns()  # of a model on trial; not saved: after a restart it learns of new runs alone
 
     def boot(self, snapshot: "TableSnapshot") -> None:
-        """Take the runs of a table which `state` has replayed: what comes after it is told by the stream."""
+        """Take the runs of a table which `state` has replayed: what comes after it is told by the stream.
+
+        Tables may come one after the other, each with what happened since the one before.
+        """
         table = snapshot.table
-        self.recall = Recall.of(table)
+        self.recall.add(table, snapshot.since)
+        self._open.clear()  # what is open yet stands in the newest table
         for row in np.flatnonzero(table.end == ABSENT).tolist():
             self._open[int(table.job_id[row]), int(table.submit[row])] = _RUNS if table.start[row] != ABSENT else _WAITS
         gone = np.flatnonzero(table.end != ABSENT)
         used = table.gpu_coverage >= table.under_use.min_coverage
+        told = (
+            ends_of(table) < snapshot.since
+        )  # in an earlier table: since then it has become known how it used its GPUs
         for row in gone[np.argsort(table.end[gone], kind="stable")][-self._max_ended :].tolist():
-            self._ended[int(table.job_id[row]), int(table.submit[row])] = bool(used[row])
+            run = int(table.job_id[row]), int(table.submit[row])
+            if not told[row] or run in self._ended:
+                self._ended[run] = bool(used[row])
+        while len(self._ended) > self._max_ended:
+            self._ended.popitem(last=False)
         self.seq = snapshot.last_event
 
     def apply(self, events: Iterable[HistoryEvent]) -> None:
@@ -135,8 +148,7 @@ class Follower:
         )
         self._ended[run] = False
         while len(self._ended) > self._max_ended:
-            forgotten = next(iter(self._ended))
-            del self._ended[forgotten]
+            forgotten, _ = self._ended.popitem(last=False)
             self._scored.forget(forgotten)
             self._beside.forget(forgotten)
         for scored in (self._scored, self._beside):
@@ -178,7 +190,7 @@ class Follower:
         """Return a follower of its own that stands at the same place, without corrections: to save it elsewhere."""
         other = Follower(self.state.copy(), self.cluster, self.seq)
         other.recall = self.recall.copy()
-        other._open, other._ended, other._scored = dict(self._open), dict(self._ended), self._scored.copy()
+        other._open, other._ended, other._scored = dict(self._open), self._ended.copy(), self._scored.copy()
         return other
 
     def save(self, directory: Path, *, still: bool = False) -> None:
@@ -217,7 +229,8 @@ class Follower:
                     )
                 follower.seq = int(saved["seq"])
                 follower._open = {(i, s): stage for i, s, stage in saved["open"].tolist()}
-                follower._ended = {(i, s): bool(used) for i, s, used in saved["ended"][-max_ended:].tolist()}
+                ended = saved["ended"][-max_ended:].tolist()
+                follower._ended = OrderedDict(((i, s), bool(used)) for i, s, used in ended)
                 follower._scored.restore(saved)
         except OSError as error:
             raise StoreError(f"{directory}: cannot be read: {error.strerror or error}") from error

@@ -15,10 +15,12 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.history.keys import BY_NAME, key_columns, name_key
+from gpuwaste.history.known_at import ends_of
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.packed_rows import NO_ROW, KeyRows
 from gpuwaste.history.table import ABSENT, JobTable
 
+EVER: Final = -(2**53)  # before all that there is
 RING: Final = 16  # runs remembered of each name, the newest first
 MAX_NAMES: Final = 200_000
 _FAILED: Final = frozenset({int(Outcome.FAILED), int(Outcome.OUT_OF_MEMORY)})
@@ -78,22 +80,29 @@ class Recall:
     @classmethod
     def of(cls, table: JobTable, max_names: int = MAX_NAMES) -> Self:
         """Return what a whole table says, without scripts: the same as its ends told one by one."""
-        ran = np.flatnonzero((table.end != ABSENT) & (table.outcome != Outcome.NEVER_STARTED))
-        if not len(ran):
-            return cls(max_names)
-        keys = key_columns(table, (BY_NAME["name"],))[0][ran]
-        order = np.lexsort((-table.job_id[ran], -table.end[ran], keys))  # each key's runs together, the newest first
-        ran, keys = ran[order], keys[order]
-        first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-        place = np.arange(len(ran)) - np.repeat(first, np.diff(np.concatenate((first, [len(ran)]))))
-        rows = np.repeat(_Rows.blank().reshape(1), 1 + len(first))
-        rows["key"][1:], rows["at"][1:] = keys[first], np.clip(table.end[ran[first]], 0, (1 << 32) - 1)
-        kept = place < RING
-        row = 1 + np.searchsorted(first, np.flatnonzero(kept), side="right") - 1
-        _fill(rows["runs"], row, place[kept], table, ran[kept])
-        recall = cls(max_names, rows)
-        recall.bound()
+        recall = cls(max_names)
+        recall.add(table)
         return recall
+
+    def add(self, table: JobTable, since: int = EVER) -> None:
+        """Take what a table says of the runs that ended from `since` on, UTC seconds, none of which is known.
+
+        Of runs that ended before it has how many of their GPUs worked, where that was not known.
+        """
+        ran = (table.end != ABSENT) & (table.outcome != Outcome.NEVER_STARTED)
+        new = ran & (ends_of(table) >= since)
+        self._use_all(table, np.flatnonzero(ran & ~new & _judged(table)))
+        rows = _newest(table, np.flatnonzero(new))
+        known = self.rows.rows["runs"][self.rows.find_all(rows["key"])]
+        place = np.arange(RING) - np.count_nonzero(rows["runs"]["outcome"] != _NEVER, axis=1)[:, None]
+        rows["runs"] = np.where(place < 0, rows["runs"], np.take_along_axis(known, np.maximum(place, 0), axis=1))
+        self.rows.put_all(rows)
+        self.bound()
+
+    def _use_all(self, table: JobTable, ran: NDArray[np.intp]) -> None:
+        keys = key_columns(table, (BY_NAME["name"],))[0][ran]
+        for key, row in zip(keys.tolist(), ran.tolist(), strict=True):
+            self._used(key, int(table.job_id[row]), int(table.gpus_active[row]))
 
     def ended(self, job: JobRecord, at: int, outcome: Outcome, script: str = "") -> None:
         """Take a run's end at UTC second `at`; one that never started is no run. `script` is its hash, hex."""
@@ -110,11 +119,14 @@ class Recall:
 
     def used(self, job: JobRecord, active: int) -> None:
         """Take what the ledger says of a run that has ended: how many of its GPUs worked."""
-        row = self.rows.find(name_key(job.user, job.name))
+        self._used(name_key(job.user, job.name), job.job_id, active)
+
+    def _used(self, key: int, of_job: int, active: int) -> None:
+        row = self.rows.find(key)
         view, runs = self.rows.view, row * _ROW.itemsize + _RUNS_AT
         for at in range(runs, runs + _BYTES if row != NO_ROW else runs, _RUN.size):
             job_id, _, _, known, outcome = _RUN.unpack_from(view, at)
-            if outcome != _NEVER and job_id == job.job_id & 0xFFFFFFFF and known == _UNKNOWN:
+            if outcome != _NEVER and job_id == of_job & 0xFFFFFFFF and known == _UNKNOWN:
                 struct.pack_into("<H", view, at + _ACTIVE_AT, min(max(active, 0), _MOST))
                 return
 
@@ -179,15 +191,32 @@ class Recall:
         return cls(max_names, rows)
 
 
+def _judged(table: JobTable) -> NDArray[np.bool_]:
+    return (table.gpu_coverage >= table.under_use.min_coverage) & (table.gpus > 0)
+
+
+def _newest(table: JobTable, ran: NDArray[np.intp]) -> NDArray[np.void]:
+    """Return a row for each name of some runs of a table, with the last of them."""
+    keys = key_columns(table, (BY_NAME["name"],))[0][ran]
+    order = np.lexsort((-table.job_id[ran], -table.end[ran], keys))  # each key's runs together, the newest first
+    ran, keys = ran[order], keys[order]
+    first = np.flatnonzero(np.concatenate((np.ones(min(len(keys), 1), dtype=np.bool_), keys[1:] != keys[:-1])))
+    place = np.arange(len(ran)) - np.repeat(first, np.diff(np.concatenate((first, [len(ran)]))))
+    rows = np.repeat(_Rows.blank().reshape(1), len(first))
+    rows["key"], rows["at"] = keys[first], np.clip(table.end[ran[first]], 0, (1 << 32) - 1)
+    kept = place < RING
+    _fill(rows["runs"], np.searchsorted(first, np.flatnonzero(kept), side="right") - 1, place[kept], table, ran[kept])
+    return rows
+
+
 def _fill(
     runs: NDArray[np.void], row: NDArray[np.intp], place: NDArray[np.intp], table: JobTable, ran: NDArray[np.intp]
 ) -> None:
     """Write runs of a table at their rows and places."""
-    judged = (table.gpu_coverage[ran] >= table.under_use.min_coverage) & (table.gpus[ran] > 0)
     runs["job"][row, place] = (table.job_id[ran] & 0xFFFFFFFF).astype(np.uint32)
     runs["asked"][row, place] = np.clip(np.nan_to_num(table.gpus[ran]), 0, _MOST).astype(np.uint16)
     active = np.clip(np.nan_to_num(table.gpus_active[ran]), 0, _MOST)
-    runs["active"][row, place] = np.where(judged, active, _UNKNOWN).astype(np.uint16)
+    runs["active"][row, place] = np.where(_judged(table)[ran], active, _UNKNOWN).astype(np.uint16)
     runs["outcome"][row, place] = table.outcome[ran]
 
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
+import numpy as np
+
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import Advice, AdviceRequest
 from gpuwaste.core import log_event
@@ -16,7 +18,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import read_table
+from gpuwaste.history.from_store import read_tables
 from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.champion import Champion
@@ -136,12 +138,16 @@ class Live:
         return 0 <= behind <= FAR_BEHIND and follower.state.under_use == self._store.under_use
 
     def _replayed(self) -> Follower:
+        """Return the state after all that the store has, told in tables: a year's runs at once take gigabytes."""
+        rule, runs = self._store.under_use, 0
+        follower = Follower(HistoryState(under_use=rule), self._cluster)
         with self._store.reader() as db:
-            snapshot = read_table(db, self._cluster, self._store.under_use)
-        # Without a group of features no vector is made: a million runs' would take more than a gigabyte.
-        follower = Follower(replay(snapshot.table), self._cluster)
-        follower.boot(snapshot)
+            # Without a group of features no vector is made: a million runs' would take more than a gigabyte.
+            for snapshot in read_tables(db, self._cluster, rule, lambda: follower.state.open):
+                follower.state = replay(snapshot.table, follower.state)
+                follower.boot(snapshot)
+                runs += int(np.count_nonzero(snapshot.table.submit >= snapshot.since))
         for run in VerdictStore(self._store, self._clock).failed_scripts(self._cluster):
             follower.recall.learn_script(*run)
-        _REPLAYED.log(runs=len(snapshot.table))
+        _REPLAYED.log(runs=runs)
         return follower

@@ -10,11 +10,12 @@ from tests.unit.predict.bundles import manifest_of, probability_graph
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.documents.policies import ReplayRow
+from gpuwaste.history.known_at import known_at
 from gpuwaste.history.requests import request_of
 from gpuwaste.history.table import ABSENT, GpuUse, JobTable, table_of
 from gpuwaste.models.export import write_files
 from gpuwaste.models.policy_replay import ReplayPeriod, false_reject_ratio, replay_policies
-from gpuwaste.models.replay_events import events_of, known_at
+from gpuwaste.models.replay_events import events_of
 from gpuwaste.policy.loading import built_in, policy_from_toml
 from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.bundle import Bundle, load_bundle, our_features

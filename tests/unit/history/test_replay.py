@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.examples import examples, few
 from tests.public_data import public
+from tests.unit.history.contents import content
 
 from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.features import FEATURES, predecessors
@@ -31,19 +32,6 @@ def assert_as_defined(defined: NDArray[np.float32], ours: NDArray[np.float32]) -
     strict = defined.copy()
     strict[:, loose] = ours[:, loose]
     assert_equal(strict, ours)
-
-
-def content(state: HistoryState) -> tuple[object, ...]:
-    """Return what a state knows, whatever the places of its rows."""
-    rows = state.keys.used()[1:]
-    at = np.argsort(rows["key"])
-    keys = state.keys.used()["key"]
-    runs = {
-        run: (keys[list(held.rows)].tolist(), str(held.cpus), str(held.limit_s), held.gpus, held.started, held.ended)
-        for run, held in state.open.items()
-    }
-    recent = state.recent.used()[1:]
-    return rows[at].tobytes(), recent[np.argsort(recent["key"])].tobytes(), runs, list(state.unjudged), state.as_of
 
 
 @pytest.mark.parametrize("name", ["KTH-SP2-1996-2.1-cln.swf.xz", "LLNL-Atlas-2006-2.1-cln.swf.xz"])

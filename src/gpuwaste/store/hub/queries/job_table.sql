@@ -1,11 +1,18 @@
--- The picked runs as numbers, in their order: codes of texts, -1 for an instant and NaN for an amount that is not known;
--- what the ledger says of their GPUs, known from the last time when the hub learned more of them, or from their end.
+-- The picked runs from number $first on up to $last as numbers, in their order: codes of texts, -1 for an instant and NaN
+-- for an amount that is not known; what the ledger says of their GPUs, known from the last time when the hub learned more
+-- of them, or from their end.
 WITH runs AS (
-    SELECT cluster, job_id, run_start, gpus, "start", "end", suspended_s FROM picked_jobs WHERE gpus > 0
+    SELECT cluster, job_id, run_start, gpus, "start", "end", suspended_s
+    FROM picked_jobs
+    WHERE gpus > 0 AND row_no >= $first AND row_no < $last
 ),
 -- include: gpu_use
 , learnt AS (
-    SELECT cluster, job_id, run_start, max(at_utc) AS at_utc FROM events WHERE kind = 'ledger' GROUP BY ALL
+    SELECT cluster, job_id, run_start, max(at_utc) AS at_utc
+    FROM events
+    SEMI JOIN runs USING (cluster, job_id, run_start)
+    WHERE kind = 'ledger'
+    GROUP BY ALL
 )
 SELECT
     p.job_id,
@@ -39,4 +46,5 @@ JOIN picked_texts tres ON tres.kind = 'req_tres' AND tres.text = p.req_tres
 JOIN picked_texts states ON states.kind = 'state' AND states.text = p.state
 LEFT JOIN gpu_use u ON u.cluster = p.cluster AND u.job_id = p.job_id AND u.run_start = p.run_start
 LEFT JOIN learnt l ON l.cluster = p.cluster AND l.job_id = p.job_id AND l.run_start = p.run_start
+WHERE p.row_no >= $first AND p.row_no < $last
 ORDER BY p.row_no

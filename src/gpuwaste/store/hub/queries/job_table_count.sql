@@ -1,0 +1,2 @@
+-- How many runs are picked.
+SELECT count(*) AS runs FROM picked_jobs
