@@ -109,8 +109,8 @@ bench-startup: $(STAMP) ## start-up of the command: --help and a report, beside 
 bench-analytics: $(STAMP) ## each view over 16 million jobs: ms, bytes; beside pandas and Plotly (pypi; ANALYTICS="--jobs 2000000")
 	@$(PY) -m bench.analytics $(ANALYTICS)
 
-bench-table: $(STAMP) ## a million jobs from the store to a table and to the state of predictions: seconds, memory
-	@$(PY) -m bench.table
+bench-table: $(STAMP) ## a million jobs from the store to a table and to the state of predictions: seconds, memory (TABLE="--home DIR": the year of bench-year)
+	@$(PY) -m bench.table $(TABLE)
 
 bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 	@$(PY) -m bench.ingest
