@@ -159,7 +159,7 @@ class HubConfig:
     sacct_first_days: int = _key(30, "Days of accounting that the first import reads.")
     map_min_interval_s: float = _key(2.0, "Minimum interval between two queries to slurmctld.")
     memory_mb: int = _key(
-        512, "MB of memory for DuckDB, in addition to 300 MB for the program itself; 0: most of the host's memory."
+        512, "MB of memory for DuckDB, beside 300 to 800 MB for the program itself; 0: most of the host's memory."
     )
     rollup_days: int = _key(
         3, "Days after which the hour rows of ended runs are merged into one row per GPU and day; 0: never."

@@ -21,7 +21,7 @@ from gpuwaste.hub.timing import Timing
 
 _UNSERVED: Final = log_event.error(
     "request-failed: cannot answer a request: {error}",
-    "Slurm, munge or the store did not answer. The client was asked to retry.",
+    "Slurm, munge or the store did not answer. The client was asked to retry. Out of Memory: raise `[hub] memory_mb`.",
 )
 _ERRORS: Final = answers(ErrorAnswer, "4XX", "5XX", description="An error")
 

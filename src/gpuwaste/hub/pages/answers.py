@@ -31,7 +31,7 @@ SEE_OTHER: Final = 303
 _HTML: Final = "text/html; charset=utf-8"
 _UNSERVED: Final = log_event.error(
     "page-failed: cannot answer a request for a page: {error}",
-    "Slurm, munge or the store did not answer. The reader was asked to retry.",
+    "Slurm, munge or the store did not answer. The reader was asked to retry. Out of Memory: raise `[hub] memory_mb`.",
 )
 _HEADINGS: Final = {
     NOT_FOUND: ("Not found.", ("Check the job id, or the name of the user or account.",)),
