@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
 from tests.unit.hub.rig import batch, hour, record
 
+from gpuwaste.agent import sample_server
 from gpuwaste.core.run import RunKey
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.lone_hub import munged_path
-from gpuwaste.wire.exporter import MetricsServer
+from gpuwaste.wire.exporter import MetricsServer, Reply
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [
@@ -197,6 +199,28 @@ def test_older_runs_are_counted_within_what_the_reader_may_see(node: Node, hubs:
     assert [run["start"] for run in told[ALICE]["runs"]] == [START, START - 60, START - 120, START - 180]
     assert told[OPER]["runs"] == told[ALICE]["runs"]
     assert {uid: found["runs_left_out"] for uid, found in told.items()} == {OPER: 2, ALICE: 1}
+
+
+def test_the_runs_of_a_node_are_asked_one_after_the_other(
+    node: Node, hubs: Hubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that was requeued on one node asks its agent four times, and no question meets another one."""
+    refused: list[int] = []
+    words = sample_server._words
+
+    def noted(status: HTTPStatus, *rest: Any) -> Reply:
+        refused.append(int(status))
+        return words(status, *rest)
+
+    monkeypatch.setattr(sample_server, "_words", noted)
+    hub = hubs(f"http://127.0.0.1:{node.port}")
+    earlier: list[dict[str, Any]] = [
+        {"submit": START - at_s, "start": START - at_s, "end": START - at_s + 10} for at_s in (60, 120, 180)
+    ]
+    hub.store.upsert_jobs([record(9, "alice", **more, state="REQUEUED") for more in earlier])
+    runs = curves(hub)["runs"]
+    assert [node["state"] for run in runs for node in run["nodes"]] == ["answered"] + ["past_retention"] * 3
+    assert refused == []
 
 
 def test_only_so_many_nodes_are_asked_and_one_can_be_picked(node: Node, hubs: Hubs) -> None:

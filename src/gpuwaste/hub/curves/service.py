@@ -112,13 +112,17 @@ class Curves:
 
     def _document(self, printed_id: str, runs: Sequence[tuple[JobRecord, Sequence[str]]], left_out: int) -> JobCurves:
         room, asked = MOST_NODES, []
+        # An agent answers one question at a time: the runs of a node follow each other, and none is refused meanwhile.
+        turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
         gpus = sum(run.gpus or 1 for run, _ in runs)
         points = max(_FEWEST_POINTS, min(MOST_POINTS, _MOST_POINTS // max(1, gpus)))
         for run, names in runs:
             first = names[:room]
             room -= len(first)
             hours = self._hours(run, first)
-            futures = [self._pool.submit(self._node, run, name, points, hours.get(name, [])) for name in first]
+            futures = [
+                self._pool.submit(self._node, run, name, turns[name], points, hours.get(name, [])) for name in first
+            ]
             asked.append((run, names, first, futures))
         until_us = self._clock.mono_us() + int(_DEADLINE_S * 1e6)
         rows = []
@@ -146,7 +150,7 @@ class Curves:
             future.cancel()
             return without(name, "unreachable")
 
-    def _node(self, run: JobRecord, node: str, points: int, hours: list[HourMean]) -> NodeCurves:
+    def _node(self, run: JobRecord, node: str, turn: threading.Lock, points: int, hours: list[HourMean]) -> NodeCurves:
         """Return what there is of a run on a node: samples where it has them, and hours."""
         start_us = (run.start or 0) * 1_000_000
         end_us = self._clock.utc_us() if run.end is None else run.end * 1_000_000
@@ -156,7 +160,9 @@ class Curves:
             found = without(node, "not_asked")
         else:
             window = replaced(exactly, since_us=max(0, start_us - _SLACK_US), until_us=exactly.until_us + _SLACK_US)
-            found = _described(self._agents.ask(SampleQuestion(node, window), own, run.gpus or MOST_GPUS), run)
+            with turn:
+                answer = self._agents.ask(SampleQuestion(node, window), own, run.gpus or MOST_GPUS)
+            found = _described(answer, run)
         if not found.gpus and self._prometheus is not None:
             found = self._prometheus.ask(SampleQuestion(node, exactly), own) or found
         return replace(found, hours=hours)
