@@ -100,9 +100,9 @@ class Recall:
         self.bound()
 
     def _use_all(self, table: JobTable, ran: NDArray[np.intp]) -> None:
-        keys = key_columns(table, (BY_NAME["name"],))[0][ran]
+        keys, active = key_columns(table, (BY_NAME["name"],))[0][ran], np.nan_to_num(table.gpus_active)
         for key, row in zip(keys.tolist(), ran.tolist(), strict=True):
-            self._used(key, int(table.job_id[row]), int(table.gpus_active[row]))
+            self._used(key, int(table.job_id[row]), int(active[row]))
 
     def ended(self, job: JobRecord, at: int, outcome: Outcome, script: str = "") -> None:
         """Take a run's end at UTC second `at`; one that never started is no run. `script` is its hash, hex."""
