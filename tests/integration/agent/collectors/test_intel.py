@@ -61,9 +61,10 @@ def test_a_reading_says_what_a_load_does(make_bench: Callable[..., Bench], group
         """
 load = use("1", "60:70:2048:400")
 print(by_index(collector.scan(), "util_pct"), by_index(collector.scan(), "power_mw") is None)
-scan = until(lambda s: (by_index(s, "util_pct")[1] or 0) > 69.5 and (by_index(s, "power_mw")[1] or 0) > 390_000)
+near = lambda scan: [abs((mw or 0) - w * 1000) < 20_000 for mw, w in zip(by_index(scan, "power_mw"), (120, 400))]
+scan = until(lambda s: (by_index(s, "util_pct")[1] or 0) > 69.5 and all(near(s)))
 print([round(value) for value in by_index(scan, "util_pct")], by_index(scan, "mem_used_b"))
-print([abs(mw - w * 1000) < 20_000 for mw, w in zip(by_index(scan, "power_mw"), (120, 400))], by_index(scan, "reason"))
+print(near(scan), by_index(scan, "reason"))
 print([pids == {load.pid} for pids in by_index(scan, "pids")])
 before = by_index(scan, "energy_mj")
 print(all(a > b for a, b in zip(by_index(until(lambda s: by_index(s, "energy_mj") > before), "energy_mj"), before)))
