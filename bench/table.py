@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from bench.report import fill
+from bench.year import MEMORY_MB
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import read_table, read_tables
@@ -36,9 +37,6 @@ SELECT * FROM (
     UNION ALL SELECT 'ledger', cluster, job_id, run_start, "end" + 60 FROM jobs WHERE "end" IS NOT NULL
 ) ORDER BY at_utc
 """
-
-
-MEMORY_MB: Final = 512  # for DuckDB in a hub
 
 
 def main() -> int:
