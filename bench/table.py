@@ -9,7 +9,7 @@ one line of JSON.
 import argparse
 import json
 import multiprocessing
-import resource
+import os
 import sys
 import tempfile
 import time
@@ -26,6 +26,7 @@ from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.process_memory import peak_rss_b
 
 PAGE: Final = 10_000
 T = TypeVar("T")
@@ -67,7 +68,7 @@ def timed(figures: dict[str, Any], name: str, work: Callable[[], T]) -> T:
     began, busy = time.perf_counter(), time.process_time()
     result = work()
     seconds, cpu_s = time.perf_counter() - began, time.process_time() - busy
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    peak_mb = peak_rss_b(os.getpid()) / 1e6
     print(f"{name:<24}{seconds:8.2f} s{cpu_s:8.2f} s of CPU{peak_mb:8.0f} MB at most so far", flush=True)
     figures[name] = {"s": round(seconds, 3), "cpu_s": round(cpu_s, 3), "peak_rss_mb": round(peak_mb)}
     return result
