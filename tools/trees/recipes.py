@@ -1,0 +1,59 @@
+"""What each tree is made of: base trees by their suite, layers by the packages that apt adds."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.core.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A whole system of one Debian suite, made by debootstrap."""
+
+    name: str
+    suite: str
+    packages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What apt adds to a base tree: the upper directory of an overlay, of no use without its base."""
+
+    name: str
+    base: str
+    packages: tuple[str, ...]
+
+
+SLURM: Final = (
+    "munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "slurmdbd", "slurmrestd",
+    "slurm-wlm-mysql-plugin", "slurm-wlm-jwt-plugin", "libslurm-dev", "gcc", "libc6-dev", "make", "pkg-config",
+    "liblua5.1-0-dev",
+)  # fmt: skip
+"""Slurm's daemons and commands, and what builds the plugins against its own headers."""
+_FIELD: Final = (
+    "systemd", "systemd-sysv", "dbus", "mariadb-server", "iproute2", "procps", "python3", "curl", "dpkg-dev", "less",
+    "strace",
+)  # fmt: skip
+"""What a host has that is administered: an init, a database, the interpreter, and tools of the install page."""
+_BUILD: Final = (
+    "python3", "python3-venv", "python3-dev", "g++", "rpm", "cpio", "dpkg-dev", "lintian", "git", "zstd", "xz-utils",
+    "file", "systemd", "groff-base", "liblua5.4-dev",
+)  # fmt: skip
+"""What builds our packages: rpmbuild, dpkg-deb, and an interpreter that can have a virtual environment."""
+
+RECIPES: Final[dict[str, Base | Layer]] = {
+    recipe.name: recipe
+    for recipe in (
+        Base("24.11", "trixie", SLURM),
+        Base("26.05", "sid", SLURM),
+        Layer("24.11.field", "24.11", _FIELD),
+        Layer("24.11.build", "24.11", _BUILD),
+    )
+}
+
+
+def named(name: str) -> Base | Layer:
+    """Return a recipe by its name. Raises ConfigError."""
+    if name not in RECIPES:
+        raise ConfigError(f"trees: no recipe {name!r}; there are: {', '.join(RECIPES)}")
+    return RECIPES[name]
