@@ -1,6 +1,10 @@
 """make matrix: every check on every release, one table; exit status 1 on any failure.
 
-Trees lie in MATRIX_DIR, build/matrix without it. Each is made where it is not there.
+Trees are in MATRIX_DIR, build/matrix without it. A missing one is created.
+
+    python -m tools.matrix --release 24.11 --run COMMAND...
+
+runs any command where that release's Slurm is the host's (tools/matrix/view.py), and exits with its status.
 """
 
 import argparse
@@ -32,6 +36,8 @@ def main() -> int:
     if os.geteuid() != 0:
         sys.exit("matrix: needs root: mounts, daemons of several users, device nodes")
     base.mkdir(parents=True, exist_ok=True)
+    if options.run:
+        return _become(options, base)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     chosen = [release(name) for name in options.release] or list(RELEASES)
     names = [START, *(check.name for check in checks_named(options.check))]
@@ -51,8 +57,27 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, default=default, help="where the trees are, and what a run writes")
     parser.add_argument("--release", action="append", default=[], help="this one alone (may be given more than once)")
     parser.add_argument("--check", action="append", default=[], choices=ORDER, help="this check alone")
+    parser.add_argument("--run", nargs=argparse.REMAINDER, help="run this command on the one release given")
     parser.add_argument("--spellings", action="store_true", help="print what the releases call by other words")
     return parser.parse_args()
+
+
+def _become(options: argparse.Namespace, base: Path) -> int:
+    """Become the command of --run, in a mount namespace of its own that its last process ends."""
+    if len(options.release) != 1:
+        sys.exit("matrix: --run needs one --release, before it")
+    chosen = release(options.release[0])
+    try:
+        _make_tree(chosen, base)
+    except GpuwasteError as error:
+        sys.exit(str(error))
+    argv = [sys.executable, "-m", "tools.matrix.view", chosen.name, str(base), *options.run]
+    os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "--", *argv])  # noqa: S606
+
+
+def _make_tree(chosen: Release, base: Path) -> None:
+    if chosen.suite and trees.ready(chosen, base):
+        _run(["tools.matrix.trees", chosen.name, str(base)], None)
 
 
 def _column(chosen: Release, base: Path, checks: Sequence[str]) -> Column:
@@ -60,8 +85,7 @@ def _column(chosen: Release, base: Path, checks: Sequence[str]) -> Column:
     began = time.monotonic()
     say(f"{chosen.name}:")
     try:
-        if chosen.suite and trees.ready(chosen, base):
-            _run(["tools.matrix.trees", chosen.name, str(base)], None)
+        _make_tree(chosen, base)
         results = base / f"{chosen.name}.json"
         results.unlink(missing_ok=True)
         _run(

@@ -55,19 +55,16 @@ def namespace(argv: list[str]) -> list[str]:
 
 def enter(folder: Path, tree: Path | None) -> None:
     """Mount `folder` at HERE, and in `tree` all that Slurm needs there; refuses to do so in the host's namespace."""
-    if _mounts_of(os.getpid()) == _mounts_of(os.getppid()):
-        raise GpuwasteError(
-            "matrix: a column runs in a mount namespace of its own: start it with python -m tools.matrix"
-        )
-    _mount("--bind", str(folder), str(HERE))
+    own_mounts()
+    mount("--bind", str(folder), str(HERE))
     if tree is None:
         return
     for name in ("proc", "sys", "dev"):
-        _mount("--rbind", f"/{name}", str(tree / name))
+        mount("--rbind", f"/{name}", str(tree / name))
     for name in _SHARED:
         Path(f"{tree}{name}").touch()
-        _mount("--bind", name, f"{tree}{name}")
-    _mount("--bind", str(HERE), f"{tree}{HERE}")
+        mount("--bind", name, f"{tree}{name}")
+    mount("--bind", str(HERE), f"{tree}{HERE}")
 
 
 def write_shims(tree: Path, folder: Path) -> None:
@@ -87,11 +84,20 @@ def inside(tree: Path | None, argv: list[str]) -> list[str]:
     return argv if tree is None else ["chroot", str(tree), "env", f"PATH={_INSIDE_PATH}", *argv]
 
 
+def own_mounts() -> None:
+    """Raise GpuwasteError in the mount namespace of the parent process: what is mounted there would stay."""
+    if _mounts_of(os.getpid()) == _mounts_of(os.getppid()):
+        raise GpuwasteError(
+            "matrix: a release runs in a mount namespace of its own: start it with python -m tools.matrix"
+        )
+
+
 def _mounts_of(process: int) -> str:
     return str(Path(f"/proc/{process}/ns/mnt").readlink())
 
 
-def _mount(*arguments: str) -> None:
+def mount(*arguments: str) -> None:
+    """Run mount with these arguments. Raises GpuwasteError with what it says."""
     done = subprocess.run(["mount", *arguments], capture_output=True, text=True, timeout=30, check=False)
     if done.returncode:
         raise GpuwasteError(f"matrix: mount {' '.join(arguments)}: {done.stderr.strip()}")
