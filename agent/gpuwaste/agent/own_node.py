@@ -1,6 +1,5 @@
 """What the agent has to know of its site before it can start: cluster, node, slurmd's directories."""
 
-import os
 import socket
 import threading
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.list_conf import asked_places, existing_conf
 
 _WAITING: Final = log_event.error(
     "agent-waits-for-slurm: waiting for Slurm: {error}",
@@ -22,7 +22,6 @@ _WAITING: Final = log_event.error(
 
 _RETRY_S: Final = (5.0, 60.0)
 _PATIENCE: Final = 3  # questions that may run into their own limit before the next word
-_SLURM_CONF: Final = "/etc/slurm/slurm.conf"
 _T = TypeVar("_T")
 
 
@@ -75,7 +74,7 @@ def find_own_node(
     node = config.agent.node_name or ask(lambda: match_node(slurm, hostname))
     cluster = config.common.cluster or ask(slurm.cluster_name)
     spool_dir = config.agent.spool_dir or ask(slurm.config).spool_dir(node, hostname)
-    conf = Path(config.common.slurm_conf or os.environ.get("SLURM_CONF") or _SLURM_CONF)
+    conf = existing_conf(config.common.slurm_conf, asked_places(slurm.config, node))
     return OwnNode(
         cluster, node, Path(spool_dir), _slurmd_pid(slurm, node, hostname), (conf, conf.with_name("gres.conf"))
     )

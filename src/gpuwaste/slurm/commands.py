@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpuwaste.core import log_event
-from gpuwaste.core.errors import ParseError, SlurmError
+from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.text import decoded, storable
@@ -26,6 +26,7 @@ from gpuwaste.slurm.cluster_config import (
 )
 from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
 from gpuwaste.slurm.coordination import AccountPlace
+from gpuwaste.slurm.list_conf import asked_places, existing_conf, private_conf, reasons, release_of
 from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
@@ -175,10 +176,17 @@ class CommandClient:
         )
 
     def device_list(self, node: str) -> list[DevicePosition]:
-        """Run `slurmd -G -N NODE`, which prints to stderr, between what its log says."""
+        """Run `slurmd -G -N NODE`, which prints to stderr, with a configuration in which it meets nothing that runs."""
         argv = ("slurmd", "-G", "-N", node)
-        output = self._run(*argv)
-        check(argv, output)
+        release = release_of(self._text("slurmd", "-V", rpc=False))
+        try:
+            with private_conf(existing_conf(self.slurm_conf, asked_places(self.config, node)), release) as conf:
+                environment = self._environment() | {"SLURM_CONF": str(conf)}
+                output = run_command(argv, environment, self.timeout_s, self.max_output_b)
+                told = replace(output, stderr=reasons(conf, output.stderr))
+        except ConfigError as error:
+            raise SlurmError(f"{' '.join(argv)}: {error}") from error
+        check(argv, told)
         return parse_slurmd_g(decoded(output.stdout + b"\n" + output.stderr))
 
     def text(self, *argv: str) -> str:

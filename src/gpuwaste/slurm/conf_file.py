@@ -43,13 +43,34 @@ class ConfLine:
         return dict(self.pairs)
 
 
+@dataclass(frozen=True, slots=True)
+class ConfText:
+    """One line as it is written, without its comment and with the lines that continue it."""
+
+    file: str
+    number: int
+    text: str
+
+    @property
+    def key(self) -> str:
+        """The first key in lower case, "" where the line does not begin with a pair."""
+        found = _PAIR.match(self.text.lstrip())
+        return found[1].lower() if found else ""
+
+    @property
+    def value(self) -> str:
+        """The value of the first key, without quotes."""
+        found = _PAIR.match(self.text.lstrip())
+        return (found[3] or found[2] or "") if found else ""
+
+
 @dataclass(slots=True)
 class _Reader:
     root: Path
-    cluster: str = ""
+    cluster: str
     files: int = 0
     left_b: int = MAX_FILE_B
-    lines: list[ConfLine] = field(default_factory=list)
+    lines: list[ConfText] = field(default_factory=list)
 
     def read(self, path: Path, place: str, depth: int = 0) -> None:
         if depth > _MAX_DEPTH or self.files >= _MAX_FILES:
@@ -62,23 +83,30 @@ class _Reader:
                 here = f"{path} line {number}"
                 self.read(self.root / found[1].replace("%c", self.cluster), here, depth + 1)
                 continue
-            line = ConfLine(str(path), number, _pairs(text, f"{path} line {number}"))
-            if not line.pairs:
-                continue
-            if line.pairs[0][0] == "clustername":
-                self.cluster = line.pairs[0][1]
+            line = ConfText(str(path), number, text)
+            if line.key == "clustername":
+                self.cluster = line.value.lower()  # as Slurm puts it into a file's name
             self.lines.append(line)
+
+
+def read_text(path: Path, cluster: str = "") -> list[ConfText]:
+    """Return the lines of a file and of all it includes, in order, whatever they hold.
+
+    `cluster` is what %c means before a line names it. Raises ConfigError, which names file and line, for what cannot be
+    read, is larger than MAX_FILE_B, or includes itself.
+    """
+    reader = _Reader(path.parent, cluster)
+    reader.read(path, "")
+    return reader.lines
 
 
 def read_conf(path: Path) -> list[ConfLine]:
     """Return the lines of a file and of all it includes that hold pairs, in order.
 
-    Raises ConfigError, which names file and line, for what is no such file, is larger than MAX_FILE_B, or includes
-    itself.
+    Raises ConfigError as read_text does, also for a line that is no pairs.
     """
-    reader = _Reader(path.parent)
-    reader.read(path, "")
-    return reader.lines
+    lines = (ConfLine(text.file, text.number, _pairs(text)) for text in read_text(path))
+    return [line for line in lines if line.pairs]
 
 
 def read_bounded(path: Path, place: str = "", most_b: int = MAX_FILE_B) -> bytes:
@@ -112,14 +140,14 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
         yield first, "".join(begun)
 
 
-def _pairs(text: str, place: str) -> tuple[tuple[str, str], ...]:
-    pairs = []
+def _pairs(line: ConfText) -> tuple[tuple[str, str], ...]:
+    pairs, text = [], line.text
     position = _BLANKS.match(text).end()  # type: ignore[union-attr] # it matches everywhere
     while position < len(text):
         found = _PAIR.match(text, position)
         if found is None:
             shown = words_of(text[position : position + 40])
-            raise ConfigError(f"{place}: {shown!r}: expected Key=Value, as slurm.conf(5) has it")
+            raise ConfigError(f"{line.file} line {line.number}: {shown!r}: expected Key=Value, as slurm.conf(5) has it")
         pairs.append((found[1].lower(), found[3] if found[2] is None else found[2]))
         position = _BLANKS.match(text, found.end()).end()  # type: ignore[union-attr] # it matches everywhere
     return tuple(pairs)

@@ -134,9 +134,66 @@ def test_no_accounting_is_an_error_with_its_reason(site: Site) -> None:
 
 def test_devices_are_read_from_both_outputs(site: Site) -> None:
     """Slurmd -G prints to stderr; an unknown node is an error."""
+    site.client.slurm_conf = str(site.file("slurm.conf", "NodeName=gpu1\n"))
     site.command("slurmd", "echo 'slurmd: Gres Name=gpu Count=2 Index=7 File=/x/nvidia[3,1] (null)' >&2")
     assert [device.minor for device in site.client.device_list("gpu1")] == [3, 1]
-    site.command("slurmd", "exit 1")
+    site.command("slurmd", "[ $1 = -V ] || exit 1")
     with pytest.raises(CommandError):
         site.client.device_list("nope")
     assert not site.client.rpcs
+
+
+def test_slurmd_is_given_a_configuration_of_its_own(site: Site) -> None:
+    """Its SLURM_CONF is the private one, which is gone afterwards; the cgroups' words are those of its release."""
+    site.client.slurm_conf = str(site.file("slurm.conf", "SlurmdSpoolDir=/var/spool/slurmd\nNodeName=gpu1\n"))
+    site.command(
+        "slurmd",
+        f"[ $1 = -V ] && echo slurm-wlm 22.05.8 && exit\necho $SLURM_CONF $3 > {site.directory}/seen\n"
+        f"cat $SLURM_CONF ${{SLURM_CONF%/*}}/cgroup.conf >> {site.directory}/seen",
+    )
+    assert site.client.device_list("gpu1") == []
+    first, *lines = (site.directory / "seen").read_text().splitlines()
+    conf, node = first.split()
+    assert node == "gpu1"
+    assert conf != site.client.slurm_conf
+    assert not Path(conf).parent.exists()
+    assert f'SlurmdSpoolDir="{Path(conf).parent}/spool"' in lines
+    assert lines[-1] == "CgroupPlugin=cgroup/v1"
+    assert lines.count("NodeName=gpu1") == 1
+
+
+def test_a_failed_list_is_told_with_slurmd_s_reason(site: Site) -> None:
+    """The reason that slurmd wrote into its log, or the file of the site that cannot be used."""
+    site.client.slurm_conf = str(site.directory / "slurm.conf")
+    site.command(
+        "slurmd",
+        "[ $1 = -V ] && echo slurm 24.11.5 && exit\n"
+        'echo "[t] error: lookup failure for node $3" > ${SLURM_CONF%/*}/slurmd.log\n'
+        "echo slurmd initialization failed >&2; exit 1",
+    )
+    with pytest.raises(SlurmError, match=r"slurmd -G -N gpu9: /.*/slurm.conf: no such file"):
+        site.client.device_list("gpu9")
+    site.file("slurm.conf", "NodeName=gpu1\n")
+    with pytest.raises(CommandError, match=r"slurmd -G -N gpu9: exit code 1: .* lookup failure for node gpu9$"):
+        site.client.device_list("gpu9")
+
+
+def test_a_site_without_files_on_its_nodes_has_them_where_slurmctld_says(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SlurmdSpoolDir's conf-cache of this node, where no slurm.conf is in a usual place."""
+    for name in ("DEFAULT_CONF", "CONFIGLESS_CONF"):
+        monkeypatch.setattr(f"gpuwaste.slurm.list_conf.{name}", site.directory / "none")
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    cache = site.directory / "gpu1" / "conf-cache"
+    cache.mkdir(parents=True)
+    (cache / "slurm.conf").write_text("NodeName=gpu1\n")
+    (cache / "gres.conf").write_text("Name=gpu File=/x/nvidia[3,1]\n")
+    settings = {"ClusterName": "gw", "SLURM_CONF": f"{site.directory}/ctl", "SlurmdSpoolDir": f"{site.directory}/%n"}
+    site.command("scontrol", "\n".join(f"echo {name} = {value}" for name, value in settings.items()))
+    site.command(
+        "slurmd",
+        "[ $1 = -V ] && echo slurm 25.05.1 && exit\n"
+        'sed "s/Name=gpu/Gres Name=gpu Count=2/" ${SLURM_CONF%/*}/gres.conf >&2',
+    )
+    assert [device.minor for device in site.client.device_list("gpu1")] == [3, 1]
