@@ -82,6 +82,14 @@ def release_of(text: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def no_cgroups(release: tuple[int, int] | None) -> str:
+    """Return the CgroupPlugin with which slurmd sets up nothing; None is taken for a current release.
+
+    Before 24.05 there is no `disabled`, and v1 does nothing until a step asks, whatever the node's layout.
+    """
+    return "disabled" if release is None or release >= _DISABLED_SINCE else "cgroup/v1"
+
+
 @contextlib.contextmanager
 def private_conf(site_conf: Path, release: tuple[int, int] | None) -> Iterator[Path]:
     """Make the folder and yield its slurm.conf; the folder is gone at the end, whatever happens.
@@ -99,7 +107,7 @@ def private_conf(site_conf: Path, release: tuple[int, int] | None) -> Iterator[P
     try:
         conf = folder / "slurm.conf"
         try:
-            _write(folder, _slurm_text(lines, folder), gres, _cgroup_text(release))
+            _write(folder, _slurm_text(lines, folder), gres, f"CgroupPlugin={no_cgroups(release)}\n")
         except OSError as error:
             raise SlurmError(f"{folder}: cannot write the configuration for slurmd -G: {error.strerror}") from error
         yield conf
@@ -138,12 +146,6 @@ def _gres_lines(path: Path, lines: list[ConfText]) -> str | None:
         return None
     cluster = next((line.value.lower() for line in reversed(lines) if line.key == "clustername"), "")
     return "\n".join([*(line.text for line in read_text(path, cluster)), ""])
-
-
-def _cgroup_text(release: tuple[int, int] | None) -> str:
-    """Return cgroup.conf: before 24.05 there is no `disabled`, and v1 sets up nothing until a step asks."""
-    known = release is None or release >= _DISABLED_SINCE
-    return f"CgroupPlugin={'disabled' if known else 'cgroup/v1'}\n"
 
 
 def _write(folder: Path, conf: str, gres: str | None, cgroup: str) -> None:

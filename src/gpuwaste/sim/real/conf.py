@@ -12,6 +12,7 @@ from typing import Final
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.real.settings import taken_settings
+from gpuwaste.slurm.list_conf import no_cgroups, release_of
 
 MAX_NODES: Final = 2000  # each is a process
 _MIB: Final = 1 << 20
@@ -71,8 +72,7 @@ def gpu_files(model: ClusterModel) -> int:
 
 def cgroup_conf(version: str) -> str:
     """Return cgroup.conf: the virtual nodes use no cgroup."""
-    release = tuple(int(part) for part in version.split(".")[:2])
-    plugin = "cgroup/v1" if release < (23, 11) else "disabled"
+    plugin = no_cgroups(release_of(version))
     return f"CgroupPlugin={plugin}\nConstrainCores=no\nConstrainRAMSpace=no\nConstrainDevices=no\n"
 
 

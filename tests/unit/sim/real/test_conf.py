@@ -96,6 +96,7 @@ def test_what_slurm_conf_cannot_have_is_named(more: dict[str, object], said: str
 
 
 def test_cgroups_are_off_as_each_release_says_it() -> None:
-    """Releases before 23.11 do not know the plugin `disabled`."""
+    """Releases before 24.05 do not know the plugin `disabled`."""
     assert "CgroupPlugin=cgroup/v1" in cgroup_conf("22.05.8")
+    assert "CgroupPlugin=cgroup/v1" in cgroup_conf("23.11.10")
     assert "CgroupPlugin=disabled" in cgroup_conf("24.11.5")
