@@ -15,8 +15,10 @@ PACKAGING: Final = ROOT / "packaging" / "deb"
 MAINTAINER: Final = "gpuwaste <maintainers@gpuwaste.invalid>"
 ARCHITECTURES: Final = {"noarch": "all", "x86_64": "amd64", "aarch64": "arm64"}
 _OURS: Final = re.compile(r"gpuwaste(-[a-z]+)*")
-_OWN: Final = re.compile(r"rpmlib\(|config\(|rtld\(|/bin/sh$|/usr/bin/python|libc\.so")
-"""What an RPM asks of rpm itself, and what the names below ask for too."""
+_OWN: Final = re.compile(
+    r"(user|group)\(gpuwaste(-actor)?\)$|rpmlib\(|config\(|rtld\(|/bin/sh$|/usr/bin/python|libc\.so"
+)
+"""What an RPM asks of rpm itself, what the names below ask for too, and the users that preinst makes."""
 _SYMBOLS: Final = re.compile(r"libc\.so\.6\(GLIBC_(\d+)\.(\d+)[.\d]*\)")
 _GLIBC: Final = (2, 28)
 """The oldest that the wheels run on."""

@@ -18,6 +18,8 @@ def test_needs_have_debian_names() -> None:
         RpmNeed("rpmlib(PayloadIsZstd)", "<=", "5.4.18-1"),
         RpmNeed("libc.so.6(GLIBC_2.34)(64bit)", "", ""),
         RpmNeed("/bin/sh", "", ""),
+        RpmNeed("user(gpuwaste)", "", ""),
+        RpmNeed("group(gpuwaste-actor)", "", ""),
     ]
     assert depends(needs) == [
         "gpuwaste-runtime (= 0.1.0-1)",
@@ -33,6 +35,8 @@ def test_a_need_without_a_debian_name_stops_the_build() -> None:
     """A new requirement of the spec cannot be lost on the way."""
     with pytest.raises(GpuwasteError, match="no Debian name for openssl"):
         depends([RpmNeed("openssl", ">=", "3")])
+    with pytest.raises(GpuwasteError, match=r"no Debian name for user\(slurm\)"):
+        depends([RpmNeed("user(slurm)", "", "")])
 
 
 def test_overrides_go_to_the_packages_that_are_named() -> None:
