@@ -70,7 +70,7 @@ def test_an_interpreter_of_the_site() -> None:
 @pytest.mark.skipif(not Path("/etc/debian_version").exists(), reason="not a Debian")
 @pytest.mark.parametrize("vendor", ["debian", "vendor"])
 def test_on_debian_no_package_of_enterprise_linux_is_needed(vendor: str) -> None:
-    """Debian 12's rpm calls its vendor debian, Debian 13's calls it vendor: neither asks for lua-devel, which no deb is."""
+    """Debian 12's rpm calls its vendor debian, Debian 13's calls it vendor: neither asks for lua-devel."""
     assert rpmspec("-q", "--buildrequires", "--define", f"_vendor {vendor}") == ""
 
 
