@@ -30,7 +30,7 @@ def on_debian_13(script: str, packages: Path) -> str:
 
 
 def test_they_install_and_run_on_their_release(folder: Path) -> None:
-    """dpkg takes them with the dependencies of Debian 13 alone, each file is as shipped, and the command runs."""
+    """Debian 13's dpkg takes them with its own dependencies alone, each file is as shipped, and the command runs."""
     files = " ".join(f"{name}_*.deb" for name in INSTALLED)
     script = (
         f"dpkg -i {files} >/dev/null; dpkg --verify {' '.join(INSTALLED)}; gpuwaste --version; gpuwaste config check"

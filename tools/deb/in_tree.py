@@ -30,6 +30,8 @@ def packages(base: Path, release: str = "24.11") -> Path:
 
     `base` is the folder of the trees; the tree of the build is made in it where it is not there. Raises GpuwasteError.
     """
+    if os.geteuid() != 0:
+        raise GpuwasteError("packages of another release: needs root: mounts")
     if release not in PYTHONS:
         raise GpuwasteError(f"no packages for {release}; there are: {', '.join(PYTHONS)}")
     folder = ROOT / "build" / f"deb-{release}"
@@ -67,8 +69,6 @@ def main(argv: Sequence[str]) -> int:
         if argv[:1] == ["--inside"]:
             _inside(Path(argv[1]))
             return 0
-        if os.geteuid() != 0:
-            raise GpuwasteError("needs root: mounts")
         for release in argv:
             for package in sorted(packages(store.folder(), release).glob("*.deb")):
                 sys.stdout.write(f"{package.stat().st_size / 1e6:8.1f} MB  {package}\n")
