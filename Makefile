@@ -20,6 +20,9 @@ venv: $(STAMP) ## create .venv with the locked dependencies
 packages: ## install the Debian packages that the real-cluster tests need (root, Debian 12)
 	@tools/install-debian-packages
 
+build-packages: ## install the Debian packages that make rpm and make deb need (root, Debian 12 or 13)
+	@tools/install-debian-packages build
+
 browser-tools: ## axe-core for tests/browser, into build/browser (npm)
 	@tools/browser-tools
 
@@ -33,10 +36,10 @@ native: $(STAMP) ## build the simulated NVML and its load program
 plugins: ## build the submit plugins for the installed Slurm (SLURM_INCLUDE for another release's headers)
 	@$(MAKE) --no-print-directory -C plugins/job_submit OUT=$(CURDIR)/$(PLUGINS) c lua
 
-rpm: $(STAMP) packages ## the RPMs and their source in build/rpm, checked with rpmlint (docs/how-to/install.md)
+rpm: $(STAMP) build-packages ## the RPMs and their source in build/rpm, checked with rpmlint (docs/how-to/install.md)
 	@$(PY) -m tools.rpm
 
-deb: $(STAMP) packages ## the same as Debian packages in build/deb, checked with lintian
+deb: $(STAMP) build-packages ## the same as Debian packages in build/deb, checked with lintian
 	@$(PY) -m tools.deb
 
 lint: $(STAMP) ## ruff, format check
@@ -226,7 +229,7 @@ bench-wording: $(STAMP) ## a language model's sentences: taken, refused, wrong n
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: audit data help venv packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
+.PHONY: audit data help venv packages build-packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
 .PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-year-lake bench-move bench-packages
 .PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
 .PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-many bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history

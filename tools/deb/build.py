@@ -49,7 +49,7 @@ def _converted(header: RpmHeader, out: Path, without: str, level: int) -> Path:
     with scratch() as place:
         tree = place / "tree"
         tree.mkdir(mode=0o755)
-        _unpack(header, tree, without)
+        unpack(header.file, tree, without)
         _move(header, tree)
         for path, content in documents(header).items():
             _write(tree, path, content)
@@ -61,11 +61,17 @@ def _converted(header: RpmHeader, out: Path, without: str, level: int) -> Path:
     return target
 
 
-def _unpack(header: RpmHeader, tree: Path, without: str) -> None:
-    script = 'cd "$2"; rpm2cpio "$1" | cpio --quiet -idm --no-absolute-filenames'
+def unpack(package: Path, tree: Path, without: str = "") -> None:
+    """Unpack an RPM into a folder, `without` the files below a directory. Raises GpuwasteError with cpio's words.
+
+    cpio ends at the archive's last entry, while rpm2cpio may still have padding to write: what cpio leaves is read
+    too, or rpm2cpio ends with SIGPIPE and without a word, now and then.
+    """
+    options = "--quiet -idm --no-absolute-filenames"
     if without:
-        script += ' --nonmatching ".$3/*"'
-    _run(["bash", "-euo", "pipefail", "-c", script, "unpack", str(header.file), str(tree), without])
+        options += ' --nonmatching ".$3/*"'
+    script = f'cd "$2"; rpm2cpio "$1" | {{ cpio {options} || code=$?; cat >/dev/null; exit "${{code:-0}}"; }}'
+    _run(["bash", "-euo", "pipefail", "-c", script, "unpack", str(package), str(tree), without])
 
 
 def _move(header: RpmHeader, tree: Path) -> None:
@@ -107,4 +113,5 @@ def _write_control(header: RpmHeader, tree: Path) -> None:
 def _run(argv: Sequence[str], **env: str) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, **env})
     if done.returncode:
-        raise GpuwasteError(f"{' '.join(argv)}: {(done.stdout + done.stderr).strip()[-2000:]}")
+        words = (done.stdout + done.stderr).strip()[-2000:] or f"exit code {done.returncode}, no output"
+        raise GpuwasteError(f"{' '.join(argv)}: {words}")

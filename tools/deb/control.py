@@ -15,8 +15,11 @@ PACKAGING: Final = ROOT / "packaging" / "deb"
 MAINTAINER: Final = "gpuwaste <maintainers@gpuwaste.invalid>"
 ARCHITECTURES: Final = {"noarch": "all", "x86_64": "amd64", "aarch64": "arm64"}
 _OURS: Final = re.compile(r"gpuwaste(-[a-z]+)*")
-_OWN: Final = re.compile(r"rpmlib\(|config\(|rtld\(|/bin/sh$|/usr/bin/python|libc\.so")
-"""What an RPM asks of rpm itself, and what the names below ask for too."""
+_OWN: Final = re.compile(
+    r"(user|group)\(gpuwaste(-actor)?\)$|rpmlib\(|config\(|rtld\(|/bin/sh$|/usr/bin/python|libc\.so"
+)
+"""What an RPM asks of rpm itself, what the names below ask for too, and the users that preinst makes."""
+_PYTHON: Final = re.compile(r"python3\.\d+")
 _SYMBOLS: Final = re.compile(r"libc\.so\.6\(GLIBC_(\d+)\.(\d+)[.\d]*\)")
 _GLIBC: Final = (2, 28)
 """The oldest that the wheels run on."""
@@ -44,7 +47,7 @@ def depends(needs: Iterable[RpmNeed]) -> list[str]:
     for need in needs:
         if _OURS.fullmatch(need.name):
             found.append(f"{need.name} (= {need.version})")
-        elif re.fullmatch(r"python3\.\d+", need.name):
+        elif _PYTHON.fullmatch(need.name):
             found.append(need.name)
         elif need.name in _OTHERS:
             found += _OTHERS[need.name](need.version)
@@ -93,10 +96,15 @@ def _description(header: RpmHeader) -> str:
 
 
 def scripts(header: RpmHeader) -> dict[str, str]:
-    """Return the maintainer scripts by their names: the RPM's scriptlets in dpkg's cases, owners, and the purge."""
+    """Return the maintainer scripts by their names: the RPM's scriptlets in dpkg's cases, owners, and the purge.
+
+    The one with the interpreter as a dependency refuses a host that has another one, before a file is unpacked.
+    """
     owned = [file for file in header.files if file.user != "root"]
+    python = next((need.name for need in header.requires if _PYTHON.fullmatch(need.name)), "")
     words = {
         "NAME": header.name,
+        "PYTHON": python,
         "PRE": header.scripts.get("PREIN", ""),
         "POST": header.scripts.get("POSTIN", ":"),
         "POSTTRANS": header.scripts.get("POSTTRANS", ":"),
@@ -105,7 +113,7 @@ def scripts(header: RpmHeader) -> dict[str, str]:
         "PURGE": "\n".join(_purge(header, [file.path for file in owned])),
     }
     wanted = {
-        "preinst": bool(words["PRE"]),
+        "preinst": bool(words["PRE"] or python),
         "postinst": bool(owned) or "POSTIN" in header.scripts,
         "prerm": bool(words["PREUN"]),
         "postrm": bool(words["PURGE"]),

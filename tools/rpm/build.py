@@ -77,17 +77,22 @@ def mark() -> str:
 
 def build(order: Build) -> list[Path]:
     """Build the source RPM and the RPMs into `order.out`; return all of them. Raises GpuwasteError with rpm's words."""
+    lay_sources(order, here())
+    return rpmbuild(order, ["-bb" if order.quick else "-ba", str(SPEC)])
+
+
+def lay_sources(order: Build, target: Target) -> None:
+    """Write what rpmbuild reads, for the interpreter of a target, into `order.out`. Raises GpuwasteError."""
     version = order.version or spec_version()
     sources = order.out / "SOURCES"
     sources.mkdir(parents=True, exist_ok=True)
     (sources / f"gpuwaste-{version}.tar.gz").write_bytes(source_archive(version, order.changed))
-    wheels = sources / f"gpuwaste-wheels-python{here().python}-{here().machine}.tar"
+    wheels = sources / f"gpuwaste-wheels-{target.name}.tar"
     wheels.unlink(missing_ok=True)
     if "python" in order.without:
         wheels.write_bytes(b"")
     else:
-        wheels.hardlink_to(collect(here(), WHEELS))
-    return rpmbuild(order, ["-bb" if order.quick else "-ba", str(SPEC)])
+        wheels.hardlink_to(collect(target, WHEELS))
 
 
 def rebuild(source_rpm: Path, order: Build) -> list[Path]:

@@ -1,6 +1,8 @@
 """What each tree is made of: base trees by their suite, layers by the packages that apt adds."""
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError
@@ -35,11 +37,16 @@ _FIELD: Final = (
     "strace",
 )  # fmt: skip
 """What a host has that is administered: an init, a database, the interpreter, and tools of the install page."""
-_BUILD: Final = (
-    "python3", "python3-venv", "python3-dev", "g++", "rpm", "cpio", "dpkg-dev", "lintian", "git", "zstd", "xz-utils",
-    "file", "systemd", "groff-base", "liblua5.4-dev",
-)  # fmt: skip
-"""What builds our packages: rpmbuild, dpkg-deb, and an interpreter that can have a virtual environment."""
+_PACKAGES_OF_BUILD: Final = Path(__file__).parents[1] / "install-debian-packages"
+
+
+def _build() -> tuple[str, ...]:
+    """Return what `make deb` installs before it builds, and the one module that its tools import from the venv."""
+    found = re.search(r"^BUILD=\((.*?)\)", _PACKAGES_OF_BUILD.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    if not found:
+        raise ConfigError(f"{_PACKAGES_OF_BUILD}: no line BUILD=(...)")
+    return (*found[1].split(), "python3-packaging")
+
 
 RECIPES: Final[dict[str, Base | Layer]] = {
     recipe.name: recipe
@@ -47,7 +54,7 @@ RECIPES: Final[dict[str, Base | Layer]] = {
         Base("24.11", "trixie", SLURM),
         Base("26.05", "sid", SLURM),
         Layer("24.11.field", "24.11", _FIELD),
-        Layer("24.11.build", "24.11", _BUILD),
+        Layer("24.11.build", "24.11", _build()),
     )
 }
 

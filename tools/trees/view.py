@@ -30,8 +30,11 @@ def run(
     writable: Sequence[Path] = (),
     cwd: Path = Path("/"),
     env: Mapping[str, str] | None = None,
+    base: Path | None = None,
 ) -> str:
     """Run a command in a tree, which is made where it is not there; return what it wrote to both outputs.
+
+    Trees lie in `base`, else in the folder that the environment gives.
 
     Raises GpuwasteError with its last words where it fails or takes longer.
     """
@@ -39,7 +42,7 @@ def run(
         "argv": list(argv), "readable": [str(path) for path in readable], "writable": [str(path) for path in writable],
         "cwd": str(cwd), "env": dict(env or {}),
     }  # fmt: skip
-    with store.using(name, store.folder()) as lowers, tempfile.TemporaryDirectory(prefix="gwview") as place:
+    with store.using(name, base or store.folder()) as lowers, tempfile.TemporaryDirectory(prefix="gwview") as place:
         order |= {"lowers": [str(lower) for lower in lowers], "place": place}
         command = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--"]
         command += [sys.executable, "-m", "tools.trees.view", json.dumps(order)]

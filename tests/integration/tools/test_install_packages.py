@@ -55,8 +55,8 @@ def held(path: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def run(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SCRIPT], env=env, capture_output=True, text=True, timeout=120, check=False)
+def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SCRIPT, *words], env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.parametrize("lock", ["lists/lock", "dpkg/lock-frontend"])
@@ -95,6 +95,29 @@ def test_without_network_the_server_is_named(debian: dict[str, str]) -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("install-debian-packages: apt could not install munge: ")
     assert "127.0.0.1:1" in done.stderr.splitlines()[-1]
+
+
+def test_a_build_needs_no_server_and_no_browser(debian: dict[str, str]) -> None:
+    """The set of packages for a build has rpm and Slurm's headers, and nothing that only tests start."""
+    wanted = set(run(debian, "build").stdout.splitlines()[0].removeprefix("installing: ").split())
+    everything = set(run(debian).stdout.splitlines()[0].removeprefix("installing: ").split())
+    assert {"rpm", "cpio", "lintian", "libslurm-dev", "gcc"} <= wanted < everything
+    servers = {"chromium", "firefox-esr", "postgresql", "mariadb-server", "slurmctld", "apache2-bin", "prometheus"}
+    assert servers <= everything - wanted
+
+
+@pytest.mark.parametrize("target", ["rpm", "deb"])
+def test_make_installs_the_build_set_alone(target: str) -> None:
+    """What make rpm and make deb would run installs the set for a build and no other."""
+    argv = ["make", "--dry-run", "--no-print-directory", target]
+    lines = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line for line in lines if "install-debian-packages" in line] == ["tools/install-debian-packages build"]
+
+
+def test_an_unknown_set_is_refused(debian: dict[str, str]) -> None:
+    """A set of another name is one line with the names that exist."""
+    done = run(debian, "tests")
+    assert (done.returncode, done.stderr) == (1, "install-debian-packages: no set of packages tests: build or test\n")
 
 
 def test_without_root_it_says_what_it_would_install() -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from tools.rpm.build import SPEC, offline, spec_version
@@ -63,6 +64,14 @@ def test_an_interpreter_of_the_site() -> None:
     assert "Requires:       python3.13\n" in text
     assert "gpuwaste-wheels-python3.13-" in text
     assert "|@INTERPRETER@|/usr/bin/python3.13|" in text
+
+
+@needs_rpm
+@pytest.mark.skipif(not Path("/etc/debian_version").exists(), reason="not a Debian")
+@pytest.mark.parametrize("vendor", ["debian", "vendor"])
+def test_on_debian_no_package_of_enterprise_linux_is_needed(vendor: str) -> None:
+    """Debian 12's rpm calls its vendor debian, Debian 13's calls it vendor: neither asks for lua-devel."""
+    assert rpmspec("-q", "--buildrequires", "--define", f"_vendor {vendor}") == ""
 
 
 @needs_rpm
