@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 from typing import Final
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 from tools.data.places import own_place, places
@@ -24,6 +23,7 @@ from gpuwaste.models.prepare import Prepared, prepare
 from gpuwaste.models.split import split_by_time
 from gpuwaste.predict.comparison import PairedComparison, compare
 from gpuwaste.predict.targets import BY_NAME
+from gpuwaste.store.duckdb_connection import connect
 
 FOLDER: Final = "gpu/philly_dre"
 STATES: Final = {"Pass": "COMPLETED", "Failed": "FAILED", "Killed": "CANCELLED"}
@@ -41,7 +41,7 @@ _USE: Final = """
 
 def read(folder: Path) -> tuple[Prepared, NDArray[np.float32]]:
     """Return the jobs with their features, and the columns of the first minutes in the same order, NaN not known."""
-    db = duckdb.connect(config={"threads": "1"})
+    db = connect(options={"threads": "1"})
     rows = db.execute(_JOBS, {"jobs": str(folder / "philly_sampled_jobs.parquet")}).fetchall()
     records = [
         JobRecord(

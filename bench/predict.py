@@ -37,7 +37,8 @@ _MEMORY: Final = """
 import sys, time
 from pathlib import Path
 import psutil
-import numpy, onnxruntime
+import numpy
+import gpuwaste.predict.onnx_runtime
 import gpuwaste.predict.bundle as bundle
 own = psutil.Process()
 before, began = own.memory_info().rss, time.perf_counter()

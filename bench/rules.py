@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
-
 from bench.year_site import fill
 from gpuwaste.analytics.bootstrap import Sample, interval
 from gpuwaste.core.clock import SystemClock
@@ -30,6 +28,7 @@ from gpuwaste.rules.restraint import Spent
 from gpuwaste.rules.rule import Rule
 from gpuwaste.rules.rule_file import load_rule, rule_from_toml
 from gpuwaste.store.database import Database
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -158,7 +157,7 @@ def philly(folder: Path) -> dict[str, Any]:
 
     The log has the minutes 0 to 3 of each job's GPUs and no later ones: longer delays cannot be judged by it.
     """
-    db = duckdb.connect(config={"threads": "1"})
+    db = connect(options={"threads": "1"})
     db.execute(
         """
         CREATE TABLE minutes AS

@@ -17,14 +17,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import duckdb
-
 from bench.soak_fill import fill_hours
 from bench.soak_phase import Phase, print_head, print_phase
 from bench.soak_samples import DAY_S, EVERY_S, SERIES, bytes_of_a_gpu_day
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.hub.store_choice import STORE_NAME
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet import FleetPlan, write_tokens
 from gpuwaste.testing.fleet_compare import compare
@@ -109,7 +108,7 @@ def store_path(hub: LoneHub) -> Path:
 
 def used_b(store: Path) -> int:
     """Return the bytes of a store's file that hold data; DuckDB keeps the rest for what comes next."""
-    with duckdb.connect(str(store), read_only=True) as db:
+    with connect(store, read_only=True) as db:
         found = db.execute("SELECT block_size * used_blocks FROM pragma_database_size()").fetchone()
     assert found is not None  # noqa: S101 one row for one database
     return int(found[0])

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import duckdb
-
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import HOUR_S
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet_rows import rows_of_hour
 
@@ -26,6 +25,6 @@ def fill_hours(store: Path, nodes: int, hours: int) -> None:
     for node in range(nodes):
         hub.upsert_hours([row for hour in range(_DAY_H) for row in rows_of_hour(node, hour, 1, final=True)])
     hub.close()
-    with duckdb.connect(str(store), config={"memory_limit": "2GB"}) as db:
+    with connect(store, {"memory_limit": "2GB"}) as db:
         for day in range(1, hours // _DAY_H):
             db.execute(_SHIFTED, {"s": day * _DAY_H * HOUR_S, "jobs": day * _JOBS, "day_jobs": _JOBS})

@@ -8,13 +8,13 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-import duckdb
 from tools.data.places import find
 
 from bench.wrappers_charts import draw
 from bench.wrappers_page import page
 from bench.wrappers_table import write_table
 from gpuwaste.cli.main import main as command
+from gpuwaste.store.duckdb_connection import connect
 
 ROOT: Final = Path(__file__).parents[1]
 STUDIES: Final = ROOT / "bench" / "studies"
@@ -33,7 +33,7 @@ def main() -> int:
     if log is None:
         print("no log of CEA-Curie here: run `make data`")
         return 1
-    db = duckdb.connect()
+    db = connect()
     db.execute("set threads = 1")
     options.output.mkdir(parents=True, exist_ok=True)
     for name in _SWEEPS:

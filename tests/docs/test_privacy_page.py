@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import duckdb
 from tests.unit.store.test_verdict_store import run, said
 from tests.unit.waste import builders
 
@@ -17,6 +16,7 @@ from gpuwaste.core.intent import Intent
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.hub.actions.action_manager import ActionManager
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.action_store import ActionStore
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
@@ -84,7 +84,7 @@ def fill(path: Path) -> None:
 def texts(path: Path) -> str:
     """Return every row of every table of a store, as text."""
     found = []
-    with duckdb.connect(str(path), read_only=True) as db:
+    with connect(path, read_only=True) as db:
         for (table,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             found += [repr(row) for row in db.execute(f'SELECT * FROM "{table}"').fetchall()]  # noqa: S608 its own name
     return "\n".join(found)

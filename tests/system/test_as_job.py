@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pytest
 from tests.integration.cli.test_train import swf
 
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.runtime import EXTRAS, Runtime, shared_runtime
 
@@ -91,5 +91,5 @@ def test_an_import_writes_the_same_runs(place: Place) -> None:
 
 def runs(store: Path) -> Sequence[tuple[object, ...]]:
     """Return all runs of a store but for the instants of the import."""
-    with duckdb.connect(str(store), read_only=True) as reader:
+    with connect(store, read_only=True) as reader:
         return reader.execute("SELECT * FROM jobs ORDER BY ALL").fetchall()

@@ -1,8 +1,10 @@
 """The layout of the house holds: one import name, four source roots."""
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+ROOTS = ("src", "agent", "models", "testing", "tests", "bench", "tools", "docs", "plugins", "packaging", "etc")
 
 
 def test_gpuwaste_itself_is_a_namespace_package() -> None:
@@ -20,3 +22,18 @@ def test_every_subpackage_says_what_it_is_for() -> None:
     for folder in folders:
         text = (folder / "__init__.py").read_text()
         assert text.startswith('"""'), folder
+
+
+def test_one_module_imports_onnx_runtime() -> None:
+    """No other file of ours imports ONNX Runtime, code in texts and pages included: it would bring its telemetry."""
+    imported = re.compile(
+        r"(?<!onnx_runtime )\b(?:import|from) (?:[\w., ]*, )?onnxruntime\b|import_module\(.onnxruntime"
+    )
+    files = [path for root in ROOTS for path in (ROOT / root).rglob("*") if path.suffix in {".py", ".md", ".ipynb", ""}]
+    found = {str(path.relative_to(ROOT)) for path in files if path.is_file() and imported.search(_text(path))}
+    assert found == {"src/gpuwaste/predict/onnx_runtime.py"}
+    assert len(files) > 1000
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")

@@ -57,6 +57,7 @@ def connection_options(settings: KafkaConnection) -> dict[str, Any]:
         "client.id": "gpuwaste",
         "security.protocol": settings.security.lower(),  # as librdkafka has it: it ignores case by the locale's rules
         "log_level": 2,
+        "enable.metrics.push": False,  # librdkafka reports its own figures to brokers that ask (KIP-714)
     }
     if settings.security.endswith("SSL"):
         files = {

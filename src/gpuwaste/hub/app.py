@@ -1,6 +1,6 @@
 """The API as an application: its routes, and one form for whatever is refused or fails."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -19,6 +19,9 @@ from gpuwaste.hub.routes import add_routes
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.timing import Timing
 
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig  # newer than the oldest FastAPI that does
+
 _UNSERVED: Final = log_event.error(
     "request-failed: cannot answer a request: {error}",
     "Slurm, munge or the store did not answer. The client was asked to retry. Out of Memory: raise `[hub] memory_mb`.",
@@ -26,11 +29,15 @@ _UNSERVED: Final = log_event.error(
 _ERRORS: Final = answers(ErrorAnswer, "4XX", "5XX", description="An error")
 
 _GZIP_LEVEL: Final = 5
+# FastAPI sends traces and metrics to an endpoint that its environment names, and fails without the packages for that.
+_NO_TELEMETRY: Final["TelemetryConfig"] = {"auto_configure": False, "tracing": False, "metrics": False, "logs": False}
 
 
 def build_app(services: Services, version: str, limits: ServiceLimits) -> FastAPI:
     """Return the application."""
-    app = DescribedApp(title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS)
+    app = DescribedApp(
+        title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS, telemetry=_NO_TELEMETRY
+    )
     app.add_middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL)
     app.add_middleware(KnownMethods)
     app.add_middleware(Timing, metrics=services.metrics)  # the last one added is the outermost

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.text import words_of
+from gpuwaste.predict.onnx_runtime import onnxruntime
 
 INPUT: Final = "features"
 OUTPUT: Final = "raw"

@@ -19,6 +19,7 @@ from gpuwaste.rules.expression import Expression
 from gpuwaste.rules.facts import ABOUTS, About, facts_of
 from gpuwaste.rules.placeholders import problem_of, widest
 from gpuwaste.rules.rule import DAY_S, MINUTE, MODES, Budget, Exempt, Head, Mode, Rule, Span, Step
+from gpuwaste.store.duckdb_connection import connect
 
 MAX_FILE_B: Final = 64 * 1024
 MAX_RULES: Final = 1000
@@ -171,7 +172,7 @@ def _check_compiles(expression: Expression, about: About) -> None:
     """Have DuckDB read the condition over no rows: it finds a pattern that is none. Raises ConfigError."""
     columns = ", ".join(f'NULL::{_SQL_TYPES[kind]} AS "{name}"' for name, kind in facts_of(about).items())
     try:
-        with duckdb.connect(":memory:", config={"threads": "1"}) as db:
+        with connect(options={"threads": "1"}) as db:
             db.execute(f"SELECT {expression.sql} FROM (SELECT {columns})").fetchall()  # noqa: S608 made by Translator
     except duckdb.Error as error:
         raise ConfigError(str(error).splitlines()[0][:200]) from error

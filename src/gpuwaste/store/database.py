@@ -21,6 +21,7 @@ import duckdb
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.cursor import Cursor, reason
+from gpuwaste.store.duckdb_connection import connect
 
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
@@ -77,9 +78,8 @@ class Database:
         `options` are DuckDB settings. Raises StoreError where the file is corrupt, newer than this version, held by
         another process, or cannot be written; the file is left as it is.
         """
-        settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
         try:
-            connection = duckdb.connect(str(path), config={**settings, **(options or {})})
+            connection = connect(path, {"threads": "1", **(options or {})})
         except duckdb.Error as error:
             raise StoreError(f"{path}: cannot be opened: {reason(error)}") from error
         database = cls(connection, schema, str(path))

@@ -9,6 +9,7 @@ import duckdb
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.cursor import reason
 from gpuwaste.store.database import MEMORY
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.lake_extensions import load_extension, quoted
 
 _DATABASE: Final = quoted("catalog")
@@ -56,7 +57,7 @@ class LakeCatalog:
 
     def _connected(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
-            connection = duckdb.connect(MEMORY, config={"threads": "1"})
+            connection = connect(MEMORY, {"threads": "1"})
             try:
                 load_extension(connection, "postgres_scanner")
                 connection.execute(f"ATTACH {quoted(self._catalog)} AS catalog (TYPE postgres)")

@@ -18,6 +18,7 @@ import duckdb
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.cursor import Cursor
 from gpuwaste.store.database import MEMORY, Database, Schema, migrations, query_text
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.lake_extensions import load_extension, quoted
 from gpuwaste.store.lake_s3 import S3Place
 from gpuwaste.store.tables import schema_tables
@@ -250,9 +251,8 @@ class LakeDatabase(Database):
 
 
 def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:
-    settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    settings["secret_directory"] = _NO_FOLDER  # no keys from a home directory
-    return duckdb.connect(MEMORY, config={**settings, **(options or {})})
+    settings = {"threads": "1", "secret_directory": _NO_FOLDER}  # no keys from a home directory
+    return connect(MEMORY, {**settings, **(options or {})})
 
 
 @cache

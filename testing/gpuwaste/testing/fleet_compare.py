@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import duckdb
-
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.testing.fleet_rows import CHECK_SQL
 
 _COLUMNS: Final = {
@@ -35,7 +34,7 @@ class Comparison:
 
 def compare(store: Path, records: Sequence[Path], first_hour: int = 0) -> Comparison:
     """Compare the records of a fleet with a store that no hub holds, from `first_hour` on."""
-    with duckdb.connect(config={"memory_limit": "4GB", "threads": "2"}) as db:
+    with connect(options={"memory_limit": "4GB", "threads": "2"}) as db:
         db.execute(f"ATTACH '{store}' AS hub (READ_ONLY)")
         db.execute(
             f"CREATE TABLE sent AS SELECT {_KEY}, arg_max(value, seq) AS value FROM"  # noqa: S608 constants

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import duckdb
-
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.tres import gpu_count, parse_tres
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.testing.cluster import ClusterError
 from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.simnvml import OracleEvent, oracle_seconds
@@ -109,7 +108,7 @@ def hub_rows(store: Path) -> dict[Key, Row]:
         "job_id, run_start, node, gpu_uuid, hour_utc, final, t0_ms, t1_ms, pct, util_ms, unknown_reason, unknown_ms,"
         " suspended_ms, proc_seen"
     )
-    with duckdb.connect(str(store), read_only=True) as db:
+    with connect(store, read_only=True) as db:
         rows = db.execute(f"SELECT {columns} FROM hours ORDER BY hour_utc").fetchall()  # noqa: S608 named above
     for job, start, node, uuid, hour, final, t0, t1, pct, util, reasons, unknown, suspended, proc_seen in rows:
         row = found[job, start, node, uuid]

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import pytest
 from tests.unit.agent.samples import BASE, EMPTY, a_segment, at
 
 from gpuwaste.agent.segment import from_line, segments
 from gpuwaste.core.sample import Sample
 from gpuwaste.store.database import Database
+from gpuwaste.store.duckdb_connection import connect
 
 DAY = "2026-01-01.duckdb"
 TICKS = [[at(BASE, n), at(EMPTY, n)] for n in range(40)]
@@ -50,7 +50,7 @@ def stored(folder: Path) -> list[list[Sample]]:
 
 def rows(folder: Path) -> tuple[int, int]:
     """Return how many ticks and samples the day's file has."""
-    with duckdb.connect(str(folder / DAY), read_only=True) as day:
+    with connect(folder / DAY, read_only=True) as day:
         found = day.execute("SELECT (SELECT count(*) FROM tick), (SELECT count(*) FROM sample)").fetchone()
         assert found
         return found[0], found[1]
@@ -118,7 +118,7 @@ def test_a_day_that_another_process_holds_waits_and_is_read_all_the_same(tmp_pat
     a_segment(tmp_path, 1, TICKS[:1])
     assert folded(tmp_path) == (0, "")
     path = a_segment(tmp_path, 2, TICKS[1:])
-    with duckdb.connect(str(tmp_path / DAY)):
+    with connect(tmp_path / DAY):
         code, words = folded(tmp_path)
         assert code == 1
         assert "raw-samples-not-folded: " in words
@@ -171,7 +171,7 @@ def test_a_day_of_version_0_1_goes_on_and_can_go_back(tmp_path: Path) -> None:
 
 
 def _tables(folder: Path) -> list[tuple[str, ...]]:
-    with duckdb.connect(str(folder / DAY), read_only=True) as day:
+    with connect(folder / DAY, read_only=True) as day:
         version = day.execute("SELECT 'version', version::VARCHAR, schema FROM schema_version").fetchall()
         columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal ORDER BY ALL"
         return version + day.execute(columns).fetchall()

@@ -10,7 +10,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import psutil
 import pytest
 from tests.unit.agent.fakes import START_US
@@ -18,6 +17,7 @@ from tests.unit.agent.samples import BASE, EMPTY, a_store, at
 
 from gpuwaste.agent.state_lock import StateLock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.store.duckdb_connection import connect
 
 DAY_US = 86_400_000_000
 
@@ -28,7 +28,7 @@ def days_of(path: Path) -> list[str]:
 
 
 def is_compacted(path: Path) -> bool:
-    with duckdb.connect(str(path), read_only=True) as day:
+    with connect(path, read_only=True) as day:
         return day.execute("SELECT bool_or(compacted) FROM day").fetchone() == (True,)
 
 
@@ -199,7 +199,7 @@ def test_a_newer_day_is_set_aside(tmp_path: Path) -> None:
     store = a_store(tmp_path)
     store.append([BASE])
     assert list(store.samples_since(0)) == [BASE]
-    raw = duckdb.connect(str(tmp_path / "raw" / "2026-01-01.duckdb"))
+    raw = connect(tmp_path / "raw" / "2026-01-01.duckdb")
     raw.execute("INSERT INTO schema_version VALUES ('node', 99)")
     raw.close()
     store.append([at(BASE, 1)])

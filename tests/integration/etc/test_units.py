@@ -178,7 +178,7 @@ def test_training_runs_under_its_units_filters() -> None:
     """XGBoost grows a tree and ONNX Runtime is loaded with the system calls and the memory that the unit leaves."""
     unit = ROOT / "etc" / "systemd" / "gpuwaste-train.service"
     code = (
-        "import numpy as n, xgboost as x, onnxruntime, gpuwaste.models.training\n"
+        "import numpy as n, xgboost as x, gpuwaste.predict.onnx_runtime, gpuwaste.models.training\n"
         "d = x.QuantileDMatrix(n.arange(200, dtype='f4').reshape(100, 2), label=n.arange(100) % 2)\n"
         "x.train({'tree_method': 'hist', 'nthread': 2}, d, 1)\nprint('grown')"
     )

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from tests.unit.history.test_follow import T0, some_jobs
@@ -21,6 +20,7 @@ from gpuwaste.hub.roles import Scope
 from gpuwaste.models import job_source as source
 from gpuwaste.models.job_source import load_hub, load_source, load_store
 from gpuwaste.store.database import migrations
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -127,7 +127,7 @@ def test_how_ends_are_known_comes_with_an_import(tmp_path: Path) -> None:
 def test_a_store_of_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
     """Training reads a store that an older hub wrote."""
     path = tmp_path / "hub.duckdb"
-    connection = duckdb.connect(str(path))
+    connection = connect(path)
     connection.execute(migrations("hub")[0])
     connection.execute("CREATE TABLE schema_version (schema VARCHAR, version INTEGER)")
     connection.execute("INSERT INTO schema_version VALUES ('hub', 1)")

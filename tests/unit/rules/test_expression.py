@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import duckdb
 import pytest
 from celpy import Environment
 from celpy.adapter import json_to_cel
@@ -14,6 +13,7 @@ from tests.examples import examples
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.rules.expression_reader import MAX_TEXT, read_expression
 from gpuwaste.rules.facts import facts_of
+from gpuwaste.store.duckdb_connection import connect
 
 FACTS = facts_of("running")
 _SQL = {"bool": "BOOLEAN", "int": "BIGINT", "double": "DOUBLE", "string": "VARCHAR"}
@@ -25,7 +25,7 @@ def ours(text: str, values: dict[str, Any]) -> bool | None:
     sql = read_expression(text, FACTS).sql
     columns = ", ".join(f'${name.replace(".", "_")}::{_SQL[FACTS[name]]} AS "{name}"' for name in values)
     parameters = {name.replace(".", "_"): value for name, value in values.items()}
-    cursor = duckdb.connect().execute(f"SELECT {sql} FROM (SELECT {columns})", parameters)  # noqa: S608
+    cursor = connect().execute(f"SELECT {sql} FROM (SELECT {columns})", parameters)  # noqa: S608
     (row,) = cursor.fetchall()
     found: bool | None = row[0]
     return found

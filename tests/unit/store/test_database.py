@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-import duckdb
 import pytest
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import MEMORY, Database, migrations
+from gpuwaste.store.duckdb_connection import connect
 
 
 def test_a_new_store_has_the_newest_schema(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_a_new_store_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
         patch.setattr("gpuwaste.store.database.migrations", lambda _: failing)
         with pytest.raises(StoreError, match="already exists"):
             Database.open(path, "hub")
-    with duckdb.connect(str(path)) as left:
+    with connect(path) as left:
         assert left.execute("SELECT table_name FROM duckdb_tables()").fetchall() == []
     database = Database.open(path, "hub")
     assert database.version == len(steps)
@@ -60,7 +60,7 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     """A store with a migration that this version does not know says that gpuwaste must be updated."""
     path = tmp_path / "hub.duckdb"
     Database.open(path, "hub").close()
-    raw = duckdb.connect(str(path))
+    raw = connect(path)
     raw.execute("INSERT INTO schema_version VALUES ('hub', 9999)")
     raw.close()
     with pytest.raises(StoreError, match="newer"):

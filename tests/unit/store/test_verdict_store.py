@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import migrations
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub import verdict_store
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
@@ -242,7 +242,7 @@ def test_old_verdicts_go() -> None:
 def test_a_store_of_before_is_brought_up_to_date(tmp_path: Path) -> None:
     """Runs that an older hub stored have no verdict, can be told one, and nothing else of them changed."""
     path = tmp_path / "hub.duckdb"
-    connection = duckdb.connect(str(path))
+    connection = connect(path)
     for step in migrations("hub")[:2]:
         connection.execute(step)
     connection.execute("CREATE TABLE schema_version (schema VARCHAR, version INTEGER)")

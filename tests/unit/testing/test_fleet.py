@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import AllocationHour, hour_from_wire
+from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet_compare import Comparison, compare
 from gpuwaste.testing.fleet_rows import GPUS, check, jobs_of, rows_of_hour
@@ -62,7 +62,7 @@ def test_equal_sets_are_equal(store: Path, record: Path) -> None:
 )
 def test_each_difference_is_told(store: Path, record: Path, change: str, told: Callable[[Comparison], bool]) -> None:
     """A row that is missing, foreign, changed or there twice makes the sets different, and is counted."""
-    with duckdb.connect(str(store)) as db:
+    with connect(store) as db:
         db.execute(change)
     found = compare(store, [record])
     assert told(found), found

@@ -16,6 +16,7 @@ import duckdb
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.files import write_whole
 from gpuwaste.sim.sweep.study import Case, Study, all_experiments
+from gpuwaste.store.duckdb_connection import connect
 
 PARQUET: Final = "results.parquet"
 _LONGEST_ERROR: Final = 2000
@@ -112,7 +113,7 @@ def _row(case: Case, found: Mapping[str, Any], row: Mapping[str, Any]) -> dict[s
 
 def _to_parquet(lines: Path, target: Path) -> None:
     temporary = target.with_suffix(".new")
-    with duckdb.connect() as db:
+    with connect() as db:
         source, into = (str(path).replace("'", "''") for path in (lines, temporary))
         read = f"read_json('{source}', format='newline_delimited', sample_size=-1)"
         db.execute(f"copy (select * from {read}) to '{into}' (format parquet, compression zstd)")  # noqa: S608 paths of ours, quoted
@@ -127,7 +128,7 @@ def summary(study: Study, folder: SweepFolder) -> tuple[list[str], list[tuple[An
     measures = all_experiments()[study.experiment].MEASURES
     path = str(folder.path / PARQUET).replace("'", "''")
     try:
-        with duckdb.connect() as db:
+        with connect() as db:
             relation = db.from_parquet(path)
             known = relation.columns
             by = [name for name in (*study.varied, "scheduler") if name in known]
