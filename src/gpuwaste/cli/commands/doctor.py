@@ -8,12 +8,15 @@ from gpuwaste.cli.options import add, add_config, add_role, config_of, roles_of
 from gpuwaste.core.errors import GpuwasteError
 
 if TYPE_CHECKING:
-    from gpuwaste.cli.check import Check, Surroundings
+    from collections.abc import Iterator
+
+    from gpuwaste.cli.check import Check, Role, Surroundings
 
 HELP = "check what gpuwaste needs on this host"
 EXAMPLES = (
     ("gpuwaste doctor", "What is wrong on this host, and what to do."),
     ("gpuwaste doctor --nagios", "One line for a monitoring system."),
+    ("gpuwaste doctor --before-install", "Whether the packages and their services fit this host."),
 )
 
 
@@ -21,7 +24,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_config(parser)
     add_role(parser)
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="time limit of all checks (default: 20)")
+    parser.add_argument(
+        "--before-install",
+        action="store_true",
+        help="check only what the packages expect of the host: Python, glibc, systemd, SELinux, firewalld, crypto policy, "
+        "munge, Slurm; without --role for all roles",
+    )
+    limit = "time limit of all checks (default: 20, with --before-install 60)"
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help=limit)
     form = parser.add_mutually_exclusive_group()
     add(form, "json")
     form.add_argument(
@@ -35,9 +45,9 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.check import Status
 
     try:
-        around = _surroundings(options)
+        host, roles, checks = _before_install(options) if options.before_install else _installed(options)
         found: list[Check] = []
-        for check in doctor.run_checks(around, options.timeout or doctor.DEADLINE_S):
+        for check in checks:
             found.append(check)
             if not (options.json or options.nagios):
                 sys.stdout.write(doctor.as_text(check))
@@ -54,8 +64,27 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(line)
         return code
     if options.json:
-        sys.stdout.write(doctor.as_json(around.host, around.roles, found))
+        sys.stdout.write(doctor.as_json(host, roles, found))
     return 1 if doctor.worst(found) is Status.FAIL else 0
+
+
+def _before_install(options: argparse.Namespace) -> "tuple[str, frozenset[Role], Iterator[Check]]":
+    """Return this host's name, the roles that are checked, and the checks of its operating system."""
+    import socket
+
+    from gpuwaste.cli.before_install import DEADLINE_S, host_checks
+    from gpuwaste.cli.check import EVERYWHERE, Role
+
+    roles = frozenset(map(Role, options.role or ())) or EVERYWHERE
+    return socket.gethostname(), roles, host_checks(roles, options.timeout or DEADLINE_S)
+
+
+def _installed(options: argparse.Namespace) -> "tuple[str, frozenset[Role], Iterator[Check]]":
+    """Return this host's name, its roles, and the checks of what is installed. Raises ConfigError, SlurmError."""
+    from gpuwaste.cli import doctor
+
+    around = _surroundings(options)
+    return around.host, around.roles, doctor.run_checks(around, options.timeout or doctor.DEADLINE_S)
 
 
 def _surroundings(options: argparse.Namespace) -> "Surroundings":
