@@ -27,8 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--before-install",
         action="store_true",
-        help="check only what the packages expect of the host: Python, glibc, systemd, SELinux, firewalld, crypto policy, "
-        "munge, Slurm; without --role for all roles",
+        help="check only what the packages expect of the host: Python, glibc, systemd, SELinux, firewalld, crypto "
+        "policy, munge, Slurm; without --role for all roles",
     )
     limit = "time limit of all checks (default: 20, with --before-install 60)"
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help=limit)
