@@ -1,6 +1,7 @@
 """The RPMs, installed with their scriptlets in bare Debian roots, and their daemons on the loopback cluster."""
 
 import json
+import os
 import pwd
 import re
 import shutil
@@ -22,14 +23,16 @@ from tests.system.rpm_scene import (
     pick,
     set_keys,
 )
+from tools.reference.before_install import is_told
 from tools.rpm import variants
-from tools.rpm.build import Build, current, rebuild, spec_version
+from tools.rpm.build import Build, current, here, rebuild, spec_version
 from tools.rpm.root import Root
 from tools.rpm.scratch import scratch
 from tools.rpm.variants import OLDER, OLDER_SET, OTHER_SLURM
 from tools.rpm.wheels import ROOT
 from urllib3 import request
 
+from gpuwaste.cli.before_install import SCRIPT
 from gpuwaste.store.database import migrations
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
@@ -196,6 +199,37 @@ def test_twelve_packages(packages: list[Path]) -> None:
     assert names(pick(packages)) == sorted(ALL)
     assert any(package.name == f"gpuwaste-{spec_version()}-1.src.rpm" for package in packages)
     assert f'version = "{spec_version()}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_page_has_every_requirement(packages: list[Path]) -> None:
+    """What the built packages require, what rpm added included, is on docs/reference/before-install.md."""
+    for package in packages:
+        query = ["rpm", "-qp", "--nosignature", "--qf", "%{NAME} %{VERSION} %{RELEASE}", str(package)]
+        name, version, release = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()
+        listed = ["rpm", "-qp", "--nosignature", "--requires", str(package)]
+        needs = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+        settings = {"version": version, "release": release, "gpuwaste_python": f"python{here().python}"}
+        settings |= {"slurm_requires": "slurm", "slurm_version": release.removeprefix("1.slurm")}
+        assert [need for need in needs if not is_told(name, need, settings)] == []
+        assert needs
+
+
+def test_before_install_asks_rpm(packages: list[Path], tmp_path: Path) -> None:
+    """With --packages the script prints what the real rpm misses on a host whose RPM database is empty, and 1 for it."""
+    files = tmp_path / "packages"
+    files.mkdir()
+    for package in pick(packages, "gpuwaste", "gpuwaste-hub", "gpuwaste-runtime", "gpuwaste-slurm-plugin"):
+        (files / package.name).symlink_to(package)
+    argv = ["sh", str(SCRIPT), "--fields", "--packages", str(files)]
+    env = {**os.environ, "HOME": str(tmp_path)}  # Debian's rpm has its database there
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    found = {what.removesuffix(" is missing"): status for status, name, what, _ in lines if name == "requires"}
+    assert {"/bin/sh", "shadow-utils", "glibc >= 2.28", f"python{here().python}"} <= found.keys()
+    assert found["shadow-utils"] == "warn"
+    assert found["libc.so.6()(64bit)"] == "fail"
+    assert not any(need.startswith("gpuwaste") for need in found)
+    assert done.returncode == 1
 
 
 def test_packages_for_tests_say_what_the_usual_ones_say(packages: list[Path], older: list[Path]) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from tools.boards import BOARDS
 from tools.reference import (
     alerts,
+    before_install,
     commands,
     configuration,
     dependencies,
@@ -26,6 +27,7 @@ from tools.reference import (
 PAGES: Final[dict[str, Callable[[], str]]] = {
     **BOARDS,
     "docs/reference/alerts.md": alerts.page,
+    "docs/reference/before-install.md": before_install.page,
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": configuration.page,
     "docs/reference/dependencies.md": dependencies.page,

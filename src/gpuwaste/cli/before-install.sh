@@ -2,20 +2,21 @@
 #
 # One line for each check: ok, warn or fail, what was found, what to do; exit code 1 if one fails. It needs nothing but a
 # POSIX shell and the host's own commands, as any user; root sees more. It changes nothing. The same checks:
-# gpuwaste doctor --before-install. Options: --role (repeatable; default: all), --python NAME (the interpreter that the
-# packages were built for), --fields (columns separated by tabs), --root DIR (look for files below DIR).
+# gpuwaste doctor --before-install. Options: --role (repeatable; default: all), --packages DIR (the RPMs that this host
+# takes: also whether rpm would install them), --python NAME (the interpreter that the packages were built for), --fields
+# (columns separated by tabs), --root DIR (look for files below DIR).
 #
-# What commands print is cut to 16 KiB of printable characters, and no command is waited for longer than 10 s.
+# What commands print is cut to 16 KiB of printable characters, and no command is waited for longer than 10 s, rpm 60 s.
 LC_ALL=C
 export LC_ALL
 PATH=$PATH:/usr/sbin:/sbin
 set -f
-roles='' python='' fields='' root='' bad=0
+roles='' python='' fields='' root='' packages='' limit=10 bad=0
 
 while [ $# -gt 0 ]; do
   case $1 in
   --fields) fields=1 && shift && continue ;;
-  --role | --python | --root) [ $# -gt 1 ] || { echo "before-install: $1 needs a value" >&2 && exit 2; } ;;
+  --role | --python | --root | --packages) [ $# -gt 1 ] || { echo "before-install: $1 needs a value" >&2 && exit 2; } ;;
   *) echo "before-install: unknown option $1: see the head of this file" >&2 && exit 2 ;;
   esac
   case $1=$2 in
@@ -23,6 +24,7 @@ while [ $# -gt 0 ]; do
   --role=*) echo "before-install: --role $2: expected agent, hub, advisor or login" >&2 && exit 2 ;;
   --python=*) python=$2 ;;
   --root=*) root=$2 ;;
+  --packages=*) packages=$2 ;;
   esac
   shift 2
 done
@@ -44,7 +46,7 @@ wants() { case " $roles " in *" $1 "*) return 0 ;; esac && return 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 clean() { head -c 16384 | tr -cd '\12\40-\176'; }
 content() { [ ! -r "$root$1" ] || clean <"$root$1"; }
-bounded() { if have timeout; then timeout -k 1 10 "$@"; else "$@"; fi; }
+bounded() { if have timeout; then timeout -k 1 "$limit" "$@"; else "$@"; fi; }
 ask() { bounded "$@" 2>/dev/null </dev/null | clean; }
 first() { head -n 1 | cut -c 1-100; }
 setting() { sed -n "s/^$1[ ]*=[ ]*//p" | tr -d '"' | first; }
@@ -140,7 +142,8 @@ users() {
     taken=$(ask getent passwd "$uid" | first)
     [ -n "$taken" ] || taken=$(ask getent group "$uid" | first)
     if [ -n "$entry" ]; then
-      ok user "$name exists with uid $(printf '%s' "$entry" | cut -d : -f 3)"
+      uid=$(printf '%s' "$entry" | cut -d : -f 3)
+      ok user "$name exists with uid $uid"
     elif [ -z "$taken" ]; then
       ok user "$name will get uid $uid, which is free here"
     else
@@ -334,6 +337,36 @@ disk() {
   done
 }
 
+# Whether rpm would install the packages: a test of the transaction, which changes nothing.
+requirements() {
+  [ -n "$packages" ] || return 0
+  set +f
+  set -- "$packages"/gpuwaste*.rpm
+  set -f
+  if [ ! -e "$1" ]; then
+    fail requires "no gpuwaste*.rpm in $packages" "name the directory with the packages that this host takes"
+    return
+  fi
+  limit=60
+  result=$({ bounded rpm -U --test --nosignature "$@" 2>&1 </dev/null && echo "done" || echo "error: rpm ended"; } | clean)
+  needs=$(printf '%s\n' "$result" | sed -n 's/^ *\(.*\) is needed by .*/\1/p' | sort -u | head -n 40)
+  problem=$(printf '%s\n' "$result" | sed -n 's/^error: *//p' | first)
+  case $needs:$problem:$result in
+  ::*done) ok requires "rpm would install $# packages: this host has all that they require" && return ;;
+  :*) warn requires "rpm cannot test it: $problem" "run this as root, with the packages of one version" && return ;;
+  esac
+  while read -r need; do
+    case $need in
+    'rpmlib('*) fail requires "$need is missing" "the packages need a newer rpm" ;;
+    'libc.so'* | 'rtld('*) fail requires "$need is missing" "build gpuwaste-slurm-plugin on this release of the system" ;;
+    'gpuwaste'*) fail requires "$need is missing" "it is one of the packages: put it into $packages" ;;
+    *) warn requires "$need is missing" "dnf installs it if a repository of this host has it: dnf provides '$need'" ;;
+    esac
+  done <<END
+$needs
+END
+}
+
 system
 interpreter
 libc
@@ -349,4 +382,5 @@ slurm
 gpus
 clock
 disk
+requirements
 exit $bad

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tools.reference.before_install import is_told
 from tools.rpm.build import SPEC, offline, spec_version
 from tools.rpm.wheels import Target
 
@@ -99,3 +100,18 @@ def test_rpmbuild_has_no_network() -> None:
     assert command
     seen = subprocess.run([*command, "cat", "/proc/self/net/dev"], capture_output=True, text=True, check=True).stdout
     assert re.findall(r"^ *([^ :|]+):", seen, re.MULTILINE) == ["lo"]
+
+
+@needs_rpm
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_page_has_what_the_packages_require(release: int) -> None:
+    """Every requirement that rpm reads from the spec for Enterprise Linux is on docs/reference/before-install.md."""
+    on = ["--define", f"rhel {release}", "--define", f"dist .el{release}"]
+    needs = rpmspec("-q", *on, "--qf", "[%{=NAME}|%{REQUIRENEVRS}\n]").splitlines()
+    settings = {"version": spec_version(), "release": f"1.el{release}", "gpuwaste_python": "python3.12"}
+    headers = next(line.partition(" = ")[2] for line in needs if line.startswith("gpuwaste-slurm-plugin|slurm = "))
+    settings |= {"slurm_requires": "slurm", "slurm_version": headers}
+    missing = [line for line in needs if not is_told(line.partition("|")[0], line.partition("|")[2], settings)]
+    assert missing == []
+    assert len(needs) > 20
+    assert not is_told("gpuwaste-hub", "python3-flask", settings)
