@@ -215,7 +215,7 @@ def test_the_page_has_every_requirement(packages: list[Path]) -> None:
 
 
 def test_before_install_asks_rpm(packages: list[Path], tmp_path: Path) -> None:
-    """With --packages the script prints what the real rpm misses on a host whose RPM database is empty, and 1 for it."""
+    """With --packages the script prints what the real rpm misses on a host without any RPM, and ends with 1."""
     files = tmp_path / "packages"
     files.mkdir()
     for package in pick(packages, "gpuwaste", "gpuwaste-hub", "gpuwaste-runtime", "gpuwaste-slurm-plugin"):

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from gpuwaste.history.keys import Hashes
 
-STATE_VERSION: Final = 3  # raise it when a key or the packed state changes, and FEATURE_VERSION with it
+# Raise it when a key or the packed state changes; where features mean something else then, FEATURE_VERSION with it.
+STATE_VERSION: Final = 4
 RING: Final = 8  # ended runs remembered one by one for each key, the newest first
 EWS: Final = ("fail_fast", "fail_slow", "run_mean", "run_var")
 COUNTS: Final = ("failed", "completed", "cancelled", "ended", "running", "queued")

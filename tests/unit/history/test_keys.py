@@ -1,5 +1,6 @@
 """Keys of history: a text stands for itself, and a name loses its digits only where letters are left to know it by."""
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from tests.examples import examples
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.history.keys import KEYS, NAME_LENGTH, key_columns, keys_of, normal_name
+from gpuwaste.history.keys import KEYS, NAME_LENGTH, key_columns, keys_of, normal_name, text_hash
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import Categories, JobTable
@@ -109,3 +110,20 @@ def test_one_request_and_a_table_have_the_same_keys() -> None:
         [int(column[row]) for column in columns] for row in range(len(table))
     ]
     assert len(columns) == len(KEYS)
+
+
+def test_a_text_has_the_same_number_everywhere() -> None:
+    """Numbers travel between hosts in snapshots: they are the first eight bytes of SHA-256, the lowest one first."""
+    assert text_hash("alice") == int.from_bytes(hashlib.sha256(b"alice").digest()[:8], "little")
+    assert text_hash("\udcff") == int.from_bytes(hashlib.sha256(b"\xed\xb3\xbf").digest()[:8], "little")
+
+
+def test_keys_are_made_in_fips_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No hash is used that Python refuses on Enterprise Linux in FIPS mode."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise ValueError("disabled for FIPS")
+
+    for name in ("blake2b", "blake2s", "md5"):
+        monkeypatch.setattr(hashlib, name, refused)
+    assert len(keys_of(JobRequest("a user of this test alone", 1_800_000_000, name="a name of it"))) == len(KEYS)

@@ -15,7 +15,7 @@ from gpuwaste.predict.context import Context
 from gpuwaste.predict.features import durations, gpu, memory, outcomes, predecessors, queue, request, script
 from gpuwaste.predict.features.base import Feature, Group, Step, feature_list
 
-FEATURE_VERSION: Final = 3  # of what the names mean: raise it when a formula changes, or history's STATE_VERSION
+FEATURE_VERSION: Final = 3  # of what the names mean: raise it when a formula, or what history remembers, changes
 GROUPS: Final[tuple[Group, ...]] = (
     request.GROUP,
     script.GROUP,
