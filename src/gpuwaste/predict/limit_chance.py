@@ -1,7 +1,7 @@
 """How likely a running job is to reach its limit, from what is predicted of its request and how long it has run."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from gpuwaste.predict.prediction import TargetPrediction
 
@@ -24,6 +24,8 @@ def limit_chance(said: Sequence[TargetPrediction], ran_s: float, limit_s: float)
         return None
     p = max(reaching)
     within = sorted((seconds, 1 - level) for level, seconds in known if 0 < seconds < limit_s)
+    lasting = accumulate((share for _, share in within), min)  # quantiles of a model may cross; nobody lives again
+    within = [(seconds, share) for (seconds, _), share in zip(within, lasting, strict=True)]
     alive = max(_lasting([(0.0, 1.0), *within, (limit_s, p)], ran_s), p)
     return p / alive if alive > 0 else None
 

@@ -51,6 +51,13 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
     assert limit_chance(said(0.5), 60.0, 0.0) is None
 
 
+def test_quantiles_that_cross_leave_nobody_more_alive_than_before() -> None:
+    """A median above the 90 % quantile does not bring runs back: the chance does not fall from one hour to the next."""
+    runs = said(0.25, q50=2 * HOUR, q90=1 * HOUR)
+    chances = [limit_chance(runs, hours * HOUR, 8 * HOUR) for hours in (0.5, 1, 1.5, 2, 3)]
+    assert chances == sorted(chance for chance in chances if chance is not None)
+
+
 LEVELS = st.fixed_dictionaries({f"q{level}": st.floats(0, 1e7) for level in (50, 90, 95, 99)})
 
 
