@@ -58,6 +58,12 @@ ADDED: Final = (
     Requirement("rpmlib(...)", r"rpmlib\(\w+\) .*", "other features of rpm, all older than 4.14", "rpm"),
     Requirement("/bin/sh", "/bin/sh", "scripts before and after the installation", ""),
     Requirement("/usr/bin/python3.12", r"/usr/bin/python3\.\d+", "the interpreter of /usr/bin/gpuwaste", "python"),
+    Requirement(
+        "user(...), group(...)",
+        r"(?:user|group)\(gpuwaste(?:-actor)?\)(?: = .*)?",
+        "only from rpm 4.19 on: the users, which the packages bring themselves",
+        "user",
+    ),
     Requirement("config(...)", r"config\(gpuwaste[\w-]*\) = .*", "the package's own configuration", ""),
     Requirement(
         "libc.so.6(GLIBC_...)",
