@@ -60,14 +60,16 @@ class Bench:
     munge_socket: Path
     release: tuple[int, int]
 
-    def read(self, gpus: Sequence[SimGpu], gres: str, node_gres: str, types: str = "gpu") -> list[Mapping[str, Any]]:
-        """Return the positions that our client reads."""
+    def read(
+        self, gpus: Sequence[SimGpu], gres: str, node_gres: str, types: str = "gpu", more: str = ""
+    ) -> list[Mapping[str, Any]]:
+        """Return the positions that our client reads; `more` are lines of slurm.conf."""
         node = SimNode.create(self.folder / "node", gpus)
         conf = self.folder / "slurm.conf"
         conf.write_text(
             f"ClusterName=gw\nSlurmctldHost=nowhere\nGresTypes={types}\nAuthInfo=socket={self.munge_socket}\n"
             f"PluginDir={self.plugin}:/usr/lib/x86_64-linux-gnu/slurm-wlm\n"
-            f"SlurmdSpoolDir={self.folder}/spool\nNodeName=gpu1 Gres={node_gres} CPUs=2\n"
+            f"SlurmdSpoolDir={self.folder}/spool\n{more}NodeName=gpu1 Gres={node_gres} CPUs=2\n"
         )
         conf.with_name("gres.conf").write_text(gres)
         argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _READ, "sh", str(node.directory)]
@@ -130,6 +132,15 @@ def test_files_that_are_found_too_are_in_the_order_that_slurmd_makes(bench: Benc
     """With both, slurmd sorts by the links that it found: NVML's order again, whatever the file says."""
     found = bench.read(make_gpus(_MINORS), "AutoDetect=nvml\nNodeName=gpu1 Name=gpu File=/dev/nvidia[0-3]\n", "gpu:4")
     assert [device["minor"] for device in found] == list(_MINORS)
+
+
+def test_a_site_whose_daemons_sign_by_themselves_has_a_list_too(bench: Bench) -> None:
+    """With auth/slurm no key of the site is read, and no socket of the running slurmd is replaced."""
+    sack = Path("/run/slurm/sack.socket")
+    before = sack.stat().st_ino if sack.exists() else None
+    found = bench.read(make_gpus(_MINORS), "AutoDetect=nvml\n", "gpu:4", more="AuthType=auth/slurm\n")
+    assert [device["minor"] for device in found] == list(_MINORS)
+    assert (sack.stat().st_ino if sack.exists() else None) == before
 
 
 def test_each_instance_is_a_position_with_its_capabilities(bench: Bench) -> None:

@@ -55,7 +55,7 @@ def test_the_plugin_of_this_release_s_suite_is_unpacked(commands: Path, tmp_path
 
 
 def test_a_plugin_for_another_version_is_refused(commands: Path, tmp_path: Path) -> None:
-    """slurmd would refuse it too, with less to go on."""
+    """Slurmd would refuse it too, with less to go on."""
     with pytest.raises(
         GpuwasteError, match=r"the mirror has slurm-wlm-nvml-plugin_24.11.5-2_amd64.deb, slurmd here is 24"
     ):
@@ -64,7 +64,7 @@ def test_a_plugin_for_another_version_is_refused(commands: Path, tmp_path: Path)
 
 
 def test_a_mirror_that_does_not_answer_and_no_slurmd_are_told(commands: Path, tmp_path: Path) -> None:
-    """apt's last line, and the command that is missing."""
+    """Apt's last line, and the command that is missing."""
     _command(commands, "apt-get", "#!/bin/sh\necho W: noise >&2; echo E: no route to host >&2; exit 100\n")
     with pytest.raises(GpuwasteError, match=r"^slurm_gpu: apt-get update exited 100: E: no route to host$"):
         slurm_gpu.unpack("24.11.5", tmp_path / "plugin")
