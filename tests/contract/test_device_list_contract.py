@@ -1,11 +1,9 @@
 """The list of GPUs as Slurm's own gpu/nvml plugin makes it, with AutoDetect=nvml, MIG instances and shards.
 
-The plugin is Debian's, the NVML below it is simulated. Each list is read in a mount namespace of its own, in which the
-simulated GPUs have their device files and their mig-minors: the plugin knows no other place for either.
+The plugin is Debian's, the NVML below it is simulated.
 """
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +17,7 @@ from tools import slurm_gpu
 from gpuwaste.slurm.list_conf import release_of
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.sim_devices import own_slurmd, with_devices
 from gpuwaste.testing.simnvml import MigInstance, SimGpu, SimNode, build_native, library_env, make_gpus
 
 pytestmark = pytest.mark.cluster  # Slurm, root, and munge, whose socket slurmd wants since 23.11
@@ -27,21 +26,6 @@ _MINORS = (3, 1, 0, 2)
 _SHARDS = 4
 _SPLITS = (22, 5)
 """The release that makes several positions of a MIG instance where there are shards."""
-_READ = """\
-set -eu
-node=$1; dev=$1/dev; shift
-mkdir -p "$dev" && mount -t tmpfs -o mode=755 gpuwaste-dev "$dev"
-mkdir "$dev/nvidia-caps" "$dev/shm"
-for name in null zero full random urandom; do cp -a "/dev/$name" "$dev/$name"; done
-for minor in 0 1 2 3; do mknod -m 666 "$dev/nvidia$minor" c 195 "$minor"; done
-for minor in $(sed 's/.* //' "$node/mig-minors"); do
-  mknod -m 444 "$dev/nvidia-caps/nvidia-cap$minor" c 241 "$minor"
-done
-mount -t tmpfs gpuwaste-caps /proc/driver && mkdir /proc/driver/nvidia-caps
-cp "$node/mig-minors" /proc/driver/nvidia-caps/
-mount --move "$dev" /dev
-exec "$@"
-"""
 _LIST = """\
 import dataclasses, json, sys
 from gpuwaste.slurm.commands import CommandClient
@@ -72,25 +56,14 @@ class Bench:
             f"SlurmdSpoolDir={self.folder}/spool\n{more}NodeName=gpu1 Gres={node_gres} CPUs=2\n"
         )
         conf.with_name("gres.conf").write_text(gres)
-        argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _READ, "sh", str(node.directory)]
+        argv = with_devices(node, [sys.executable, "-c", _LIST, str(conf), str(own_slurmd(node, self.folder / "bin"))])
         env = {"PATH": cluster_host.search_path(), **library_env(self.native)}
         env["PYTHONPATH"] = ":".join(path for path in sys.path if path)
-        argv += [sys.executable, "-c", _LIST, str(conf), str(self._commands(node))]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
         assert done.returncode == 0, done.stderr
         found: list[Mapping[str, Any]] = json.loads(done.stdout)
         assert [device["position"] for device in found] == list(range(len(found)))
         return found
-
-    def _commands(self, node: SimNode) -> Path:
-        """Return a folder with a slurmd that knows the simulated node: our client passes no such variable on."""
-        slurmd = self.folder / "bin" / "slurmd"
-        slurmd.parent.mkdir()
-        words = " ".join(f"{name}={value}" for name, value in node.env.items())
-        real = shutil.which("slurmd", path=cluster_host.search_path())
-        slurmd.write_text(f'#!/bin/sh\nexec env {words} {real} "$@"\n')
-        slurmd.chmod(0o755)
-        return slurmd.parent
 
 
 @pytest.fixture
