@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.system.asking import metric, until
+from tests.system.asking import filtered, metric, until
 from tests.system.conftest import SiteFactory
 from tests.system.submit_scene import slurm_version
 
@@ -69,10 +69,10 @@ def _node(cluster: LoopbackCluster) -> str:
 
 
 def test_a_job_s_output_holds_what_its_program_wrote(site: Site, job: Job) -> None:
-    """Byte for byte, while an agent starts, is killed, starts again and is stopped, and users and root ask."""
+    """Byte for byte, while an agent as its unit filters it starts, is killed and stopped, and users and root ask."""
     node = _node(site.cluster)
     for end in ("kill", "stop", "stop"):
-        agent = site.start_agent(node)
+        agent = site.start_agent(node, prefix=filtered(site, "agent"))
         until(lambda: metric(site, node, _HOLDER) == [1.0], "the job's GPU to be attributed", timeout_s=60)
         _ask(site, node, job.number)
         getattr(agent, end)()
