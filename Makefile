@@ -30,6 +30,9 @@ frameworks: $(STAMP) ## JAX for the CPU and an S3 server into build/frameworks, 
 	@tools/framework-venvs >/dev/null
 	@tools/framework-venvs s3 >/dev/null
 
+slurm-gpu: $(STAMP) packages ## Slurm's own plugin for NVML into build/slurm-gpu, for tests (network)
+	@$(PY) -m tools.slurm_gpu >/dev/null
+
 native: $(STAMP) ## build the simulated NVML and its load program
 	@$(MAKE) --no-print-directory -C native OUT=$(CURDIR)/$(NATIVE) PYTHON=$(CURDIR)/$(PY)
 
@@ -74,7 +77,7 @@ unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, b
 thorough: $(STAMP) ## tests/unit with all examples of Hypothesis and all sizes: half an hour, for a night or a release
 	@$(VENV)/bin/pytest -q -n auto --dist loadscope --timeout 900 --durations 30 tests/unit
 
-test: venv packages native plugins browser-tools frameworks ## all tests, the real cluster included, WORKERS at the same time
+test: venv packages native plugins browser-tools frameworks slurm-gpu ## all tests, the real cluster included, WORKERS at the same time
 	@$(PY) -m tools.rpm --for-tests
 	@WORKERS=$(WORKERS) tools/run-tests
 
@@ -229,7 +232,7 @@ bench-wording: $(STAMP) ## a language model's sentences: taken, refused, wrong n
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: audit data help venv packages build-packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
+.PHONY: audit data help venv packages build-packages frameworks slurm-gpu native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
 .PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-year-lake bench-move bench-packages
 .PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
 .PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-many bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history

@@ -167,19 +167,24 @@ nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minor)
     return sim_leave(r);
 }
 
+void sim_pci_info(const sim_gpu *gpu, nvmlPciInfo_t *pci)
+{
+    memset(pci, 0, sizeof *pci);
+    pci_parse(gpu->pci, &pci->domain, &pci->bus, &pci->device);
+    pci->pciDeviceId = 0x20B010DE;
+    pci->pciSubSystemId = 0x134F10DE;
+    snprintf(pci->busId, sizeof pci->busId, "%08X:%02X:%02X.0", pci->domain, pci->bus & 0xFF, pci->device & 0x1F);
+    snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0", pci->domain & 0xFFFF, pci->bus & 0xFF,
+             pci->device & 0x1F);
+}
+
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
     sim_target t;
     if (!pci) return NVML_ERROR_INVALID_ARGUMENT;
     nvmlReturn_t r = sim_enter_device(__func__, device, &t);
     if (r != NVML_SUCCESS) return r;
-    memset(pci, 0, sizeof *pci);
-    pci_parse(t.gpu->pci, &pci->domain, &pci->bus, &pci->device);
-    pci->pciDeviceId = 0x20B010DE;
-    pci->pciSubSystemId = 0x134F10DE;
-    snprintf(pci->busId, sizeof pci->busId, "%08X:%02X:%02X.0", pci->domain, pci->bus & 0xFF, pci->device & 0x1F);
-    snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0", pci->domain & 0xFFFF, pci->bus & 0xFF,
-             pci->device & 0x1F);
+    sim_pci_info(t.gpu, pci);
     return sim_leave(r);
 }
 

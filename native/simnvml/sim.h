@@ -40,6 +40,9 @@ nvmlDevice_t sim_handle(const char *uuid);
 unsigned sim_visible_count(void);
 const sim_gpu *sim_visible(unsigned index);
 
+/* Fill in a GPU's address on the PCI bus. */
+void sim_pci_info(const sim_gpu *gpu, nvmlPciInfo_t *pci);
+
 /* Copy text as NVML does: INSUFFICIENT_SIZE when it does not fit. */
 nvmlReturn_t sim_text(char *to, unsigned length, const char *from);
 

@@ -221,6 +221,37 @@ def test_gpm_says_whether_it_is_there(devices: list[Any]) -> None:
         pynvml.nvmlGpmSampleFree(sample)
 
 
+def test_cpus_and_clocks_of_a_gpu_are_plausible(devices: list[Any]) -> None:
+    """Its CPUs are CPUs of this host; its clocks are listed from the highest down. slurmd asks for both."""
+    for device in devices:
+        words = pynvml.nvmlDeviceGetCpuAffinity(device, 32)
+        near = {at * 64 + bit for at, word in enumerate(words) for bit in range(64) if word >> bit & 1}
+        assert near
+        assert max(near) < os.sysconf("SC_NPROCESSORS_CONF")
+        memory = pynvml.nvmlDeviceGetSupportedMemoryClocks(device)
+        graphics = pynvml.nvmlDeviceGetSupportedGraphicsClocks(device, memory[0])
+        for clocks in (memory, graphics):
+            assert clocks == sorted(set(clocks), reverse=True)
+            assert clocks
+
+
+def test_links_lead_to_devices_on_the_bus(devices: list[Any]) -> None:
+    """An active link names the PCI address of its other end, which is not its own; past the last there are none."""
+    for device in devices:
+        own = pynvml.nvmlDeviceGetPciInfo(device).busId
+        for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+            try:
+                active = pynvml.nvmlDeviceGetNvLinkState(device, link)
+            except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument):
+                break
+            assert active in {0, 1}
+            if active:
+                other = pynvml.nvmlDeviceGetNvLinkRemotePciInfo(device, link).busId
+                assert re.fullmatch(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d", other)
+                assert other != own
+        error_of(pynvml.nvmlDeviceGetNvLinkState, device, pynvml.NVML_NVLINK_MAX_LINKS)
+
+
 def test_a_quiet_event_set_times_out(devices: list[Any]) -> None:
     """Waiting for an Xid error that does not come ends with a timeout."""
     events = pynvml.nvmlEventSetCreate()

@@ -1,9 +1,11 @@
 """What the system tests ask of a running site: its hub, its agents' metrics and logs."""
 
 import re
+import shutil
 import time
 import urllib.request
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any
 
 from gpuwaste.core.errors import GpuwasteError
@@ -15,6 +17,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import Site
 
 Document = dict[str, Any]
+UNITS = Path(__file__).parents[2] / "etc" / "systemd"
 _CLASSES = ("idle", "low", "moderate", "high", "suspended", "pending", "unknown")
 
 
@@ -115,3 +118,12 @@ def known_s(device: Document) -> float:
 def until(predicate: Callable[[], bool], what: str, timeout_s: float = 15) -> None:
     """Poll until something holds."""
     wait_until(predicate, timeout_s, what, poll_s=0.1)
+
+
+def filtered(site: Site, name: str) -> tuple[str, ...]:
+    """Return the command that starts a daemon under its unit's filter of system calls."""
+    if shutil.which("systemd-analyze") is None:
+        return ()
+    unit = site.directory / f"gpuwaste-{name}.service"
+    shutil.copy(UNITS / unit.name, unit)
+    return tuple(site.runtime.module("gpuwaste.testing.unit_filter", str(unit)))

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import _end, _new_cluster
+from tests.system.asking import filtered
 from tests.unit.notify_socket import notify_socket, said
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess, Variant
@@ -23,7 +24,6 @@ from gpuwaste.testing.simnvml import build_native, library_env
 from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a site, and a daemon that restarts for each fault
-UNITS = Path(__file__).parents[2] / "etc" / "systemd"
 CONTROLLER = ("hub", "advisor")
 PLUGIN = "job_submit_gpuwaste.so"
 OTHER = 'char plugin_type[] = "job_submit/gpuwaste"; unsigned plugin_version = 0x180b05;'
@@ -59,15 +59,6 @@ class Scene:
         done = self.doctor("--json", *words, name=name, prefix=prefix)
         assert not done.stderr, done.stderr
         return {line["name"]: line for line in json.loads(done.stdout)["checks"]}
-
-
-def filtered(site: Site, name: str) -> tuple[str, ...]:
-    """Return the command that starts a daemon under its unit's filter of system calls."""
-    if shutil.which("systemd-analyze") is None:
-        return ()
-    unit = site.directory / f"gpuwaste-{name}.service"
-    shutil.copy(UNITS / unit.name, unit)
-    return tuple(site.runtime.module("gpuwaste.testing.unit_filter", str(unit)))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.system.asking import metric, until
+from tests.system.asking import filtered, metric, until
 from tests.system.conftest import SiteFactory
 from tests.system.submit_scene import slurm_version
 
@@ -69,12 +69,12 @@ def _node(cluster: LoopbackCluster) -> str:
 
 
 def test_a_job_s_output_holds_what_its_program_wrote(site: Site, job: Job) -> None:
-    """Byte for byte, while an agent starts, is killed, starts again and is stopped, and users and root ask."""
+    """Byte for byte, while an agent as its unit filters it starts, is killed and stopped, and users and root ask."""
     node = _node(site.cluster)
-    for end in ("kill", "stop", "stop"):
-        agent = site.start_agent(node)
+    for end, user in (("kill", "alice"), ("stop", "bob"), ("stop", "root")):
+        agent = site.start_agent(node, prefix=filtered(site, "agent"))
         until(lambda: metric(site, node, _HOLDER) == [1.0], "the job's GPU to be attributed", timeout_s=60)
-        _ask(site, node, job.number)
+        _ask(site, node, job.number, user)
         getattr(agent, end)()
     for user in ("alice", "bob", "root"):
         _read_list(site, node, user)
@@ -94,17 +94,15 @@ def test_a_plain_list_of_slurmd_writes_into_the_job_s_output(site: Site, job: Jo
     assert len(lines) > _WRITTEN.count("\n"), written
 
 
-def _ask(site: Site, node: str, job: int) -> None:
-    """Run each command that looks at a running job or at a node, as the job's user, as another and as root."""
+def _ask(site: Site, node: str, job: int, user: str) -> None:
+    """Run each command that looks at a running job, and as the agent's user those that look at a node."""
+    for words in (["job", str(job)], ["top"], ["report"]):
+        assert "Traceback" not in site.gpuwaste(*words, user=user, check=False).stderr
     config = ["--config", str(site.config_path(node))]
-    for user in ("alice", "bob", "root"):
-        for words in (["job", str(job)], ["top"], ["report"]):
-            assert "Traceback" not in site.gpuwaste(*words, user=user, check=False).stderr
     for words in (["doctor", "--role", "agent"], ["agent", "status"]):
-        for user in ("gpuwaste", "root"):
-            argv = site.runtime.command(*words, *config)
-            done = site.cluster.run(argv, user, node=node, env=site.runtime.env, check=False, timeout_s=60)
-            assert done.stdout, done.stderr
+        argv = site.runtime.command(*words, *config)
+        done = site.cluster.run(argv, "gpuwaste", node=node, env=site.runtime.env, check=False, timeout_s=60)
+        assert done.stdout, done.stderr
 
 
 def _read_list(site: Site, node: str, user: str) -> None:
