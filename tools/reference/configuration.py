@@ -23,8 +23,8 @@ One TOML file, `{DEFAULT_PATH}`, for every program on a host; `--config FILE` na
 the site's own keys there, so that no upgrade asks about the packaged file. Hidden files and other endings are not read.
 A key that is left out has its default; an unknown section or key is an error, which names the most similar known one.
 `gpuwaste config check` checks that daemons and submit plugins can use the files, `gpuwaste config show` prints every
-key with its value, and file and line of each value that is set. Daemons read it when they start, and again at SIGHUP; which keys need no restart:
-[the services](../how-to/services.md).
+key with its value, and file and line of each value that is set. Daemons read them when they start, and again at
+SIGHUP; which keys need no restart: [the services](../how-to/services.md).
 [etc/gpuwaste.toml](../../etc/gpuwaste.toml) contains every key with its default, as comments.
 """
 
