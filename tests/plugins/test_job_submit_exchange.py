@@ -403,8 +403,9 @@ def test_changed_file_is_followed(client: Client, tmp_path: Path, advisor: Scrip
     wait_until(lambda: client.ask().taken, 60, "the old socket")
     drop_in = tmp_path / "gpuwaste.toml.d" / "site.toml"
     drop_in.parent.mkdir()
-    for number in (5_000_002, 5_000_003):
-        drop_in.write_text(f"[plugin]\ndeadline_us = {number}\n")
-        wait_until(lambda wanted=number: client.ask().taken and seen() == wanted, 30, "the drop-in's deadline")
+    drop_in.write_text("[plugin]\ndeadline_us = 5_000_002\n")
+    wait_until(lambda: client.ask().taken and seen() == 5_000_002, 30, "the drop-in's deadline")
+    drop_in.write_text("[plugin]\ndeadline_us = 5_000_003\n")
+    wait_until(lambda: client.ask().taken and seen() == 5_000_003, 30, "the drop-in's next deadline")
     drop_in.unlink()
     wait_until(lambda: client.ask().taken and seen() < 5_000_002, 30, "the file's deadline")

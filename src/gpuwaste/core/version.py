@@ -1,6 +1,5 @@
 """The version of this distribution, as the daemons tell it."""
 
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import distributions
 from typing import Final
@@ -15,5 +14,4 @@ def own_version() -> str:
     While a package manager replaces the files, the directory of the version before may be there without its file, or
     with a part of it: importlib.metadata gives a distribution then whose version is None.
     """
-    versions: Iterator[str | None] = (found.version for found in distributions(name="gpuwaste"))
-    return next(filter(None, versions), UNKNOWN)
+    return next(filter(None, [found.version for found in distributions(name="gpuwaste")]), UNKNOWN)
