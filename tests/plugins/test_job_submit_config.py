@@ -181,4 +181,53 @@ def test_the_check_of_the_configuration_reads_as_the_plugins_do(harness: Path, t
     for path, sample in zip(files, samples, strict=True):
         told = [line for line in client.log if line.startswith(f"gpuwaste: {path}:") and "more lines" not in line]
         odd = read_as_plugin(path).odd
-        assert [line.split(":")[2] for line in told] == [str(number) for number, *_ in odd[:1]], sample
+        assert [line.split(":")[2] for line in told] == [str(number) for _, number, *_ in odd[:1]], sample
+
+
+def drop_in(path: Path, name: str, data: bytes) -> Path:
+    """Write a drop-in of a configuration file and return its path."""
+    file = path.with_name(f"{path.name}.d") / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(data)
+    return file
+
+
+def test_drop_ins_are_read_over_the_file_by_name(harness: Path, tmp_path: Path) -> None:
+    """Of a key in several files the last by name counts, hidden files and other endings do not; the check agrees."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_bytes(b'[plugin]\nstale_s = 1\nbreaker_misses = 1\ndeadline_us = 1000\n[advisor]\nsocket = "/a"\n')
+    drop_in(path, "b.toml", b"[plugin]\nstale_s = 3\nrubbish\n")
+    drop_in(path, "a.toml", b'[plugin]\nstale_s = 2\nbreaker_misses = 2\n[advisor]\nsocket = "/b"\n')
+    for name in (".hidden.toml", "c.toml.dpkg-new", "c.toml~", "toml"):
+        drop_in(path, name, b"[plugin]\nstale_s = 9\n")
+    settings, log = read(harness, path)
+    wanted = {"stale_s": "3", "breaker_misses": "2", "deadline_us": "1000", "socket": "/b"}
+    assert {key: settings[key] for key in wanted} == wanted
+    assert log == [f"gpuwaste: {path}.d/b.toml:3: expected KEY = VALUE; using the default"]
+    reading = read_as_plugin(path)
+    assert {key: str(value) for key, value in reading.values.items()} == settings
+    assert [(file.name, number) for file, number, *_ in reading.odd] == [("b.toml", 3)]
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "huge", "dangling", "too many"])
+def test_drop_ins_that_are_none_leave_the_file(harness: Path, tmp_path: Path, kind: str) -> None:
+    """Nothing in the folder is waited for, and what cannot be read is one log line."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_bytes(b"[plugin]\nstale_s = 11\n")
+    bad = drop_in(path, "bad.toml", b"")
+    bad.unlink()
+    if kind == "folder":
+        bad.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(bad)
+    elif kind == "huge":
+        with bad.open("wb") as file:
+            file.truncate(1 << 30)
+    elif kind == "dangling":
+        bad.symlink_to("none")
+    else:
+        for number in range(200):
+            drop_in(path, f"{number}.toml", b"[plugin]\nstale_s = 11\n")
+    settings, log = read(harness, path)
+    assert settings == {**DEFAULTS, "stale_s": "11"}
+    assert len(log) == 1, log

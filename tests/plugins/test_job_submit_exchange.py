@@ -387,7 +387,7 @@ def test_sixteen_threads_through_the_breaker(harness: Path, tmp_path: Path) -> N
 
 
 def test_changed_file_is_followed(client: Client, tmp_path: Path, advisor: ScriptedAdvisor) -> None:
-    """A site changes deadline or kill switch in gpuwaste.toml, and slurmctld is not restarted for it."""
+    """A site changes a key in gpuwaste.toml or a drop-in, and slurmctld is not restarted for it."""
 
     def seen() -> int:
         return int(advisor.requests[-1]["deadline_us"])
@@ -401,3 +401,11 @@ def test_changed_file_is_followed(client: Client, tmp_path: Path, advisor: Scrip
     wait_until(lambda: not client.ask().taken, 30, "the defaults")
     write_config(tmp_path, breaker_first_ms=1, breaker_max_ms=1)
     wait_until(lambda: client.ask().taken, 60, "the old socket")
+    drop_in = tmp_path / "gpuwaste.toml.d" / "site.toml"
+    drop_in.parent.mkdir()
+    drop_in.write_text("[plugin]\ndeadline_us = 5_000_002\n")
+    wait_until(lambda: client.ask().taken and seen() == 5_000_002, 30, "the drop-in's deadline")
+    drop_in.write_text("[plugin]\ndeadline_us = 5_000_003\n")
+    wait_until(lambda: client.ask().taken and seen() == 5_000_003, 30, "the drop-in's next deadline")
+    drop_in.unlink()
+    wait_until(lambda: client.ask().taken and seen() < 5_000_002, 30, "the file's deadline")

@@ -96,6 +96,18 @@ def test_the_report_follows_slurm_s_own_text(mailing: Mailing) -> None:
     assert mailing.asked == f"job 7 {LAST}"
 
 
+def test_keys_of_drop_ins_count(mailing: Mailing) -> None:
+    """The mail program of the last drop-in by name is run; of other sections and hidden files nothing is taken."""
+    mailing.keys('mail_program = "/bin/false"')
+    folder = mailing.directory / "gpuwaste.toml.d"
+    folder.mkdir()
+    (folder / "b.toml").write_text(f'[notify]\nmail_program = "{mailing.directory}/mail" # ours\n[hub]\n')
+    (folder / "a.toml").write_text('[notify]\nmail_program = "/bin/false"\n')
+    (folder / "c.toml").write_text('mail_program = "/bin/false"\n[hub]\nmail_program = "/bin/false"\n')
+    (folder / ".d.toml").write_text('[notify]\nmail_program = "/bin/false"\n')
+    assert mailing.ended(body=b"from slurm\n") == "from slurm\n\nreport of 7\n"
+
+
 @pytest.mark.parametrize(
     ("subject", "asked"),
     [

@@ -28,7 +28,7 @@ class Step:
         if self.script:
             return machine.run(self.script, cwd=CHECKOUT)
         path = machine.root.file(self.file)
-        if self.file.endswith(".toml"):
+        if self.file.endswith(".toml") and path.exists():
             machine.root.write(self.file, set_keys(path.read_text(encoding="utf-8"), tomllib.loads(self.text)))
         else:
             before = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -174,6 +174,46 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], workspace: Pa
     assert left == []
 
 
+def test_an_upgrade_that_nobody_attends(packages: list[Path], older: list[Path], workspace: Path) -> None:
+    """With the site's keys in a drop-in dpkg asks nothing, whatever its options, and the keys are in force after it."""
+    host = AptRoot.make(workspace / "unattended", older)
+    host.apt("install", *OLDER_SET)
+    host.root.write("/etc/gpuwaste/gpuwaste.toml.d/site.toml", "[hub]\nverdict_days = 77\n")
+    host.offer([package for package in packages if package.name.split("_")[0] in OLDER_SET])
+    host.root.run("apt-get", "-y", "-q", "-o", "APT::Sandbox::User=root", "upgrade")
+    assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert host.root.file(CONFIG).read_text() == (ROOT / "etc/gpuwaste.toml").read_text()
+    assert [name for name in host.root.tree() if name.startswith("/etc/gpuwaste") and "dpkg" in name] == []
+    shown = host.root.run("gpuwaste", "config", "show").stdout
+    assert "* hub.verdict_days = 77 (/etc/gpuwaste/gpuwaste.toml.d/site.toml:2)" in shown
+    host.apt("purge", *OLDER_SET)
+    assert not host.root.file("/etc/gpuwaste").exists()
+
+
+def test_an_edited_file_stops_such_an_upgrade_and_can_be_moved(
+    packages: list[Path], older: list[Path], workspace: Path
+) -> None:
+    """What the upgrade page says of dpkg's question, of the way on from there, and of the move to a drop-in."""
+    host = AptRoot.make(workspace / "edited", older)
+    host.apt("install", *OLDER_SET)
+    text = host.root.file(CONFIG).read_text(encoding="utf-8")
+    host.root.write(CONFIG, set_keys(text, {"hub": {"verdict_days": 77}}))
+    host.offer([package for package in packages if package.name.split("_")[0] in OLDER_SET])
+    done = host.root.run("apt-get", "-y", "-q", "-o", "APT::Sandbox::User=root", "upgrade", check=False)
+    assert done.returncode != 0
+    assert "end of file on stdin at conffile prompt" in done.stdout + done.stderr
+    host.root.run("dpkg", "--configure", "-a", "--force-confold")
+    assert set(host.installed().values()) == {"ii"}
+    page = (ROOT / "docs/how-to/upgrade.md").read_text(encoding="utf-8")
+    script = page.partition("To move an edited file to a drop-in once:\n\n```sh\n")[2].partition("```")[0]
+    host.root.run(
+        "sh", "-ec", f"export APT_CONFIG=/srv/apt.conf; echo 'APT::Sandbox::User root;' >$APT_CONFIG; {script}"
+    )
+    assert host.root.file(CONFIG).read_text() == (ROOT / "etc/gpuwaste.toml").read_text()
+    shown = host.root.run("gpuwaste", "config", "show").stdout
+    assert "* hub.verdict_days = 77 (/etc/gpuwaste/gpuwaste.toml.d/site.toml:" in shown
+
+
 def test_taken_uid(packages: list[Path], workspace: Path) -> None:
     """Where the fixed uid belongs to somebody else nothing is installed, and the line says how to choose another."""
     wanted = [package for package in packages if package.name.split("_")[0] in {"gpuwaste", "gpuwaste-runtime"}]

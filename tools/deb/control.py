@@ -124,7 +124,7 @@ def scripts(header: RpmHeader) -> dict[str, str]:
 def _purge(header: RpmHeader, owned: list[str]) -> list[str]:
     lines = [f"  rm -rf {path}" for path in owned]
     if any(file.path == "/var/lib/gpuwaste" for file in header.files):
-        lines.append("  rm -rf /run/gpuwaste /run/gpuwaste-jobs /var/cache/gpuwaste")
+        lines.append("  rm -rf /run/gpuwaste /run/gpuwaste-jobs /var/cache/gpuwaste /etc/gpuwaste/gpuwaste.toml.d")
     if lines:  # tmpfiles.d makes the first one on every host
         lines.append("  rmdir /var/lib/gpuwaste/models /var/lib/gpuwaste 2>/dev/null || :")
     return lines

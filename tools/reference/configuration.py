@@ -18,11 +18,13 @@ _UNITS: Final = {
     "_coverage": "0 to 1",
 }
 _INTRO: Final = f"""
-One TOML file, `{DEFAULT_PATH}`, for every program on a host; `--config FILE` names another.
+One TOML file, `{DEFAULT_PATH}`, for every program on a host; `--config FILE` names another. Files
+`{DEFAULT_PATH}.d/*.toml` are read over it in the order of their names, key by key (for `--config FILE`: `FILE.d`); put
+the site's own keys there, so that no upgrade asks about the packaged file. Hidden files and other endings are not read.
 A key that is left out has its default; an unknown section or key is an error, which names the most similar known one.
-`gpuwaste config check` checks that daemons and submit plugins can use the file, `gpuwaste config show` prints every
-key with its value. Daemons read it when they start, and again at SIGHUP; which keys need no restart:
-[the services](../how-to/services.md).
+`gpuwaste config check` checks that daemons and submit plugins can use the files, `gpuwaste config show` prints every
+key with its value, and file and line of each value that is set. Daemons read them when they start, and again at
+SIGHUP; which keys need no restart: [the services](../how-to/services.md).
 [etc/gpuwaste.toml](../../etc/gpuwaste.toml) contains every key with its default, as comments.
 """
 
@@ -49,7 +51,7 @@ def page() -> str:
 
 def example() -> str:
     """Return the commented example: every key with its text, unit and default."""
-    lines = [f"# gpuwaste: every key with its default. Copy to {DEFAULT_PATH} and uncomment what differs.", ""]
+    lines = [f"# gpuwaste: every key with its default. Put what differs into a file of {DEFAULT_PATH}.d.", ""]
     for section, rows in groupby(describe_config(), key=lambda row: row[0]):
         lines += [f"# {_about(section)}", f"[{section}]"]
         for _, key, kind, default, text in rows:

@@ -13,7 +13,10 @@ PLUGIN: Final = {
     "gpuwaste: advisor at {} answers again": "Nothing to do.",
     "gpuwaste: {}:{}: {}; using the default": "A line of gpuwaste.toml cannot be parsed: `gpuwaste config check`.",
     "gpuwaste: {}: {} more lines cannot be parsed": "As above.",
-    "gpuwaste: {}: {}; using the defaults": "gpuwaste.toml cannot be read by slurmctld's user: `chmod 644`.",
+    "gpuwaste: {}: {}; using the {}": (
+        "gpuwaste.toml, or a file of gpuwaste.toml.d, cannot be read by slurmctld's user: `chmod 644`."
+    ),
+    "gpuwaste: {}: over {} files; not all of them are read": "gpuwaste.toml.d has too many files: join some of them.",
     "gpuwaste: no user {} (advisor_user): until it exists, only an advisor that runs as root is accepted": (
         "Create the user on this host, or set `[plugin] advisor_user`."
     ),

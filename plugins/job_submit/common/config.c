@@ -1,8 +1,10 @@
 /*
- * Reads [plugin] and [advisor] socket of gpuwaste.toml: KEY = INTEGER or "TEXT", one a line. The programs read the
- * whole file with a real TOML reader and refuse what is wrong; here a wrong line leaves the default and one log line.
+ * Reads [plugin] and [advisor] socket of gpuwaste.toml and of its drop-ins, gpuwaste.toml.d by name: KEY = INTEGER or
+ * "TEXT", one a line. The programs read the whole files with a real TOML reader and refuse what is wrong; here a wrong
+ * line leaves the value before it and one log line.
  */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 
 #define LONGEST_FILE (1 << 20)
 #define LONGEST_LINE 2048
+#define MOST_DROP_INS 64 /* as core/config_files.py allows */
 
 typedef struct number_key {
 	const char *name;
@@ -253,28 +256,89 @@ static FILE *open_plain(const char *path)
 	return file;
 }
 
-void gw_config_read(const char *path, gw_settings *settings, gw_log log)
+/* Read one file over the settings; an odd line leaves what was set before. */
+static void take_file(const char *path, gw_settings *settings, gw_log log, const char *instead)
 {
 	reader at = {.path = path, .settings = settings, .log = log};
 	FILE *file = open_plain(path);
+	char reason[128];
 
-	set_defaults(settings);
 	if (file) {
 		take_stream(&at, file);
 		fclose(file);
 	} else {
-		char reason[128];
-
-		gw_say(log, "gpuwaste: %s: %s; using the defaults", path,
-		    errno == EINVAL ? "not a regular file of at most 1 MiB" : strerror_r(errno, reason, sizeof(reason)));
+		gw_say(log, "gpuwaste: %s: %s; using the %s", path,
+		    errno == EINVAL ? "not a regular file of at most 1 MiB" : strerror_r(errno, reason, sizeof(reason)),
+		    instead);
 	}
 	if (at.odd > 1)
 		gw_say(log, "gpuwaste: %s: %u more lines cannot be parsed", path, at.odd - 1);
+}
+
+static int by_bytes(const void *one, const void *other)
+{
+	return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+static bool is_drop_in(const char *name)
+{
+	size_t length = strlen(name);
+
+	return *name != '.' && length > 5 && !strcmp(name + length - 5, ".toml");
+}
+
+/* Write PATH.d/NAME, PATH.d where there is no name. False where it does not fit. */
+static bool drop_in_path(char out[GW_PATH_BYTES], const char *path, const char *name)
+{
+	int length = snprintf(out, GW_PATH_BYTES, "%s.d%s%s", path, *name ? "/" : "", name);
+
+	return length >= 0 && length < GW_PATH_BYTES;
+}
+
+/* The names of PATH.d in the order of their bytes, to be freed one by one; returns how many. */
+static size_t drop_ins(const char *path, char *names[MOST_DROP_INS], gw_log log)
+{
+	char folder[GW_PATH_BYTES];
+	struct dirent *entry;
+	size_t found = 0;
+	DIR *open_folder = drop_in_path(folder, path, "") ? opendir(folder) : NULL;
+
+	if (!open_folder)
+		return 0;
+	while ((entry = readdir(open_folder))) {
+		if (!is_drop_in(entry->d_name))
+			continue;
+		if (found == MOST_DROP_INS) {
+			gw_say(log, "gpuwaste: %s: over %d files; not all of them are read", folder, MOST_DROP_INS);
+			break;
+		}
+		names[found] = strdup(entry->d_name);
+		if (!names[found])
+			break;
+		found++;
+	}
+	closedir(open_folder);
+	qsort(names, found, sizeof(*names), by_bytes);
+	return found;
+}
+
+void gw_config_read(const char *path, gw_settings *settings, gw_log log)
+{
+	char *names[MOST_DROP_INS], file[GW_PATH_BYTES];
+	size_t count = drop_ins(path, names, log);
+
+	set_defaults(settings);
+	take_file(path, settings, log, "defaults");
+	for (size_t i = 0; i < count; i++) {
+		if (drop_in_path(file, path, names[i]))
+			take_file(file, settings, log, "other files");
+		free(names[i]);
+	}
 	if (settings->breaker_max_ms < settings->breaker_first_ms)
 		settings->breaker_max_ms = settings->breaker_first_ms;
 }
 
-gw_file gw_config_look(const char *path)
+static gw_file look(const char *path)
 {
 	gw_file file = {0};
 	struct stat now;
@@ -289,8 +353,37 @@ gw_file gw_config_look(const char *path)
 	return file;
 }
 
+/* A number that differs where a drop-in was added, removed, renamed or changed; 0 for none. */
+static uint64_t look_at_drop_ins(const char *path)
+{
+	char *names[MOST_DROP_INS], name[GW_PATH_BYTES], text[GW_PATH_BYTES + 128];
+	size_t count = drop_ins(path, names, NULL);
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (drop_in_path(name, path, names[i])) {
+			gw_file file = look(name);
+			int length = snprintf(text, sizeof(text), "%s %d %llu %llu %lld %lld", name, file.there,
+			    (unsigned long long)file.device, (unsigned long long)file.inode, (long long)file.size,
+			    (long long)file.changed_ns);
+
+			all = all * 1099511628211u + gw_hash(text, (size_t)length);
+		}
+		free(names[i]);
+	}
+	return all;
+}
+
+gw_file gw_config_look(const char *path)
+{
+	gw_file file = look(path);
+
+	file.drop_ins = look_at_drop_ins(path);
+	return file;
+}
+
 bool gw_file_same(const gw_file *one, const gw_file *other)
 {
 	return one->there == other->there && one->device == other->device && one->inode == other->inode &&
-	       one->size == other->size && one->changed_ns == other->changed_ns;
+	       one->size == other->size && one->changed_ns == other->changed_ns && one->drop_ins == other->drop_ins;
 }

@@ -82,7 +82,7 @@ typedef struct gw_totals {
 typedef void (*gw_log)(const char *line);
 
 /*
- * Open a client. `path` is gpuwaste.toml; NULL: $GPUWASTE_CONFIG, else /etc/gpuwaste/gpuwaste.toml. A file that cannot
+ * Open a client. `path` is gpuwaste.toml (its drop-ins are in PATH.d); NULL: $GPUWASTE_CONFIG, else /etc/gpuwaste/gpuwaste.toml. A file that cannot
  * be read gives the defaults and one line in the log. `via` is "c" or "lua", `slurm` the release ("22.05.8").
  * Returns NULL only where memory is out.
  */

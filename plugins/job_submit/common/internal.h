@@ -15,7 +15,7 @@
 /* One line of the log, cut at GW_LOG_BYTES; nothing where there is no log. */
 __attribute__((format(printf, 2, 3))) void gw_say(gw_log log, const char *format, ...);
 
-/* [plugin] and [advisor] socket of gpuwaste.toml; PluginConfig in core/config.py says what each key is. */
+/* [plugin] and [advisor] socket of gpuwaste.toml and its drop-ins; PluginConfig in core/config.py says what each key is. */
 typedef struct gw_settings {
 	int64_t deadline_us;
 	int64_t breaker_misses;
@@ -30,13 +30,14 @@ typedef struct gw_settings {
 	bool advisor_known; /* the user exists; else only root may answer */
 } gw_settings;
 
-/* Which file was read: another one, or a changed one, differs in this. */
+/* Which files were read: another one, or a changed one, differs in this. */
 typedef struct gw_file {
 	bool there;
 	dev_t device;
 	ino_t inode;
 	off_t size;
 	int64_t changed_ns;
+	uint64_t drop_ins;
 } gw_file;
 
 /* Who advisor_user is. One thread of its own asks the name service, which no caller of these waits for. */
@@ -51,9 +52,9 @@ void gw_user_wait(gw_user *user, int64_t wait_ms);
 /* True where the name is known, with its uid; of a lookup that goes on the answer before it holds. */
 bool gw_user_uid(gw_user *user, const char *name, uid_t *uid);
 
-/* Fill the settings with the defaults, then with what the file says; who advisor_user is stays open. */
+/* Fill the settings with the defaults, then with what the files say; who advisor_user is stays open. */
 void gw_config_read(const char *path, gw_settings *settings, gw_log log);
-/* Say what stands at the path now. */
+/* Say what stands at the path, and in its folder of drop-ins, now. */
 gw_file gw_config_look(const char *path);
 bool gw_file_same(const gw_file *one, const gw_file *other);
 

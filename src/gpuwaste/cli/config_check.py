@@ -1,12 +1,14 @@
 """`gpuwaste config check`: what the typed reading of the file cannot see, one line for each thing, with what to do."""
 
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_starts import refusals
 from gpuwaste.core.config import Config, describe_config
+from gpuwaste.core.config_files import ConfigLayer, place_of
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.plugin_reader import read_as_plugin
 
@@ -15,6 +17,7 @@ _PATHS: Final = (
 )  # fmt: skip
 _SERVED: Final = ("agent", "hub", "advisor", "actor")  # sections with listen, tls_cert, tls_key
 _ANY: Final = frozenset({"0.0.0.0", "[::]", "*"})  # noqa: S104 compared with, not bound to
+_KEY: Final = re.compile(r"\[(\w+)\] (\w+)")
 _MAX_PORT: Final = 65535
 NOT_ASKED: Final[frozenset[Role]] = frozenset()
 
@@ -29,15 +32,23 @@ def problems(path: Path, config: Config, roles: Collection[Role] = NOT_ASKED) ->
     return list(dict.fromkeys(found))
 
 
+def placed(path: Path, layers: Sequence[ConfigLayer], problem: str) -> str:
+    """Return a problem's line with the file, and its line, whose value it is about; `path` where no file sets it."""
+    if found := _KEY.match(problem):
+        return f"{place_of(layers, *found.groups()) or path}: {problem}"
+    return f"{path}: {problem}"
+
+
 def plugin_lines(path: Path, config: Config) -> Iterator[str]:
     """Compare what the submit plugins' line reader takes with what the file says."""
     try:
         reading = read_as_plugin(path)
-    except OSError:
-        return  # absent: the defaults
-    for number, key, why in reading.odd:
-        yield f"line {number}: {f'[plugin] {key}: ' if key else ''}{why}: the submit plugins use the default"
-    odd = {key for _, key, _ in reading.odd}
+    except (OSError, ConfigError):
+        return  # absent: the defaults; what cannot be read was said when the configuration was loaded
+    for file, number, key, why in reading.odd:
+        where = f"line {number}" if file == path else f"{file} line {number}"
+        yield f"{where}: {f'[plugin] {key}: ' if key else ''}{why}: the submit plugins use the default"
+    odd = {key for _, _, key, _ in reading.odd}
     for key, taken in reading.values.items():
         section = "advisor" if key == "socket" else "plugin"
         meant = getattr(getattr(config, section), key)

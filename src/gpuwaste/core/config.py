@@ -1,4 +1,4 @@
-"""The one configuration file, gpuwaste.toml: sections, keys, units and defaults as typed data.
+"""The configuration, gpuwaste.toml with its drop-ins: sections, keys, units and defaults as typed data.
 
 Each key is declared once, below, with its text; the reference page is generated from these declarations. Only the
 command line and the daemons' main call `load_config`; everybody else is handed values.
@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+from gpuwaste.core.config_files import ConfigLayer, merged, read_layers
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key as _key
-from gpuwaste.core.typed_toml import nearest, read_table, read_toml
+from gpuwaste.core.typed_toml import nearest, read_table
 from gpuwaste.core.underuse import UNDER_USE
 
 DEFAULT_PATH: Final = Path("/etc/gpuwaste/gpuwaste.toml")
@@ -433,15 +434,21 @@ class Config:
 
 
 def load_config(path: Path | None = None) -> Config:
-    """Read `path`, or the default path where it exists, or the defaults.
+    """Read `path`, or the default path where it exists, and the drop-ins over it.
 
     Raises ConfigError naming the file, the key and the nearest known key.
     """
-    if path is None:
-        if not DEFAULT_PATH.exists():
-            return Config()
-        path = DEFAULT_PATH
-    return config_from_dict(read_toml(path), str(path))
+    layers = load_layers(path)
+    if len(layers) == 1:
+        return config_from_dict(dict(layers[0].data), str(layers[0].path))
+    for layer in layers:  # one by one: an error names the file that has it
+        config_from_dict(dict(layer.data), str(layer.path))
+    return config_from_dict(merged(layers), str(path or DEFAULT_PATH))
+
+
+def load_layers(path: Path | None = None) -> list[ConfigLayer]:
+    """Return the files of a configuration as parsed, in the order in which they are read. Raises ConfigError."""
+    return read_layers(path or DEFAULT_PATH, optional=path is None)
 
 
 def config_from_dict(data: dict[str, Any], where: str) -> Config:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.config import AdvisorConfig, PluginConfig
+from gpuwaste.core.config_files import LARGEST, config_files
+from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.unix_socket import MAX_BYTES
 
 LONGEST_LINE: Final = 2046  # bytes
@@ -33,34 +35,43 @@ _DIGITS: Final = 18
 
 @dataclass(slots=True)
 class Reading:
-    """The settings that the plugins take, by key, and the lines that they do not understand: number, key, why."""
+    """The settings that the plugins take, by key, and the lines that they do not understand: file, number, key, why."""
 
     values: dict[str, int | str]
-    odd: list[tuple[int, str, str]] = field(default_factory=list)
+    odd: list[tuple[Path, int, str, str]] = field(default_factory=list)
 
 
 def read_as_plugin(path: Path) -> Reading:
-    """Return what the plugins take from a file. Raises OSError."""
+    """Return what the plugins take from a file and its drop-ins. Raises OSError, ConfigError."""
     plugin = PluginConfig()
     usual: dict[str, int | str] = {key: getattr(plugin, key) for key in (*NUMBERS, "kill_switch", "advisor_user")}
     reading = Reading({**usual, "socket": AdvisorConfig().socket})
-    section = b""
-    for number, raw in enumerate(path.read_bytes().split(b"\n"), 1):
-        line = raw.strip(_BLANKS)
-        if len(raw) > LONGEST_LINE:
-            if section == b"plugin":
-                reading.odd.append((number, "", "line too long"))
-        elif line.startswith(b"["):
-            found = _SECTION.fullmatch(line)
-            section = found[1] if found and len(found[1]) <= _SECTION_BYTES else b""
-        elif line and not line.startswith(b"#"):
-            _take(reading, section, line, number)
+    first, *others = config_files(path)
+    if first.exists() or not others:
+        _take_lines(reading, first, first.read_bytes())
+    for file in others:
+        _take_lines(reading, file, read_data(file, LARGEST, "a configuration file"))
     if _number(reading, "breaker_max_ms") < _number(reading, "breaker_first_ms"):
         reading.values["breaker_max_ms"] = reading.values["breaker_first_ms"]
     return reading
 
 
-def _take(reading: Reading, section: bytes, line: bytes, number: int) -> None:
+def _take_lines(reading: Reading, file: Path, data: bytes) -> None:
+    section = b""
+    for number, raw in enumerate(data.split(b"\n"), 1):
+        line = raw.strip(_BLANKS)
+        if len(raw) > LONGEST_LINE:
+            if section == b"plugin":
+                reading.odd.append((file, number, "", "line too long"))
+        elif line.startswith(b"["):
+            found = _SECTION.fullmatch(line)
+            section = found[1] if found and len(found[1]) <= _SECTION_BYTES else b""
+        elif line and not line.startswith(b"#") and (odd := _take(reading, section, line)):
+            reading.odd.append((file, number, *odd))
+
+
+def _take(reading: Reading, section: bytes, line: bytes) -> tuple[str, str] | None:
+    """Take a line; return the key and why not, where it cannot be understood."""
     name, equals, value = line.partition(b"=")
     ours = section == b"plugin"
     key, place = name.strip(_BLANKS).decode("utf-8", "replace"), section.decode("utf-8", "replace")
@@ -70,8 +81,7 @@ def _take(reading: Reading, section: bytes, line: bytes, number: int) -> None:
         why = _take_text(reading, place, key, value.strip(_BLANKS))
     else:
         why = "" if not ours else "not a key of [plugin]" if equals else "expected KEY = VALUE"
-    if why:
-        reading.odd.append((number, key, why))
+    return (key, why) if why else None
 
 
 def _take_number(reading: Reading, key: str, value: bytes) -> str:

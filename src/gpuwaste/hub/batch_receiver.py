@@ -31,6 +31,12 @@ _REJECTED: Final = log_event.warning(
     "An impossible row; the sender keeps it in its outbox. Compare the versions of both, then report it.",
 )
 _Row = TypeVar("_Row")
+LocalUid = Callable[[], int | None]
+"""Returns whose socket the other end of a connection is, None where it is not on this host."""
+
+
+def _unknown() -> int | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +77,18 @@ class BatchReceiver(ABC, Generic[_Row]):
         self._refused = Once()  # batches since the store failed
         self._said_lock = threading.Lock()
 
-    def take(self, authorization: str, target: str, body: bytes) -> SignedAnswer:
-        """Return the signed acknowledgement, once the rows are committed. Raises Refusal, with nothing stored."""
+    def take(self, authorization: str, target: str, body: bytes, local_uid: LocalUid = _unknown) -> SignedAnswer:
+        """Return the signed acknowledgement, once the rows are committed. Raises Refusal, with nothing stored.
+
+        `local_uid` tells who has the connection's other end, where that is on this host.
+        """
         caller = self._identity.caller(authorization, "POST", target, body)
         try:
             envelope, batch_id = parse_envelope(body)
         except ParseError as error:
             raise Refusal(BAD, str(error)) from error
         self._check_protocol(envelope)
-        self._check_sender(caller, envelope)
+        self._check_sender(caller, envelope, local_uid)
         at_us = self._clock.utc_us()
         good, rejected = self._sort(body, envelope, at_us)
         _reject(good, rejected, self._admitted(envelope.node, good))
@@ -119,7 +128,7 @@ class BatchReceiver(ABC, Generic[_Row]):
         """Write the rows of opened batches in the transaction of `db`; what is returned counts them, once committed."""
 
     @abstractmethod
-    def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
+    def _check_sender(self, caller: Caller, envelope: Envelope, local_uid: LocalUid) -> None:
         """Raise Refusal where the caller may not send this batch."""
 
     @abstractmethod

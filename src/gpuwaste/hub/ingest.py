@@ -10,7 +10,7 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import BatchReceiver, OpenedBatch, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.gpu_claims import GpuClaims
 from gpuwaste.hub.group_commit import GroupCommit
@@ -22,6 +22,7 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.wire.batch import Envelope, parse_rows
 from gpuwaste.wire.identity import Caller
+from gpuwaste.wire.local_peer import is_loopback, is_own_address
 
 _AHEAD_S: Final = DAY_S  # how far a node's clock may have gone before this host's
 _EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller's, which tells the start
@@ -87,7 +88,7 @@ class Ingest(BatchReceiver[AllocationHour]):
             return self._claims.refused(rows)
         return {}
 
-    def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
+    def _check_sender(self, caller: Caller, envelope: Envelope, local_uid: LocalUid) -> None:
         """Refuse a batch whose sender is not the agent of the node that it names."""
         node = envelope.node
         if not self._identity.is_agent(caller, node):
@@ -101,12 +102,37 @@ class Ingest(BatchReceiver[AllocationHour]):
             raise Refusal(LATER, str(error)) from error
         if not addresses:
             raise Refusal(FORBIDDEN, f"Slurm has no node {node[:64]!r}")
-        if caller.origin not in addresses:
-            raise Refusal(
-                FORBIDDEN,
-                f"the credential was created on {caller.origin}, but NodeAddr of {node} is {_list(addresses)}:"
-                " see munged's --origin, or set check_origin",
-            )
+        if not _is_from(caller, addresses, local_uid):
+            raise Refusal(FORBIDDEN, _elsewhere(caller.origin, node, addresses))
+
+
+def _is_from(caller: Caller, addresses: frozenset[str], local_uid: LocalUid) -> bool:
+    """Tell whether a credential was made on the host that has a node's addresses.
+
+    Each host has loopback addresses, so that such an origin alone says nothing: the process that sends it must be the
+    agents' user on this host, and the node must be this host. What a proxy passes on comes from the proxy's user.
+    """
+    if not is_loopback(caller.origin):
+        return caller.origin in addresses
+    if caller.uid is None or local_uid() != caller.uid:
+        return False
+    if any(map(is_loopback, addresses)):  # several nodes may be on this host, told apart by these
+        return caller.origin in addresses
+    return any(map(is_own_address, addresses))
+
+
+def _elsewhere(origin: str, node: str, addresses: frozenset[str]) -> str:
+    words = f"the credential was created on {origin}, but NodeAddr of {node} is {_list(addresses)}: "
+    if is_loopback(origin):
+        words += f"munged of {node} takes a loopback address from /etc/hosts for its own: "
+        words += f"start it there with --origin={_first(addresses)} (OPTIONS in /etc/default/munge)"
+        return words
+    return words + "see munged's --origin, or set check_origin"
+
+
+def _first(addresses: frozenset[str]) -> str:
+    """Return an address that munged can have as origin, the name where there is none."""
+    return next((a for a in sorted(addresses) if a[:1].isdigit()), next(iter(addresses)))
 
 
 def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[dict[int, AllocationHour], dict[int, str]]:

@@ -11,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
 from gpuwaste.wire.limited_listener import LimitedListener
+from gpuwaste.wire.local_peer import ends_of
 from gpuwaste.wire.peer import peer_uid
 
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
@@ -46,7 +47,7 @@ class HubProtocol(H11Protocol):
         if self.listener is not None:
             self.listener.arrived(sock.fileno())  # from here on it is counted as this connection
         uid = peer_uid(sock)
-        self.app_state = {**self.app_state, "peer_uid": uid, "cut_off": self.cut_off}
+        self.app_state = {**self.app_state, "peer_uid": uid, "ends": ends_of(sock), "cut_off": self.cut_off}
         self._peer = uid if uid is not None else (transport.get_extra_info("peername") or ("",))[0]
         self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
         self._count()

@@ -11,7 +11,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.events.envelope import event_id
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import BatchReceiver, OpenedBatch, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
@@ -64,7 +64,7 @@ class VerdictIngest(BatchReceiver[Verdict]):
         new = self._store.add(rows, envelope.node, [_event(row) for row in rows])
         self._metrics.verdicts(Counter(new), rejected)
 
-    def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
+    def _check_sender(self, caller: Caller, envelope: Envelope, _local_uid: LocalUid) -> None:
         if not self._identity.is_advisor(caller):
             raise Refusal(FORBIDDEN, f"{sender_of(caller)} may not send verdicts: see [hub] agent_user")
         try:

@@ -14,6 +14,7 @@ import msgspec
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import AllocationHour, hour_from_line
 from gpuwaste.core.verdict import Verdict, verdict_from_json
+from gpuwaste.core.version import UNKNOWN
 
 PROTOCOL: Final = 1
 PROTOCOL_MIN: Final = 1
@@ -174,6 +175,8 @@ def parse_envelope(body: bytes) -> tuple[Envelope, str]:
     names = {}
     for name in ("batch_id", "cluster", "node", "boot_id", "agent_version"):
         value = fields.get(name)
+        if value is None and name == "agent_version" and name in fields:
+            value = UNKNOWN  # from a program of before that was started while its files were replaced
         if not isinstance(value, str) or not 0 < len(value) <= _MAX_NAME:
             raise ParseError(f"the batch's first line: {name} is not a text of 1 to {_MAX_NAME} characters")
         names[name] = value

@@ -86,13 +86,13 @@ def test_policies_are_read(tmp_path: Path) -> None:
 
 
 def test_the_command_exits_with_2_where_something_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each problem is one line that begins with the file; a sound file says ok and exits with 0."""
+    """Each problem is one line that begins with the file and its line; a sound file says ok and exits with 0."""
     path = tmp_path / "gpuwaste.toml"
     path.write_text('[hub]\ntls_cert = "a.pem"\n')
     assert main(["config", "check", "--config", str(path)]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
-    assert all(line.startswith(f"{path}: [hub] tls_cert") for line in lines)
+    assert all(line.startswith(f"{path}:2: [hub] tls_cert") for line in lines)
     path.write_text("")
     assert main(["config", "check", "--config", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}: ok\n"

@@ -14,7 +14,11 @@ from gpuwaste.core.errors import ConfigError
 
 pytestmark = pytest.mark.sockets
 
-BEFORE = ("core.config", "core.typed_toml")  # reading the file: `config check` ends with the very line
+BEFORE = (
+    "core.config",
+    "core.config_files",
+    "core.typed_toml",
+)  # reading the file: `config check` ends with the very line
 # policies: test_config_check.py; outlets and inlets: test_outlet_files.py, test_inlet_files.py, and the hub starts
 # without a bad one; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon
 OTHERS = ("sim.", "events.", "rules.", "slurm.conf_file", "policy.", "slurm.csv_mapping", "core.owner")

@@ -41,5 +41,7 @@ def test_a_hub_of_another_version_is_read() -> None:
     assert convert(later, HealthAnswer, "health") == convert(json.loads(HEALTH), HealthAnswer, "health")
     least = convert({"version": "0.1.0", "protocol": [1, 1], "accounting": {}}, HealthAnswer, "health")
     assert (least.prediction.model_hash, least.accounting.lag_s, least.under_use.below_pct) == ("", None, 5.0)
+    replaced = convert({"version": None, "protocol": [1, 1]}, HealthAnswer, "health")  # 0.1 during an upgrade
+    assert replaced.version is None
     with pytest.raises(ParseError, match="protocol"):
         convert({"status": "ok"}, HealthAnswer, "health")

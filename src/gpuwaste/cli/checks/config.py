@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpuwaste.cli.check import EVERYWHERE, Check, Status, Surroundings
-from gpuwaste.cli.config_check import problems
+from gpuwaste.cli.config_check import placed, problems
+from gpuwaste.core.config_files import read_layers
 
 PLACE: Final = 20
 NAME: Final = "config"
@@ -12,13 +13,15 @@ ROLES: Final = EVERYWHERE
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Return which file is used; that it can be read is proven by having come here."""
+    """Return which files are used; that they can be read is proven by having come here."""
     found = problems(around.config_path, around.config, around.roles)
+    layers = read_layers(around.config_path, optional=True)
     for problem in found:
-        yield Check(NAME, Status.FAIL, problem, f"edit {around.config_path}")
+        file = placed(around.config_path, layers, problem).removesuffix(f": {problem}")
+        yield Check(NAME, Status.FAIL, problem, f"edit {file}")
     if found:
         return
-    if around.config_path.exists():
-        yield Check(NAME, Status.OK, str(around.config_path))
+    if layers:
+        yield Check(NAME, Status.OK, ", ".join(str(layer.path) for layer in layers))
     else:
         yield Check(NAME, Status.WARN, f"{around.config_path} does not exist: the defaults are used")

@@ -1,10 +1,10 @@
 """The versions of gpuwaste and Slurm, and the cluster's name."""
 
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Final
 
 from gpuwaste.cli.check import EVERYWHERE, Check, Status, Surroundings
+from gpuwaste.core.version import own_version
 
 PLACE: Final = 10
 NAME: Final = "version"
@@ -16,7 +16,7 @@ def check(around: Surroundings) -> Iterator[Check]:
     """Report both versions; the configured name of the cluster must be Slurm's."""
     slurm = around.slurm.config()
     tried = _TRIED[0] <= _version(slurm.version) <= _TRIED[1]
-    found = f"gpuwaste {version('gpuwaste')}, Slurm {slurm.version or 'unknown'}, cluster {slurm.cluster_name}"
+    found = f"gpuwaste {own_version()}, Slurm {slurm.version or 'unknown'}, cluster {slurm.cluster_name}"
     yield Check(NAME, Status.OK if tried else Status.WARN, found, "" if tried else "tested with Slurm 22.05 to 26.05")
     named = around.config.common.cluster
     if named and named != slurm.cluster_name:

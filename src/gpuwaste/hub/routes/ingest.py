@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.hub.batch_receiver import SignedAnswer
+from gpuwaste.hub.batch_receiver import LocalUid, SignedAnswer
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.gate import Gate
 from gpuwaste.hub.models import AckAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.refusal import Refusal
+from gpuwaste.wire.local_peer import uid_at_other_end
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
@@ -17,11 +18,12 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     services = exchange.services
     gate = Gate(exchange.limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
 
-    async def taken(request: Request, take: Callable[[str, str, bytes], SignedAnswer]) -> Response:
+    async def taken(request: Request, take: Callable[[str, str, bytes, LocalUid], SignedAnswer]) -> Response:
         try:
             with gate.visit(request.state.cut_off) as visit:
                 body = await exchange.body(request, visit.counted(request.stream()))
-                answer = await visit.in_thread(lambda: take(authorization(request), target(request), body))
+                at = target(request)
+                answer = await visit.in_thread(lambda: take(authorization(request), at, body, _local_uid(request)))
         except Refusal as refusal:
             refusal.closes = True
             raise
@@ -36,3 +38,11 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     async def take_verdicts(request: Request) -> Response:
         """Receive a batch of verdicts: NDJSON, the envelope first; each id counts once."""
         return await taken(request, services.verdict_ingest.take)
+
+
+def _local_uid(request: Request) -> LocalUid:
+    """Return what finds the user at the other end of the connection, where that is on this host."""
+    if (uid := getattr(request.state, "peer_uid", None)) is not None:
+        return lambda: uid
+    ends = getattr(request.state, "ends", None)
+    return lambda: uid_at_other_end(ends) if ends is not None else None

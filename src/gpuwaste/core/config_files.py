@@ -1,0 +1,115 @@
+"""The files of one configuration: gpuwaste.toml, and the drop-ins of gpuwaste.toml.d, which are read over it by name.
+
+A drop-in holds the site's own keys, so that the packaged file stays as it was shipped and an upgrade never asks.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.typed_toml import parse_toml, read_data, read_toml, toml_files
+
+LARGEST: Final = 1 << 20
+"""Bytes of a drop-in."""
+MOST: Final = 64
+"""Drop-ins of a configuration; the submit plugins read as many."""
+_SCANNED_LINES: Final = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigLayer:
+    """One file as parsed: tables by section, which nobody has checked yet."""
+
+    path: Path
+    data: Mapping[str, Any]
+
+    def has(self, section: str, key: str) -> bool:
+        """Tell whether this file sets a key."""
+        return _sets(self.data, section, key)
+
+    def place(self, section: str, key: str) -> str:
+        """Return FILE:LINE of a key that this file sets; FILE where the line cannot be found."""
+        number = _line_of(self.path, section, key)
+        return f"{self.path}:{number}" if number else str(self.path)
+
+
+def config_files(path: Path) -> list[Path]:
+    """Return the file, which may be absent, and its drop-ins by name. Raises ConfigError."""
+    folder = path.with_name(f"{path.name}.d")
+    try:
+        found = toml_files(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return [path]
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be read: {error.strerror}") from error
+    if len(found) > MOST:
+        raise ConfigError(f"{folder}: over {MOST} files: join some of them")
+    return [path, *found]
+
+
+def read_layers(path: Path, *, optional: bool = False) -> list[ConfigLayer]:
+    """Return what the files say, in the order in which they are read; `optional` allows the first one to be absent.
+
+    Raises ConfigError.
+    """
+    first, *others = config_files(path)
+    found = [] if optional and not first.exists() else [ConfigLayer(first, read_toml(first))]
+    return found + [ConfigLayer(file, parse_toml(_read(file), str(file))) for file in others]
+
+
+def merged(layers: Sequence[ConfigLayer]) -> dict[str, Any]:
+    """Return one table for each section: of a key that several files set the last one counts."""
+    found: dict[str, Any] = {}
+    for layer in layers:
+        for section, table in layer.data.items():
+            found[section] = {**found.get(section, {}), **table}
+    return found
+
+
+def place_of(layers: Sequence[ConfigLayer], section: str, key: str) -> str:
+    """Return FILE:LINE of the value that counts; "" where no file sets the key."""
+    return next((layer.place(section, key) for layer in reversed(layers) if layer.has(section, key)), "")
+
+
+def _read(path: Path) -> bytes:
+    return read_data(path, LARGEST, "a configuration file")
+
+
+def _sets(data: Mapping[str, Any], section: str, key: str) -> bool:
+    table = data.get(section)
+    return isinstance(table, dict) and key in table
+
+
+def _line_of(path: Path, section: str, key: str) -> int:
+    """Return the line on which a key's statement begins, by parsing what is before it and with it; 0 for unknown.
+
+    A line that has the key's name inside of a text of several lines, or in another section, is not it.
+    """
+    try:
+        lines = _read(path).decode("utf-8").splitlines(keepends=True)
+    except (ConfigError, UnicodeDecodeError):
+        return 0
+    name = re.compile(rf"(?<![\w-]){re.escape(key)}(?![\w-])")
+    for at, line in enumerate(lines[:_SCANNED_LINES]):
+        if name.search(line.partition("#")[0]) and _begins(lines, at, section, key):
+            return at + 1
+    return 0
+
+
+def _begins(lines: Sequence[str], at: int, section: str, key: str) -> bool:
+    """Tell whether the statement that begins at a line sets the key."""
+    before = _parsed(lines[:at])
+    if before is None or _sets(before, section, key):
+        return False
+    ends = (_parsed(lines[: end + 1]) for end in range(at, min(at + MOST, len(lines))))
+    return next((_sets(data, section, key) for data in ends if data is not None), False)
+
+
+def _parsed(lines: Sequence[str]) -> dict[str, Any] | None:
+    try:
+        return parse_toml("".join(lines).encode("utf-8"), "")
+    except ConfigError:
+        return None
