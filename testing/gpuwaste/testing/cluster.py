@@ -128,9 +128,14 @@ class LoopbackCluster(Daemons):
             raise ClusterError(f"{self.directory} is not empty and holds no cluster; name another directory")
 
     def _check_cgroups(self) -> None:
-        if not self.variant.constrain_devices:
+        if not self.variant.constrained:
             return
-        if not cluster_host.cgroup_v1_devices():
+        if self.variant.cgroup_v2:
+            unified = cluster_host.cgroup_v2()
+            if unified is None:
+                raise ClusterError("cgroup_v2 needs the unified hierarchy of cgroups mounted")
+            (unified / "system.slice").mkdir(exist_ok=True)  # systemd's, where the host has it
+        elif not cluster_host.cgroup_v1_devices():
             raise ClusterError("constrain_devices needs the cgroup v1 controllers devices, freezer and cpuset mounted")
         cluster_host.remove_cgroups(list(self.nodes))
         if cluster_host.cgroups_of(list(self.nodes)):
@@ -170,7 +175,7 @@ class LoopbackCluster(Daemons):
             sweep(self.layout.cluster_id)
             for process in self.processes.values():
                 process.alive()  # takes the exit status, so that no zombie stays
-            if self.variant.constrain_devices:
+            if self.variant.constrained:
                 cluster_host.remove_cgroups(list(self.nodes))
             self.processes.clear()
             self._save()

@@ -11,6 +11,7 @@ from pathlib import Path
 from gpuwaste.testing import cluster_host as host
 from gpuwaste.testing.cluster_commands import SlurmCommands
 from gpuwaste.testing.cluster_process import SLURM_POLL_S, ClusterError, ManagedProcess, as_user, spawn, wait_until
+from gpuwaste.testing.sim_build import build_native
 
 _REST_USER = "nobody"  # slurmrestd refuses root and SlurmUser; it needs no rights, the caller's token has them
 _BUILD = Path(__file__).parents[3] / "build"
@@ -149,7 +150,8 @@ class Daemons(SlurmCommands):
 
     def _start_slurmd(self, names: Collection[str]) -> None:
         for name in names:
-            self._launch(f"slurmd-{name}", ["slurmd", "-D", "-N", name], "root", name, self.nodes[name].port)
+            argv = [*self._cgroup_view(), "slurmd", "-D", "-N", name]
+            self._launch(f"slurmd-{name}", argv, "root", name, self.nodes[name].port)
         wait_until(
             lambda: self._nodes_up(names),
             60,
@@ -157,6 +159,12 @@ class Daemons(SlurmCommands):
             lambda: "\n".join(self.processes[f"slurmd-{name}"].tail() for name in names),
             poll_s=SLURM_POLL_S / 2,
         )
+
+    def _cgroup_view(self) -> list[str]:
+        """Return the command that starts slurmd where cgroup v1 is not to be seen: its cgroup/v2 wants no other."""
+        if not self.layout.variant.cgroup_v2:
+            return []
+        return ["env", f"LD_PRELOAD={build_native() / 'libgpuwaste-cgroup.so'}"]
 
     def _nodes_up(self, names: Collection[str]) -> bool:
         for name in names:
