@@ -23,7 +23,7 @@ from gpuwaste.testing.sim_build import build_level_zero, build_native, build_roc
 from tools.matrix import compare, trees
 from tools.matrix.checks import ORDER, checks_named
 from tools.matrix.column import START
-from tools.matrix.node import namespace
+from tools.matrix.node import namespace, own_namespace
 from tools.matrix.parts import PARTS, TURN, part
 from tools.matrix.parts_run import record, run_part, turn_of
 from tools.matrix.releases import RELEASES, Release, release
@@ -83,7 +83,7 @@ def _become(options: argparse.Namespace, base: Path) -> int:
     except GpuwasteError as error:
         sys.exit(str(error))
     argv = [sys.executable, "-m", "tools.matrix.view", chosen.name, str(base), *options.run]
-    os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "--", *argv])  # noqa: S606
+    os.execvp("env", own_namespace(argv))  # noqa: S606
 
 
 def _run_parts(options: argparse.Namespace, base: Path) -> int:
