@@ -122,7 +122,7 @@ class LoopbackCluster(Daemons):
         if not self.directory.exists():
             return
         if (self.directory / STATE).exists():
-            if marked(Layout.load(self.directory)[0].cluster_id):
+            if marked(Layout.load(self.directory)[0].cluster_id, self.directory):
                 raise ClusterError(f"{self.directory} is in use; first: tools/cluster down --dir {self.directory}")
         elif any(self.directory.iterdir()):
             raise ClusterError(f"{self.directory} is not empty and holds no cluster; name another directory")
@@ -172,7 +172,7 @@ class LoopbackCluster(Daemons):
             if not self._remove:
                 self.stop_daemons()
         finally:
-            sweep(self.layout.cluster_id)
+            sweep(self.layout.cluster_id, self.directory)
             for process in self.processes.values():
                 process.alive()  # takes the exit status, so that no zombie stays
             if self.variant.constrained:
