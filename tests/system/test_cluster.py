@@ -113,7 +113,8 @@ def test_suspension_and_daemon_restarts_keep_a_job(idle: LoopbackCluster) -> Non
 def test_slurmrestd_answers_a_user_s_token(cluster: LoopbackCluster) -> None:
     """slurmrestd, which runs as neither root nor SlurmUser, takes a token made with the cluster's key."""
     headers = {"X-SLURM-USER-NAME": "alice", "X-SLURM-USER-TOKEN": cluster.jwt_token("alice")}
-    url = f"{cluster.slurmrestd_url}/slurm/v0.0.38/nodes"
+    newest = cluster.slurmrestd_versions()[-1]
+    url = f"{cluster.slurmrestd_url}/slurm/{newest}/nodes"
     reply = urllib3.request("GET", url, headers=headers, timeout=20).json()
     assert {node["name"] for node in reply["nodes"]} == {"gpu1", "gpu2", "cpu1"}
 

@@ -14,7 +14,8 @@ Life: `start`, `stop`, `reset` (no jobs, no processes of ours, all daemons up), 
 Slurm: `run(argv, user=, node=, env=, stdin=, timeout_s=, check=)`, `sbatch(script, user=, **options)` -> job id,
 `wait_job(id, states, timeout_s)`, `job_states(id)`, `show_job(id)`, `job_output(id)`, `sacct(*arguments, user=)` ->
 rows, `wait_accounted(id)` -> rows, `jwt_token(user)`, `slurmrestd_url`, `stop_slurmd(node)`, `restart_slurmd(node)`,
-`restart_slurmctld()`, `cancel_jobs()`, `node_states()`, `wait_nodes_idle()`.
+`restart_slurmctld()`, `cancel_jobs()`, `node_states()`, `wait_nodes_idle()`, `release` (such as (24, 11)),
+`slurmrestd_versions()`.
 
 Nodes: `nodes[name]` has name, address (NodeAddr, and the origin of its munge credentials), port, munge_socket, minors
 (gres.conf order), run_dir, spool_dir, state_dir; `munge_socket` is the hub's. `env(node)` is the environment for a
