@@ -204,6 +204,12 @@ class SlurmCommands:
         return f"http://127.0.0.1:{self.layout.ports[2]}"
 
 
+def tres_of(record: Mapping[str, str]) -> str:
+    """Return what a record of `show_job` says that the job holds or, before its start, asks for."""
+    held = record.get("AllocTRES", "(null)")
+    return record["TRES"] if "TRES" in record else record["ReqTRES"] if held == "(null)" else held
+
+
 def _base64url(data: bytes) -> bytes:
     return base64.urlsafe_b64encode(data).rstrip(b"=")
 

@@ -101,8 +101,7 @@ def allowed(seen: JobRecord, told: JobRecord) -> dict[str, Any]:
     later_part = bool(told.het_offset)
     excused = {
         "submit_line": told.submit_line == "",
-        "exit_code": _cut(told.exit_code) == seen.exit_code
-        or (told.exit_code is None and seen.state != "COMPLETED"),
+        "exit_code": _cut(told.exit_code) == seen.exit_code or (told.exit_code is None and seen.state != "COMPLETED"),
         "interactive": later_part and not told.interactive,
         "restarts": told.restarts is None,
         "elapsed_s": told.start is not None and told.end is None,
