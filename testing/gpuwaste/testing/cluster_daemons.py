@@ -177,9 +177,12 @@ class Daemons(SlurmCommands):
         return all(states[name] in {"idle", "mixed", "allocated", "completing"} for name in names)
 
     def node_states(self) -> dict[str, str]:
-        """Return each node's state as sinfo prints it: "idle", "mixed", "drained", "down*" ..."""
+        """Return each node's state as sinfo prints it: "idle", "mixed", "drained", "down*" ...
+
+        Without the "-" of a node on which backfill plans a job, which it is in any state.
+        """
         lines = self.run(["sinfo", "-hN", "-o", "%N %T"]).stdout.splitlines()
-        return dict(line.split() for line in lines)
+        return {name: state.rstrip("-") for name, state in (line.split() for line in lines)}
 
     def start_daemons(self, *, fresh: bool) -> None:
         """Start all that do not run; `fresh` also registers the accounts and lets slurmctld begin with no state."""
