@@ -13,7 +13,7 @@ from gpuwaste.core.errors import ConfigError, ParseError
 _REPORT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase classname="tests.system.test_a" name="test_ok" time="1"/>
 <testcase classname="tests.system.test_a" name="test_bad">
-<failure message="assert 1 == 2&#10;more">long<#10;more">text</failure></testcase>
+<failure message="assert 1 == 2&#10;more">text</failure></testcase>
 <testcase classname="tests.system.test_b" name="test_broken"><error message="no cluster">x</error></testcase>
 <testcase classname="tests.system.test_b" name="test_left"><skipped message="no GPU here"/></testcase>
 </testsuite></testsuites>"""
