@@ -89,7 +89,13 @@ faults: venv packages native plugins ## every fault of the submit path on a real
 	@GPUWASTE_FAULTS_OUT=$(CURDIR)/docs/faults-measured.json $(VENV)/bin/pytest tests/system/test_submit_faults.py
 	@tools/generate-docs
 
-matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 (root; trees in build/matrix or MATRIX_DIR)
+matrix: venv packages native ## every part of the product on Slurm 22.05, 24.11 and 26.05 (root; hours; trees in build/matrix or MATRIX_DIR)
+	@$(PY) -m tools.matrix --part all --record docs/releases-measured.json; code=$$?; tools/generate-docs; exit $$code
+
+matrix-turn: venv packages native ## ten minutes of all parts on Slurm 24.11 or 26.05, in turn by the day (RELEASE=26.05: that one)
+	@$(PY) -m tools.matrix --turn $(if $(RELEASE),--release $(RELEASE))
+
+matrix-submit: venv packages native ## the submit path alone on the three releases, with one table
 	@$(PY) -m tools.matrix
 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data or data/ (many minutes)
@@ -232,7 +238,7 @@ bench-wording: $(STAMP) ## a language model's sentences: taken, refused, wrong n
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: audit data help venv packages build-packages frameworks slurm-gpu native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
+.PHONY: audit data help venv packages build-packages frameworks slurm-gpu native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline matrix-turn matrix-submit
 .PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-year-lake bench-move bench-packages
 .PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
 .PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-many bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history

@@ -37,6 +37,8 @@ def _new_cluster(variant: Variant) -> LoopbackCluster:
         pytest.skip(reason)
     if variant.constrain_devices and not cluster_host.cgroup_v1_devices():
         pytest.skip("no cgroup v1 controllers devices, freezer and cpuset are mounted")
+    if variant.cgroup_v2 and cluster_host.cgroup_v2() is None:
+        pytest.skip("no cgroup v2 is mounted")
     return LoopbackCluster(_private_directory(), variant, remove=True)
 
 

@@ -1,12 +1,14 @@
 """Hostlists against scontrol of the installed Slurm, on lists drawn at random.
 
 What differs for a reason: 22.05 refuses text after the last bracket (`gpu[1-2]-ib`), we read it;
-22.05 lets a bracket stay open and reads blanks as zeros within brackets, we refuse both.
+22.05 lets a bracket stay open and reads blanks as zeros within brackets, we refuse both;
+later releases give the names of several brackets with text after the last one in another order.
 """
 
 import random
 import re
 import subprocess
+from collections import Counter
 
 import pytest
 
@@ -26,6 +28,7 @@ class Scontrol:
 
     def __init__(self, cluster: LoopbackCluster) -> None:
         self._env = cluster.env()
+        self.ordered = cluster.release == (22, 5)
 
     def show(self, what: str, text: str) -> str | None:
         """Return what it prints, None where it refuses."""
@@ -112,7 +115,9 @@ def test_of_a_spoilt_list_the_same_names_are_read_or_none(scontrol: Scontrol, dr
             continue
         theirs = scontrol.show("hostnames", text)
         read += 1
-        if theirs != "\n".join(ours) and not (theirs is None and TAIL.search(text)):
+        same = theirs is not None and Counter(theirs.split("\n")) == Counter(ours)
+        alike = theirs == "\n".join(ours) or (same and not scontrol.ordered and bool(TAIL.search(text)))
+        if not alike and not (theirs is None and TAIL.search(text)):
             wrong.append((text, ours[:5], theirs and theirs[:60]))
     assert not wrong, f"{len(wrong)}: {wrong[:5]}"
     assert read > CASES // 20, "hardly any list was left whole enough to compare"

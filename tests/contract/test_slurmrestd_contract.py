@@ -122,13 +122,14 @@ def test_a_waiting_and_a_running_job_are_told_alike(cluster: LoopbackCluster, tm
 
 
 def test_a_running_job_is_told_by_what_it_asked_for(cluster: LoopbackCluster, tmp_path: Path) -> None:
-    """22.05's scontrol tells what an exclusive job holds; slurmrestd what it asked for."""
+    """22.05's scontrol tells what an exclusive job holds; slurmrestd, and later scontrol, what it asked for."""
     cluster.reset()
     commands, rest = clients(cluster, tmp_path)
     job = cluster.sbatch("sleep 60", exclusive=True, gres="gpu:4", nodelist="gpu1")
     cluster.wait_job(job, "RUNNING")
     (asked,), (held,) = rest.request(job), commands.request(job)
-    assert (asked.cpus, held.cpus, asked.gpus, held.gpus) == (1, 16, 4, 4)
+    assert (asked.cpus, asked.gpus, held.gpus) == (1, 4, 4)
+    assert held.cpus == (16 if cluster.release == (22, 5) else 1)
     cluster.cancel_jobs()
 
 
@@ -137,7 +138,7 @@ def test_the_real_server_s_refusals_are_clear(cluster: LoopbackCluster, tmp_path
     _, rest = clients(cluster, tmp_path)
     file = Path(rest.server.token_file)
     list(rest.accounting(1_700_000_000, 1_700_000_060))
-    assert rest.version == "v0.0.38"
+    assert rest.version == cluster.slurmrestd_versions()[-1]
     good = file.read_text()
     file.write_text(good.strip()[:-6] + "AAAAAA")
     with pytest.raises(TokenError, match="the token is rejected"):

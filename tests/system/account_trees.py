@@ -10,7 +10,8 @@ from gpuwaste.sim.cluster import Association
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 
-_STATE_VERSION = 38 << 8  # of Slurm 22.05, also read by later ones
+_LINEAGE = (23, 11)  # the release in which a path of names took the place of lft
+_STATE_VERSIONS = (38 << 8, 42 << 8)  # of Slurm 22.05; of 24.11, also read by 26.05
 _DEEPEST = 4
 _SHARES = (None, 0, 1, 1, 2, 3, 7, 10, 30)
 _USAGES = (0, 0, 100, 100, 200, 300, 600, 900, 7_000_000)
@@ -73,7 +74,8 @@ def start_with_usage(cluster: LoopbackCluster, usage: Mapping[tuple[str, str], i
         (number, replace(one, usage=usage.get((one.account, one.user), 0))) for number, one in associations(cluster)
     ]
     state = cluster.directory / "state" / "assoc_usage"
-    state.write_bytes(_state([(number, int(one.usage)) for number, one in known if one.user]))
+    version = _STATE_VERSIONS[cluster.release >= _LINEAGE]
+    state.write_bytes(_state(version, [(number, int(one.usage)) for number, one in known if one.user]))
     shutil.chown(state, "slurm", "slurm")
     cluster.start_daemons(fresh=False)
     return [one for _, one in known]
@@ -88,10 +90,12 @@ def uproot(cluster: LoopbackCluster, tree: Drawn) -> None:
 
 
 def associations(cluster: LoopbackCluster) -> list[tuple[int, Association]]:
-    """Read the associations with their numbers, in the order of siblings that slurmctld has (by lft)."""
-    fields = "id,lft,account,user,parentname,fairshare"
+    """Read the associations with their numbers, in the order of siblings that slurmctld has."""
+    by_name = cluster.release >= _LINEAGE
+    fields = f"id,{'lineage' if by_name else 'lft'},account,user,parentname,fairshare"
     text = cluster.run(["sacctmgr", "-nP", "show", "assoc", f"format={fields}"], timeout_s=60).stdout
-    rows = sorted((line.split("|") for line in text.splitlines()), key=lambda row: int(row[1]))
+    lines = (line.split("|") for line in text.splitlines())
+    rows = sorted(lines, key=lambda row: (0, row[1]) if by_name else (int(row[1]), ""))
     return [
         (int(number), Association(account, user, parent or "", shares=None if shares == "parent" else int(shares)))
         for number, _, account, user, parent, shares in rows
@@ -116,9 +120,9 @@ def _word(shares: int | None) -> str:
     return "parent" if shares is None else str(shares)
 
 
-def _state(usages: list[tuple[int, int]]) -> bytes:
+def _state(version: int, usages: list[tuple[int, int]]) -> bytes:
     """Pack what slurmctld saves of usage (assoc_usage): number, raw usage as text, usage by TRES, wall."""
-    packed = struct.pack(">HQ", _STATE_VERSION, 1)
+    packed = struct.pack(">HQ", version, 1)
     for number, used in usages:
         raw, tres = f"{used}.000000\0".encode(), b"1=0\0"
         packed += struct.pack(">II", number, len(raw)) + raw + struct.pack(">I", len(tres)) + tres

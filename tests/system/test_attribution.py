@@ -107,10 +107,11 @@ def test_every_layout_is_right_or_unknown(make_cluster: ClusterFactory) -> None:
     assert {names[job] for job in suspended} == {"suspend"}
 
 
-def test_shards_and_constrained_devices(make_cluster: ClusterFactory) -> None:
-    """With cgroups that constrain devices, and with shards: each holder is right, with its share."""
+@pytest.mark.parametrize("cgroup", ["constrain_devices", "cgroup_v2"])
+def test_shards_and_constrained_devices(make_cluster: ClusterFactory, cgroup: str) -> None:
+    """With cgroups that constrain devices, v1 and v2, and with shards: each holder is right, with its share."""
     seed = _seed()
-    field = Field(make_cluster(_variant(seed, constrain_devices=True, shards=4)), seed)
+    field = Field(make_cluster(_variant(seed, shards=4, **{cgroup: True})), seed)
     for node in field.nodes:
         for mode in MODES:
             field.probe(node, mode)

@@ -113,7 +113,8 @@ def test_suspension_and_daemon_restarts_keep_a_job(idle: LoopbackCluster) -> Non
 def test_slurmrestd_answers_a_user_s_token(cluster: LoopbackCluster) -> None:
     """slurmrestd, which runs as neither root nor SlurmUser, takes a token made with the cluster's key."""
     headers = {"X-SLURM-USER-NAME": "alice", "X-SLURM-USER-TOKEN": cluster.jwt_token("alice")}
-    url = f"{cluster.slurmrestd_url}/slurm/v0.0.38/nodes"
+    newest = cluster.slurmrestd_versions()[-1]
+    url = f"{cluster.slurmrestd_url}/slurm/{newest}/nodes"
     reply = urllib3.request("GET", url, headers=headers, timeout=20).json()
     assert {node["name"] for node in reply["nodes"]} == {"gpu1", "gpu2", "cpu1"}
 
@@ -156,7 +157,7 @@ def test_private_data_hides_jobs_and_a_second_cluster_leaves_nothing(
     left = private.sbatch("setsid sleep 600 & sleep 600", user="bob")
     private.wait_job(left, "RUNNING")
     private.stop()
-    assert marked(private.layout.cluster_id) == []
+    assert marked(private.layout.cluster_id, private.directory) == []
     assert str(private.directory) not in Path("/proc/self/mounts").read_text()
     assert set(cluster.node_states().values()) <= {"idle", "mixed"}
 
@@ -194,7 +195,7 @@ def test_a_start_that_fails_half_way_leaves_nothing(make_cluster: ClusterFactory
     cluster = make_cluster(Variant(slurm_conf="PreemptMode=NONSENSE"), start=False)
     with pytest.raises(ClusterError, match="NONSENSE"):
         cluster.start()
-    assert marked(cluster.layout.cluster_id) == []
+    assert marked(cluster.layout.cluster_id, cluster.directory) == []
 
 
 def test_a_killed_owner_s_cluster_is_reaped(make_cluster: ClusterFactory) -> None:
@@ -208,7 +209,7 @@ def test_a_killed_owner_s_cluster_is_reaped(make_cluster: ClusterFactory) -> Non
         assert len(marked(cluster_id)) > 10
         owner.kill()
     wait_until(lambda: not directory.exists(), 30, "the reaper to remove the directory")
-    assert marked(cluster_id) == []
+    assert marked(cluster_id, directory) == []
 
 
 def test_up_status_and_down_from_the_shell(make_cluster: ClusterFactory, capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,7 +228,7 @@ def test_up_status_and_down_from_the_shell(make_cluster: ClusterFactory, capsys:
         cluster.wait_job(job, "RUNNING")
     finally:
         assert main(["down", *where]) == 0
-    assert marked(cluster.layout.cluster_id) == []
+    assert marked(cluster.layout.cluster_id, cluster.directory) == []
     assert main(["status", *where]) == 1
     with LoopbackCluster(directory) as again:
         assert again.wait_accounted(job)[0]["State"].startswith("CANCELLED")

@@ -17,7 +17,7 @@ from gpuwaste.testing.cluster_process import wait_until
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 CODE_S_RULE = False  # tied accounts are not merged
-TREES = int(os.environ.get("GPUWASTE_TREES", "3"))
+TREES = int(os.environ.get("GPUWASTE_ACCOUNT_TREES", "3"))
 SETTINGS = """PriorityType=priority/multifactor
 PriorityWeightFairshare=1000000
 PriorityDecayHalfLife=0

@@ -177,7 +177,7 @@ def test_a_plan_from_the_script_to_the_running_job(cluster: LoopbackCluster) -> 
     reasons = {title: " ".join(one["reasons"]) for title, one in by_title.items() if one["status"] == "invalid"}
     assert "not open to account proj1" in reasons["partition staff"]
     assert "time limit at most 5 min" in reasons["partition quick"]
-    assert "group not permitted" in reasons["partition closed"]
+    assert "open only to the groups root" in reasons["partition closed"]
     assert "at most 1 GPUs for a job" in reasons["QOS small"]
     assert cluster.run(["squeue", "-h", "-u", "alice"]).stdout == ""  # nothing is submitted unasked
     code, out, error = planner.run("--submit", "job.plan")

@@ -13,6 +13,7 @@ from gpuwaste.sim.priority_settings import PrioritySettings, priority_settings
 from gpuwaste.sim.tres import tres_row
 from gpuwaste.slurm.tres import parse_tres
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.cluster_commands import tres_of
 from gpuwaste.testing.cluster_process import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -81,7 +82,7 @@ def expected(cluster: LoopbackCluster, jobs: list[int], chosen: PrioritySettings
     text = cluster.run(["scontrol", "-o", "show", "partition"]).stdout
     rows = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in text.splitlines()]
     available = {row["PartitionName"]: tres_row(NAMES, amounts(row["TRES"])) for row in rows}
-    held = [tres_row(NAMES, amounts(job["TRES"])) for job in shown]
+    held = [tres_row(NAMES, amounts(tres_of(job))) for job in shown]
     arrays = Jobs(
         nodes=np.array([int(job["NumNodes"].split("-")[0]) for job in shown]),
         cpus=np.array([int(job["NumCPUs"].split("-")[0]) for job in shown]),

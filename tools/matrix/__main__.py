@@ -8,6 +8,7 @@ runs any command where that release's Slurm is the host's (tools/matrix/view.py)
 """
 
 import argparse
+import datetime as dt
 import os
 import signal
 import subprocess
@@ -18,10 +19,13 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.testing.sim_build import build_level_zero, build_native, build_rocm_smi
 from tools.matrix import compare, trees
 from tools.matrix.checks import ORDER, checks_named
 from tools.matrix.column import START
-from tools.matrix.node import namespace
+from tools.matrix.node import namespace, own_namespace
+from tools.matrix.parts import PARTS, TURN, part
+from tools.matrix.parts_run import record, run_part, turn_of
 from tools.matrix.releases import RELEASES, Release, release
 from tools.matrix.table import Column, failed_column, good, render, say
 
@@ -38,6 +42,8 @@ def main() -> int:
     base.mkdir(parents=True, exist_ok=True)
     if options.run:
         return _become(options, base)
+    if options.part or options.turn:
+        return _run_parts(options, base)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     chosen = [release(name) for name in options.release] or list(RELEASES)
     names = [START, *(check.name for check in checks_named(options.check))]
@@ -57,6 +63,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, default=default, help="where the trees are, and what a run writes")
     parser.add_argument("--release", action="append", default=[], help="this one alone (may be given more than once)")
     parser.add_argument("--check", action="append", default=[], choices=ORDER, help="this check alone")
+    names = [item.name for item in PARTS]
+    parser.add_argument("--part", action="append", default=[], choices=[*names, "all"], help="the tests of this part")
+    parser.add_argument("--turn", action="store_true", help="ten minutes of all parts on the release of the day")
+    parser.add_argument("--record", type=Path, help="the file in which to keep what came of each part")
     parser.add_argument("--run", nargs=argparse.REMAINDER, help="run this command on the one release given")
     parser.add_argument("--spellings", action="store_true", help="print what the releases call by other words")
     return parser.parse_args()
@@ -69,10 +79,41 @@ def _become(options: argparse.Namespace, base: Path) -> int:
     chosen = release(options.release[0])
     try:
         _make_tree(chosen, base)
+        _build_for_host()
     except GpuwasteError as error:
         sys.exit(str(error))
     argv = [sys.executable, "-m", "tools.matrix.view", chosen.name, str(base), *options.run]
-    os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "--", *argv])  # noqa: S606
+    os.execvp("env", own_namespace(argv))  # noqa: S606
+
+
+def _run_parts(options: argparse.Namespace, base: Path) -> int:
+    """Run parts on releases, one after the other; exit status 1 where one failed or tested nothing."""
+    chosen = [release(name) for name in options.release] or list(RELEASES)
+    parts = list(PARTS) if "all" in options.part else [part(name) for name in options.part]
+    if options.turn:
+        today = dt.datetime.now(dt.UTC).date()
+        chosen, parts = chosen if options.release else [turn_of(today)], [TURN]
+        say(f"turn of {today:%A %d %B}: Slurm {', '.join(item.name for item in chosen)}")
+    bad = 0
+    for item in chosen:
+        try:
+            _make_tree(item, base)
+            _build_for_host()
+            for one in parts:
+                cell = run_part(one, item, base)
+                bad += not cell.good
+                if options.record:
+                    record(options.record, item, one, cell)
+        except GpuwasteError as error:
+            say(f"{item.name}: {error}")
+            bad += 1
+    return 1 if bad else 0
+
+
+def _build_for_host() -> None:
+    """Build what tests run, before a release is there: what is linked with its newer C library would not run here."""
+    for build in (build_native, build_rocm_smi, build_level_zero):
+        build()
 
 
 def _make_tree(chosen: Release, base: Path) -> None:

@@ -19,6 +19,8 @@ _COMMANDS: Final = (
     "slurmctld", "slurmd", "slurmdbd", "slurmrestd", "sacct", "sacctmgr", "salloc", "sbatch", "scancel", "scontrol",
     "sdiag", "sinfo", "squeue", "srun",
 )  # fmt: skip
+_OUTSIDE: Final = "GPUWASTE_MATRIX_OUTSIDE"
+"""Environment variable with the mount namespace that a release's processes have left."""
 _INSIDE_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SHIM: Final = """#!/bin/sh
 # Runs {command} of the release in {tree}: root by chroot, anybody else through a user namespace of his own.
@@ -50,7 +52,13 @@ exec "$setpriv" "$@"
 
 def namespace(argv: list[str]) -> list[str]:
     """Return the command line that runs `argv` in a mount namespace of its own and ends it with its parent."""
-    return ["setpriv", "--pdeathsig", "TERM", "--", "unshare", "--mount", "--propagation", "private", "--", *argv]
+    return ["setpriv", "--pdeathsig", "TERM", "--", *own_namespace(argv)]
+
+
+def own_namespace(argv: list[str]) -> list[str]:
+    """Return the command line that runs `argv` in a mount namespace of its own, with or without a parent."""
+    outside = ["env", f"{_OUTSIDE}={_mounts()}"]
+    return [*outside, "unshare", "--mount", "--propagation", "private", "--", *argv]
 
 
 def enter(folder: Path, tree: Path | None) -> None:
@@ -85,15 +93,15 @@ def inside(tree: Path | None, argv: list[str]) -> list[str]:
 
 
 def own_mounts() -> None:
-    """Raise GpuwasteError in the mount namespace of the parent process: what is mounted there would stay."""
-    if _mounts_of(os.getpid()) == _mounts_of(os.getppid()):
+    """Raise GpuwasteError outside of `own_namespace`: what is mounted there would stay."""
+    if os.environ.get(_OUTSIDE) in {None, _mounts()}:
         raise GpuwasteError(
             "matrix: a release runs in a mount namespace of its own: start it with python -m tools.matrix"
         )
 
 
-def _mounts_of(process: int) -> str:
-    return str(Path(f"/proc/{process}/ns/mnt").readlink())
+def _mounts() -> str:
+    return str(Path("/proc/self/ns/mnt").readlink())
 
 
 def mount(*arguments: str) -> None:

@@ -20,7 +20,7 @@ from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError, WireError
-from gpuwaste.core.groups import user_name
+from gpuwaste.core.groups import unix_groups, user_name
 from gpuwaste.core.program_estimate import ProgramEstimate
 from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.asked import Asked, Submission
@@ -78,7 +78,8 @@ def _planned(
     config: Config, submission: Submission, model: Path | None, goal: Goal, deadline: int | None, *, named: bool = True
 ) -> PlanDocument:
     """Plan a submission; `named` is False for a script that is a text: no file that it names is read then."""
-    site = read_site(_client(config), submission.user, os.getuid())
+    groups = None if os.getuid() == 0 else unix_groups(submission.user) or None
+    site = read_site(_client(config), submission.user, os.getuid(), groups)
     folder = Path(submission.file).parent if submission.file and named else None
     own, said = own_program(config, submission.data.decode("utf-8", "replace"), _comment(submission), folder)
     found = build_plan(submission, site, _sources(config, model, submission.user, own), goal, deadline)

@@ -1,7 +1,7 @@
 """Why a request could not run: rules of partition, QOS and association that `sbatch --test-only` does not check.
 
-slurmctld's test of 22.05 ignores time limits, AllowAccounts and QOS limits: such a job is accepted and then waits for
-ever, or is rejected, by EnforcePartLimits. What is not known is no reason.
+slurmctld's test of 22.05 ignores time limits, AllowAccounts and QOS limits, that of 24.11 AllowGroups too: such a job
+is accepted and then waits for ever, or is rejected, by EnforcePartLimits. What is not known is no reason.
 """
 
 from collections.abc import Iterator, Mapping
@@ -108,6 +108,8 @@ def _partition(asked: Asked, name: str) -> Iterator[str]:
     account, qos = asked.account, asked.qos
     if account and ((rules.allow_accounts and account not in rules.allow_accounts) or account in rules.deny_accounts):
         yield f"partition {name} is not open to account {account}"
+    if site.groups is not None and rules.allow_groups and not site.groups & rules.allow_groups:
+        yield f"partition {name} is open only to the groups {', '.join(sorted(rules.allow_groups))}"
     if qos and ((rules.allow_qos and qos not in rules.allow_qos) or qos in rules.deny_qos):
         yield f"partition {name} is not open to QOS {qos}"
     if rules.max_nodes is not None and (request.nodes or 1) > rules.max_nodes:

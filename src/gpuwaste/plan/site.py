@@ -37,7 +37,10 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The facts; where one could not be asked its field is empty and `notes` says so."""
+    """The facts; where one could not be asked its field is empty and `notes` says so.
+
+    `groups` are the user's on this host; None is "not known", and root's, whom Slurm lets into any partition.
+    """
 
     partitions: Mapping[str, Partition] = field(default_factory=dict)
     rules: Mapping[str, PartitionRules] = field(default_factory=dict)
@@ -46,6 +49,7 @@ class Site:
     memberships: tuple[Membership, ...] = ()
     config: SlurmConfig = _NO_CONFIG
     uid: int = -1
+    groups: frozenset[str] | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -110,7 +114,7 @@ class Site:
         return found
 
 
-def read_site(shown: Shown, user: str, uid: int) -> Site:
+def read_site(shown: Shown, user: str, uid: int, groups: frozenset[str] | None = None) -> Site:
     """Ask Slurm, one RPC for each kind of fact. Raises SlurmError and ParseError where the partitions are missing."""
     text = shown.text("scontrol", "--all", "show", "partition")
     notes: list[str] = []
@@ -136,6 +140,7 @@ def read_site(shown: Shown, user: str, uid: int) -> Site:
         memberships=tuple(_memberships(rows.splitlines())),
         config=parse_config(config) if config else _NO_CONFIG,
         uid=uid,
+        groups=groups,
         notes=tuple(notes),
     )
 

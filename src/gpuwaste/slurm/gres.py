@@ -12,8 +12,10 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.hostlist import split_outside
 
 _MAX_POSITION: Final = 1023  # MAX_GRES_BITMAP of Slurm
+_MAX_SHARES: Final = 24_000  # characters
 _ABSENT: Final = frozenset({"", "(null)", "N/A"})
 _ENTRY = re.compile(r"([A-Za-z][\w.\-/]*)((?::[^:()]+)*)((?:\([^()]*\))*)")
+_SHARES = re.compile(r"(?:-|\d{1,9})/\d{1,9}(?:,(?:-|\d{1,9})/\d{1,9})*", re.ASCII)
 _DETAIL = re.compile(r"\((?:([A-Z]+):)?([^()]*)\)")
 _COUNT = re.compile(r"(\d{1,12})([KMGTP]?)")
 _SUFFIXES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
@@ -98,7 +100,15 @@ def _entry(part: str, whole: str) -> GresEntry:
     for label, detail in _DETAIL.findall(match[3]):
         if label == "IDX":
             positions = parse_positions(detail)
+        elif not label and len(detail) <= _MAX_SHARES and _SHARES.fullmatch(detail):
+            positions = _shared_positions(detail)
     return GresEntry(match[1], ":".join(words), count, positions)
+
+
+def _shared_positions(detail: str) -> tuple[int, ...]:
+    """Read the shares of each GPU, used/all, as 24.11 and later print them: `2/4,0/4` is position 0."""
+    used = (item.partition("/")[0] for item in detail.split(",")[: _MAX_POSITION + 1])
+    return tuple(position for position, count in enumerate(used) if count.strip("-0"))
 
 
 def _count(word: str) -> int | None:

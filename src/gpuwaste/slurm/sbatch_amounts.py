@@ -18,7 +18,7 @@ from gpuwaste.slurm.sbatch_gpus import gpus_asked
 from gpuwaste.slurm.sbatch_values import bad, value, whole
 from gpuwaste.slurm.sbatch_words import Given, refusal
 
-_NODES: Final = re.compile(r"(\d{1,9})([km]?)(?:-(\d{1,9})([km]?))?", re.ASCII | re.IGNORECASE)
+_NODES: Final = re.compile(r"(\d{1,9})([km]?)(?:-(\d{1,9})([km]?)(?::(\d{1,9}))?)?", re.ASCII | re.IGNORECASE)
 _MEMORY: Final = re.compile(r"(\d{1,15})([KMGT]?)B?", re.ASCII | re.IGNORECASE)
 _TIME: Final = re.compile(r"(?:(\d{1,6})-)?(\d{1,9})?(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
 _LEADING: Final = re.compile(r"[1-9]\d{0,5}", re.ASCII)
@@ -91,16 +91,22 @@ def _node_range(options: Options) -> tuple[int, int]:
         tasks = whole(options, "ntasks")
         hosts = max(1, hosts if tasks is None else min(hosts, tasks))
         return hosts, hosts
-    found = _NODES.fullmatch(value(options, "nodes").replace(" ", ""))
+    ranges = [_node_counts(options["nodes"], item) for item in value(options, "nodes").replace(" ", "").split(",")]
+    low, high = min(least for least, _ in ranges), max(most for _, most in ranges)
+    return max(low, min(hosts, high)), high  # Slurm after 22.05 takes a --nodelist that names more than --nodes
+
+
+def _node_counts(given: Given, text: str) -> tuple[int, int]:
+    """Return the least and the largest number of N, MIN-MAX or MIN-MAX:STEP; lists and steps came after Slurm 22.05."""
+    found = _NODES.fullmatch(text)
     if found is None:
-        raise bad(options["nodes"], "a number of nodes, or MIN-MAX")
+        raise bad(given, "a number of nodes, or MIN-MAX")
     low = max(1, int(found[1]) * KILO[found[2].lower()])
     high = (int(found[3]) * KILO[found[4].lower()] if found[3] else 0) or low
     if high < low:
-        raise bad(options["nodes"], "MIN-MAX, with MIN not above MAX")
-    if hosts > high:
-        raise bad(options["nodes"], f"{hosts} or more, as --nodelist ({options['nodelist'].where}) names {hosts}")
-    return max(low, hosts), high
+        raise bad(given, "MIN-MAX, with MIN not above MAX")
+    step = int(found[5] or 1) or 1
+    return low, low + (high - low) // step * step
 
 
 def _hosts(options: Options) -> int:

@@ -1,4 +1,7 @@
-"""sbatch's options for GPUs: --gres, --gpus and its like, --ntasks-per-gpu."""
+"""sbatch's options for GPUs: --gres, --gpus and its like, --ntasks-per-gpu.
+
+Since Slurm 24.11 (or earlier, after 22.05) a count may follow an equals sign: gpu=2, gpu:a100=2.
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +11,7 @@ from gpuwaste.slurm.gpu_amounts import KILO, GpusAsked, counted
 from gpuwaste.slurm.sbatch_values import bad, value, whole
 from gpuwaste.slurm.sbatch_words import Given
 
-_COUNT: Final = re.compile(r"(?:([A-Za-z_][\w.\-]*):)?(\d{1,9})([km]?)", re.ASCII | re.IGNORECASE)
+_COUNT: Final = re.compile(r"(?:([A-Za-z_][\w.\-]*)[:=])?(\d{1,9})([km]?)", re.ASCII | re.IGNORECASE)
 _TYPE: Final = re.compile(r"[A-Za-z_][\w.\-]{0,63}", re.ASCII)
 
 
@@ -35,12 +38,18 @@ def _gres(options: Mapping[str, Given]) -> list[tuple[str, int]]:
     """Return type and count of the GPUs in a --gres list; other resources are passed over."""
     found = []
     for item in value(options, "gres").split(",") if "gres" in options else ():
-        name, *rest = item.removeprefix("gres/").removeprefix("gres:").split(":")
-        if name == "gpu":
-            found.append(_typed(":".join(rest), options["gres"], "gpu[:TYPE][:COUNT]") if rest else ("", 1))
-        elif not name or name.startswith(("gpu=", "gpu(")):
+        name, sign, rest = _parted(item.removeprefix("gres/").removeprefix("gres:"))
+        if not name or name.startswith("gpu(") or (name == "gpu" and sign == "=" and not rest[:1].isdigit()):
             raise bad(options["gres"], "gpu[:TYPE][:COUNT]")
+        if name == "gpu":
+            found.append(_typed(rest, options["gres"], "gpu[:TYPE][:COUNT]") if sign else ("", 1))
     return found
+
+
+def _parted(item: str) -> tuple[str, str, str]:
+    """Return the name of a resource, the sign after it and the rest."""
+    end = min((at for sign in ":=" if (at := item.find(sign)) >= 0), default=len(item))
+    return item[:end], item[end : end + 1], item[end + 1 :]
 
 
 def _typed(text: str, given: Given, expected: str) -> tuple[str, int]:

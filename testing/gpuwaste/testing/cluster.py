@@ -14,7 +14,8 @@ Life: `start`, `stop`, `reset` (no jobs, no processes of ours, all daemons up), 
 Slurm: `run(argv, user=, node=, env=, stdin=, timeout_s=, check=)`, `sbatch(script, user=, **options)` -> job id,
 `wait_job(id, states, timeout_s)`, `job_states(id)`, `show_job(id)`, `job_output(id)`, `sacct(*arguments, user=)` ->
 rows, `wait_accounted(id)` -> rows, `jwt_token(user)`, `slurmrestd_url`, `stop_slurmd(node)`, `restart_slurmd(node)`,
-`restart_slurmctld()`, `cancel_jobs()`, `node_states()`, `wait_nodes_idle()`.
+`restart_slurmctld()`, `cancel_jobs()`, `node_states()`, `wait_nodes_idle()`, `release` (such as (24, 11)),
+`slurmrestd_versions()`.
 
 Nodes: `nodes[name]` has name, address (NodeAddr, and the origin of its munge credentials), port, munge_socket, minors
 (gres.conf order), run_dir, spool_dir, state_dir; `munge_socket` is the hub's. `env(node)` is the environment for a
@@ -122,15 +123,20 @@ class LoopbackCluster(Daemons):
         if not self.directory.exists():
             return
         if (self.directory / STATE).exists():
-            if marked(Layout.load(self.directory)[0].cluster_id):
+            if marked(Layout.load(self.directory)[0].cluster_id, self.directory):
                 raise ClusterError(f"{self.directory} is in use; first: tools/cluster down --dir {self.directory}")
         elif any(self.directory.iterdir()):
             raise ClusterError(f"{self.directory} is not empty and holds no cluster; name another directory")
 
     def _check_cgroups(self) -> None:
-        if not self.variant.constrain_devices:
+        if not self.variant.constrained:
             return
-        if not cluster_host.cgroup_v1_devices():
+        if self.variant.cgroup_v2:
+            unified = cluster_host.cgroup_v2()
+            if unified is None:
+                raise ClusterError("cgroup_v2 needs the unified hierarchy of cgroups mounted")
+            (unified / "system.slice").mkdir(exist_ok=True)  # systemd's, where the host has it
+        elif not cluster_host.cgroup_v1_devices():
             raise ClusterError("constrain_devices needs the cgroup v1 controllers devices, freezer and cpuset mounted")
         cluster_host.remove_cgroups(list(self.nodes))
         if cluster_host.cgroups_of(list(self.nodes)):
@@ -167,10 +173,10 @@ class LoopbackCluster(Daemons):
             if not self._remove:
                 self.stop_daemons()
         finally:
-            sweep(self.layout.cluster_id)
+            sweep(self.layout.cluster_id, self.directory)
             for process in self.processes.values():
                 process.alive()  # takes the exit status, so that no zombie stays
-            if self.variant.constrain_devices:
+            if self.variant.constrained:
                 cluster_host.remove_cgroups(list(self.nodes))
             self.processes.clear()
             self._save()

@@ -11,7 +11,11 @@ import shutil
 import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import Final
+
+import urllib3
 
 from gpuwaste.testing.cluster_host import search_path
 from gpuwaste.testing.cluster_options import Layout, Node
@@ -24,6 +28,7 @@ ENDED = frozenset({
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",
     "TIMEOUT",
 })  # fmt: skip
+_API_VERSION: Final = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/")
 SACCT_FIELDS = "JobIDRaw,JobID,User,Account,State,Start,End,Elapsed,NodeList,AllocTRES,ExitCode"
 
 
@@ -181,10 +186,28 @@ class SlurmCommands:
         key = (self.layout.directory / "etc" / "jwt.key").read_bytes()
         return b".".join([signed, _base64url(hmac.digest(key, signed, hashlib.sha256))]).decode()
 
+    @cached_property
+    def release(self) -> tuple[int, int]:
+        """The release of the Slurm that runs, such as (24, 11)."""
+        year, month = self.run(["sinfo", "-V"]).stdout.split()[-1].split(".")[:2]
+        return int(year), int(month)
+
+    def slurmrestd_versions(self) -> list[str]:
+        """Return the API versions that slurmrestd serves, the oldest first, as its own description has them."""
+        headers = {"X-SLURM-USER-NAME": "root", "X-SLURM-USER-TOKEN": self.jwt_token("root")}
+        reply = urllib3.request("GET", f"{self.slurmrestd_url}/openapi/v3", headers=headers, timeout=20)
+        return sorted({found[1] for path in reply.json()["paths"] if (found := _API_VERSION.match(path))})
+
     @property
     def slurmrestd_url(self) -> str:
         """Where slurmrestd answers, without a path."""
         return f"http://127.0.0.1:{self.layout.ports[2]}"
+
+
+def tres_of(record: Mapping[str, str]) -> str:
+    """Return what a record of `show_job` says that the job holds or, before its start, asks for."""
+    held = record.get("AllocTRES", "(null)")
+    return record["TRES"] if "TRES" in record else record["ReqTRES"] if held == "(null)" else held
 
 
 def _base64url(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 from gpuwaste.testing import cluster_host as host
 from gpuwaste.testing.cluster_commands import SlurmCommands
 from gpuwaste.testing.cluster_process import SLURM_POLL_S, ClusterError, ManagedProcess, as_user, spawn, wait_until
+from gpuwaste.testing.sim_build import build_native
 
 _REST_USER = "nobody"  # slurmrestd refuses root and SlurmUser; it needs no rights, the caller's token has them
 _BUILD = Path(__file__).parents[3] / "build"
@@ -136,7 +137,10 @@ class Daemons(SlurmCommands):
     def _controller_answers(self) -> bool:
         if not host.accepts(("127.0.0.1", self.layout.ports[0])):
             return False
-        return "primary" in self.controllers_up()
+        try:
+            return "primary" in self.controllers_up()
+        except ClusterError:  # since 24.11 it lets commands wait until the backup has given up control
+            return False
 
     def wait_saved(self, job_name: str, timeout_s: float = 30) -> None:
         """Wait until slurmctld's saved state has a job of this name: it saves up to 5 s late, and a kill loses that."""
@@ -149,7 +153,8 @@ class Daemons(SlurmCommands):
 
     def _start_slurmd(self, names: Collection[str]) -> None:
         for name in names:
-            self._launch(f"slurmd-{name}", ["slurmd", "-D", "-N", name], "root", name, self.nodes[name].port)
+            argv = [*self._cgroup_view(), "slurmd", "-D", "-N", name]
+            self._launch(f"slurmd-{name}", argv, "root", name, self.nodes[name].port)
         wait_until(
             lambda: self._nodes_up(names),
             60,
@@ -157,6 +162,12 @@ class Daemons(SlurmCommands):
             lambda: "\n".join(self.processes[f"slurmd-{name}"].tail() for name in names),
             poll_s=SLURM_POLL_S / 2,
         )
+
+    def _cgroup_view(self) -> list[str]:
+        """Return the command that starts slurmd where cgroup v1 is not to be seen: its cgroup/v2 wants no other."""
+        if not self.layout.variant.cgroup_v2:
+            return []
+        return ["env", f"LD_PRELOAD={build_native() / 'libgpuwaste-cgroup.so'}"]
 
     def _nodes_up(self, names: Collection[str]) -> bool:
         for name in names:
@@ -166,9 +177,12 @@ class Daemons(SlurmCommands):
         return all(states[name] in {"idle", "mixed", "allocated", "completing"} for name in names)
 
     def node_states(self) -> dict[str, str]:
-        """Return each node's state as sinfo prints it: "idle", "mixed", "drained", "down*" ..."""
+        """Return each node's state as sinfo prints it: "idle", "mixed", "drained", "down*" ...
+
+        Without the "-" of a node on which backfill plans a job, which it is in any state.
+        """
         lines = self.run(["sinfo", "-hN", "-o", "%N %T"]).stdout.splitlines()
-        return dict(line.split() for line in lines)
+        return {name: state.rstrip("-") for name, state in (line.split() for line in lines)}
 
     def start_daemons(self, *, fresh: bool) -> None:
         """Start all that do not run; `fresh` also registers the accounts and lets slurmctld begin with no state."""

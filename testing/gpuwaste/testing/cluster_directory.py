@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from string import Template
 
-from gpuwaste.testing.cluster_host import AGENT_USER, BACKUP_HOST, USERS, short_name
+from gpuwaste.testing.cluster_host import AGENT_USER, BACKUP_HOST, USERS, cgroup_v2, short_name
 from gpuwaste.testing.cluster_options import Layout, Node, Variant
 from gpuwaste.testing.sim_gpus import FIRST_RENDER
 
@@ -144,6 +144,12 @@ def _node_lines(layout: Layout) -> str:
     return "\n".join(lines)
 
 
+def _cgroup_lines(variant: Variant) -> str:
+    if not variant.cgroup_v2:
+        return "CgroupPlugin=cgroup/v1"
+    return f"CgroupPlugin=cgroup/v2\nCgroupMountpoint={cgroup_v2()}\nIgnoreSystemd=yes"
+
+
 def _values(layout: Layout) -> dict[str, str]:
     variant = layout.variant
     gpu_nodes = ",".join(node.name for node in layout.nodes.values() if node.minors)
@@ -169,10 +175,11 @@ def _values(layout: Layout) -> dict[str, str]:
         "slurmctld_timeout": "10" if variant.backup else "30",
         "slurmctld_port": str(layout.ports[0]),
         "slurmdbd_port": str(layout.accounting_port),
-        "proctrack": "proctrack/cgroup" if variant.constrain_devices else "proctrack/linuxproc",
+        "proctrack": "proctrack/cgroup" if variant.constrained else "proctrack/linuxproc",
         "job_acct_gather": "jobacct_gather/cgroup" if variant.constrain_devices else "jobacct_gather/linux",
-        "task_plugin": "task/cgroup" if variant.constrain_devices else "task/none",
-        "constrain_devices": "yes" if variant.constrain_devices else "no",
+        "task_plugin": "task/cgroup" if variant.constrained else "task/none",
+        "constrain_devices": "yes" if variant.constrained else "no",
+        "cgroup_lines": _cgroup_lines(variant),
         "gres_types": "gpu,shard" if variant.shards else "gpu",
         "accounting_tres": "gres/gpu,gres/gpu:a100"
         + (",gres/gpu:mi300x" if variant.amd else "")

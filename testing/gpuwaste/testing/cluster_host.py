@@ -58,6 +58,15 @@ def cgroup_v1_devices() -> bool:
     return all((_CGROUPS / controller / "tasks").exists() for controller in ("devices", "freezer", "cpuset"))
 
 
+def cgroup_v2() -> Path | None:
+    """Return where the unified hierarchy is mounted; None where it is not."""
+    for line in Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines():
+        _, place, kind, *_ = line.split()
+        if kind == "cgroup2":
+            return Path(place)
+    return None
+
+
 def short_name() -> str:
     """Return the host's name as Slurm compares it."""
     return socket.gethostname().partition(".")[0]
@@ -113,8 +122,9 @@ def accepts(address: str | tuple[str, int]) -> bool:
 
 
 def cgroups_of(nodes: list[str]) -> list[Path]:
-    """Return the cgroup v1 folders that Slurm makes for these nodes, the deepest first."""
-    tops = [top for name in nodes for top in _CGROUPS.glob(f"*/slurm_{name}")]
+    """Return the cgroup folders that Slurm makes for these nodes, of v1 and v2, the deepest first."""
+    patterns = ("*/slurm_{}", "system.slice/{}_slurmstepd.scope", "unified/system.slice/{}_slurmstepd.scope")
+    tops = [top for name in nodes for pattern in patterns for top in _CGROUPS.glob(pattern.format(name))]
     below = [path for top in tops for path in top.rglob("*") if path.is_dir()]
     return sorted({*tops, *below}, key=lambda path: -len(path.parts))
 

@@ -21,6 +21,8 @@ class Variant:
 
     constrain_devices: bool = False
     """cgroup v1 with ConstrainDevices=yes, proctrack/cgroup and task/cgroup."""
+    cgroup_v2: bool = False
+    """The same in the host's unified hierarchy: cgroup v2 with ConstrainDevices=yes."""
     private_data: bool = False
     """PrivateData=jobs in slurm.conf and slurmdbd.conf: a user's sacct shows his own jobs alone."""
     shards: int = 0
@@ -57,6 +59,11 @@ class Variant:
     """ClusterName."""
     accounting: str = ""
     """The directory of a running cluster whose slurmdbd and munge key this one uses; "" for its own."""
+
+    @property
+    def constrained(self) -> bool:
+        """Whether a job reaches its own devices alone."""
+        return self.constrain_devices or self.cgroup_v2
 
     @classmethod
     def parse(cls, words: list[str]) -> Self:

@@ -171,14 +171,18 @@ def _parents() -> dict[int, int]:
     return parents
 
 
-def marked(cluster_id: str) -> list[int]:
-    """Return the pids of all processes of a cluster: those with its marker and their descendants, never ourselves."""
+def marked(cluster_id: str, directory: Path | None = None) -> list[int]:
+    """Return the pids of all processes of a cluster: those with its marker and their descendants, never ourselves.
+
+    With `directory` each slurmstepd that works below it too: since 24.11 its title overwrites its environment.
+    """
     needle = f"{MARKER}={cluster_id}".encode()
     parents = _parents()
     found = set()
     for pid in parents:
         with contextlib.suppress(OSError):
-            if needle in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            process = Path(f"/proc/{pid}")
+            if needle in (process / "environ").read_bytes().split(b"\0") or _steps_in(process, directory):
                 found.add(pid)
     grown = True
     while grown:
@@ -192,14 +196,23 @@ def marked(cluster_id: str) -> list[int]:
     return sorted(pid for pid in found - ours if start_ticks(pid) is not None)
 
 
-def sweep(cluster_id: str, timeout_s: float = 10) -> None:
+def _steps_in(process: Path, directory: Path | None) -> bool:
+    if directory is None or (process / "comm").read_bytes() != b"slurmstepd\n":
+        return False
+    return (process / "cwd").readlink().is_relative_to(directory.resolve())
+
+
+def sweep(cluster_id: str, directory: Path | None = None, timeout_s: float = 10) -> None:
     """Kill all processes that a cluster left, jobs' processes included, until there is none."""
 
+    def left() -> list[int]:
+        return marked(cluster_id, directory)
+
     def none_left() -> bool:
-        left = marked(cluster_id)
-        for pid in left:
+        found = left()
+        for pid in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        return not left
+        return not found
 
-    wait_until(none_left, timeout_s, "the cluster's last processes to end", lambda: f"left: {marked(cluster_id)}")
+    wait_until(none_left, timeout_s, "the cluster's last processes to end", lambda: f"left: {left()}")

@@ -35,6 +35,12 @@ DIFFERENCES: Final = (
         "the JSON says SUCCESS and 0 for every exit code; signals are right",
     ),
     Difference(
+        "exit_code",
+        "v0.0.40 to v0.0.43",
+        "the code itself where it is 128 or more",
+        "sacct prints such a code less 128, up to Slurm 25.05",
+    ),
+    Difference(
         "interactive",
         "v0.0.38",
         "false for the later components of a het job that salloc or srun started",
@@ -70,8 +76,15 @@ DIFFERENCES: Final = (
         "with unknown exit codes unless they completed",
         "as of jobs: the JSON says SUCCESS and 0 for every exit code",
     ),
+    Difference(
+        "steps",
+        "v0.0.40 to v0.0.43",
+        "with exit codes of 128 and more",
+        "as of jobs: sacct prints them less 128, up to Slurm 25.05",
+    ),
 )
 _STARTED: Final = "StartReceived"
+_TAKEN_OFF: Final = 128
 
 
 def fields_of(run: JobRecord) -> dict[str, Any]:
@@ -88,7 +101,7 @@ def allowed(seen: JobRecord, told: JobRecord) -> dict[str, Any]:
     later_part = bool(told.het_offset)
     excused = {
         "submit_line": told.submit_line == "",
-        "exit_code": told.exit_code is None and seen.state != "COMPLETED",
+        "exit_code": _cut(told.exit_code) == seen.exit_code or (told.exit_code is None and seen.state != "COMPLETED"),
         "interactive": later_part and not told.interactive,
         "restarts": told.restarts is None,
         "elapsed_s": told.start is not None and told.end is None,
@@ -98,6 +111,12 @@ def allowed(seen: JobRecord, told: JobRecord) -> dict[str, Any]:
         excused["flags"] = told.details.flags == ",".join(flag for flag in flags if flag != _STARTED)
         excused["reservation"] = told.details.reservation is None
         silent = [step if step.state == "COMPLETED" else replace(step, exit_code=None) for step in seen.steps]
-        excused["steps"] = list(told.steps) == silent
+        cut = [replace(step, exit_code=_cut(step.exit_code)) for step in told.steps]
+        excused["steps"] = list(told.steps) == silent or cut == list(seen.steps)
     fields = fields_of(told)
     return {name: fields[name] for name, excuse in excused.items() if excuse}
+
+
+def _cut(code: int | None) -> int | None:
+    """Return an exit code as sacct prints it up to Slurm 25.05."""
+    return code - _TAKEN_OFF if code is not None and code >= _TAKEN_OFF else code

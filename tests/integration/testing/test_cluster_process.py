@@ -1,6 +1,8 @@
 """Processes of a cluster: known by pid and start time, found by their marker."""
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import uuid
@@ -48,6 +50,20 @@ def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     process.wait_for(lambda: "ready" in (tmp_path / "log").read_text())
     process.stop(timeout_s=0.1)
     assert process.returncode == -9
+
+
+def test_the_sweep_ends_a_slurmstepd_whose_title_covers_its_environment(tmp_path: Path) -> None:
+    """A slurmstepd without any marker is the cluster's in whose directory it works, and no other's."""
+    program = tmp_path / "slurmstepd"
+    program.symlink_to(shutil.which("sleep") or "")
+    stray = subprocess.Popen([program, "60"], env={}, cwd=tmp_path)
+    try:
+        assert marked(uuid.uuid4().hex, tmp_path / "other") == []
+        sweep(uuid.uuid4().hex, tmp_path)
+        assert stray.wait(10) == -signal.SIGKILL
+    finally:
+        stray.kill()
+        stray.wait()
 
 
 def test_the_sweep_ends_marked_processes_and_what_they_started(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """Rules that `sbatch --test-only` does not check: partitions, QOS and associations, each with what is left."""
 
 import pytest
-from tests.unit.plan.facts import CONFIG, LIMITS, site, submission
+from tests.unit.plan.facts import CONFIG, LIMITS, PARTITIONS, UID, Answers, site, submission
 
 from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.limits import problems, waits
+from gpuwaste.plan.site import read_site
 
 
 def asked(*options: str, **texts: str | None) -> Asked:
@@ -36,6 +37,21 @@ def asked(*options: str, **texts: str | None) -> Asked:
 def test_each_limit_is_named(options: tuple[str, ...], said: list[str]) -> None:
     """A request above a limit has a reason that names the limit and whose it is; within all limits it has none."""
     assert problems(asked(*options)) == said
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (None, []),
+        (frozenset({"alice", "physics"}), []),
+        (frozenset({"alice"}), ["partition gpu is open only to the groups chem, physics"]),
+    ],
+)
+def test_partition_of_other_groups_is_a_reason(groups: frozenset[str] | None, said: list[str]) -> None:
+    """A user in none of AllowGroups would wait for ever on Slurm 24.11; groups that are not known are no reason."""
+    text = PARTITIONS.replace("AllowGroups=ALL", "AllowGroups=physics,chem", 1)
+    ((request, given),) = submission().read()
+    assert problems(_asked(request, read_site(Answers(partition=text), "alice", UID, groups), given)) == said
 
 
 def test_limits_that_are_not_enforced_are_no_reason() -> None:

@@ -21,6 +21,9 @@ from gpuwaste.slurm.gres import GresOnNode, job_gres_on_node, parse_gres, parse_
         ("gpu:4(CNT:4)", GresOnNode((), 4)),
         ("gpu:a100:1(IDX:2),shard:a100:4", GresOnNode((2,), 1, ("a100",), 4)),
         ("shard:3,mps:1K,nic:2(IDX:0-1)", GresOnNode(shards=3)),
+        ("shard:2(2/4,0/4,0/4,0/4)", GresOnNode((0,), shards=2)),
+        ("shard:a100:5(0/4,4/4,1/4,-/4)", GresOnNode((1, 2), shards=5)),
+        ("shard:2(2/4,0)", GresOnNode(shards=2)),
         ("gpu:a100_3g.20gb:1(IDX:7)", GresOnNode((7,), 1, ("a100_3g.20gb",))),
         ("", GresOnNode()),
         ("(null)", GresOnNode()),
@@ -35,7 +38,7 @@ def test_reads_what_is_used_on_a_node() -> None:
     """GresUsed tells the positions in use, and how many shards, whatever stands behind their number."""
     gpu, shard = parse_gres("gpu:a100:1(IDX:0),shard:8(-/5,5/5,3/5,0/5)")
     assert gpu.positions == (0,)
-    assert (shard.name, shard.count, shard.positions) == ("shard", 8, None)
+    assert (shard.name, shard.count, shard.positions) == ("shard", 8, (1, 2))
 
 
 def test_reads_what_a_node_has() -> None:

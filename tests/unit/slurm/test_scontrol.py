@@ -1,5 +1,6 @@
 """Records of jobs are read, and a user's text in them is only text."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,23 @@ def test_no_damage_raises(data: st.DataObject) -> None:
     )
     listing = parse_jobs(text[:at] + put + text[at + cut :])
     assert all(isinstance(job, RunningJob) for job in listing.jobs)
+
+
+@pytest.mark.parametrize(
+    ("line", "exclusive"),
+    [
+        ("OverSubscribe=NO", True),
+        ("OverSubscribe=OK", False),
+        ("OverSubscribe=NO Exclusive=NO", False),
+        ("OverSubscribe=NO Exclusive=NODE", True),
+        ("OverSubscribe=NO Exclusive=USER", False),
+    ],
+)
+def test_job_that_has_its_nodes_alone(line: str, exclusive: bool) -> None:
+    """Up to 24.11 OverSubscribe=NO says so; 26.05 prints that for every job, and Exclusive=NODE for such a one."""
+    text = (ODD / "scontrol_het_26.05.txt").read_text(encoding="utf-8")
+    text = re.sub(r"OverSubscribe=\S+(?: Exclusive=\S+)?", line, text)
+    assert {job.exclusive for job in parse_jobs(text).jobs} == {exclusive}
 
 
 def test_the_sluid_is_no_part_of_the_name() -> None:

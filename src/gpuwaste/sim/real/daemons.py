@@ -83,7 +83,7 @@ class VirtualCluster:
 
     def stop(self) -> None:
         """End every process of the cluster, its jobs included, and remove its directory."""
-        left = sweep(self._marker)
+        left = sweep(self._marker, self.directory)
         with contextlib.suppress(AttributeError):  # it did not start
             self.clock.close()
         for process in self._processes.values():

@@ -1,7 +1,7 @@
 """What ends a run's processes: a marker in their environment finds them, and a process that does it if ours is killed.
 
 `python -m gpuwaste.sim.real.reaper MARKER DIRECTORY SHARED` waits until its standard input closes. If nothing was
-written there, it ends every process with the marker, jobs included, and removes the directory and the clock's origin.
+written there, it ends every process of the run, jobs included, and removes the directory and the clock's origin.
 """
 
 import contextlib
@@ -19,25 +19,33 @@ _PAUSE_S: Final = 0.05
 _SHM: Final = Path("/dev/shm")  # noqa: S108 where POSIX shared memory is; names are the wrapper's own
 
 
-def marked(marker: str) -> list[int]:
-    """Return the pids of live processes that carry the marker."""
+def marked(marker: str, directory: Path) -> list[int]:
+    """Return the pids of live processes that carry the marker, and of each slurmstepd that works in `directory`.
+
+    The title of a slurmstepd overwrites its environment, in Slurm 24.11 and later.
+    """
     needle = f"{MARKER}={marker}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
-                if needle in (entry / "environ").read_bytes().split(b"\0"):
+                if needle in (entry / "environ").read_bytes().split(b"\0") or _steps_in(entry, directory):
                     found.append(int(entry.name))
     return found
 
 
-def sweep(marker: str) -> list[int]:
-    """End every process that carries the marker; returns those that are left after 15 s.
+def _steps_in(process: Path, directory: Path) -> bool:
+    named = (process / "comm").read_bytes() == b"slurmstepd\n"
+    return named and (process / "cwd").readlink().is_relative_to(directory.resolve())
+
+
+def sweep(marker: str, directory: Path) -> list[int]:
+    """End every process that `marked` finds; returns those that are left after 15 s.
 
     A process whose clock's shared origin went before it made one of its own: that goes too.
     """
     deadline, seen = time.monotonic() + _PATIENCE_S, set[int]()
-    while (left := marked(marker)) and time.monotonic() < deadline:
+    while (left := marked(marker, directory)) and time.monotonic() < deadline:
         seen.update(left)
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -64,7 +72,7 @@ def main(marker: str, directory: str, shared: str) -> int:
         signal.signal(number, signal.SIG_IGN)
     if sys.stdin.buffer.read():
         return 0
-    sweep(marker)
+    sweep(marker, Path(directory))
     remove_origin(shared)
     shutil.rmtree(directory, ignore_errors=True)
     return 0

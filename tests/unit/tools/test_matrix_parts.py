@@ -1,0 +1,82 @@
+"""Parts of the matrix: what a report of pytest becomes, how cells are kept, whose turn it is."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from tools.matrix.parts import PARTS, part
+from tools.matrix.parts_run import Cell, read_measured, read_report, record, turn_of
+from tools.matrix.releases import RELEASES
+
+from gpuwaste.core.errors import ConfigError, ParseError
+
+_REPORT = """<?xml version="1.0"?><testsuites><testsuite>
+<testcase classname="tests.system.test_a" name="test_ok" time="1"/>
+<testcase classname="tests.system.test_a" name="test_bad">
+<failure message="assert 1 == 2&#10;more">text</failure></testcase>
+<testcase classname="tests.system.test_b" name="test_broken"><error message="no cluster">x</error></testcase>
+<testcase classname="tests.system.test_b" name="test_left"><skipped message="no GPU here"/></testcase>
+</testsuite></testsuites>"""
+
+
+def _cell(**changes: object) -> Cell:
+    values: dict[str, object] = {"slurm": "24.11.5", "day": "2026-01-02", "seconds": 7, "passed": 3}
+    return Cell(**{**values, "failed": {}, "skipped": {}, **changes})  # type: ignore[arg-type]
+
+
+def test_report_counts_each_test_with_the_first_line_of_its_reason(tmp_path: Path) -> None:
+    """Failures, errors and skips are named by file and test; what passed is counted."""
+    path = tmp_path / "report.xml"
+    path.write_text(_REPORT)
+    cell = read_report(path, "24.11.5", 9)
+    assert (cell.slurm, cell.seconds, cell.passed) == ("24.11.5", 9, 1)
+    bad = {"tests/system/test_a.py::test_bad": "assert 1 == 2", "tests/system/test_b.py::test_broken": "no cluster"}
+    assert cell.failed == bad
+    assert cell.skipped == {"tests/system/test_b.py::test_left": "no GPU here"}
+    with pytest.raises(ParseError, match="no report of pytest"):
+        read_report(tmp_path / "none.xml", "24.11.5", 9)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "good"),
+    [
+        (_cell(), "✔ 3", True),
+        (_cell(skipped={"a": "b"}), "✔ 3 (1 skipped)", True),
+        (_cell(failed={"a": "b"}), "✘ 1 of 4 failed", False),
+        (_cell(passed=0, skipped={"a": "b"}), "not tested", False),
+    ],
+)
+def test_only_what_was_tested_and_did_not_fail_has_a_mark(cell: Cell, text: str, *, good: bool) -> None:
+    """A part whose tests were all skipped has no mark."""
+    assert (cell.text, cell.good) == (text, good)
+
+
+def test_record_replaces_one_cell_and_keeps_the_others(tmp_path: Path) -> None:
+    """Cells of two runs are merged by release and part."""
+    path, (old, new) = tmp_path / "measured.json", RELEASES[:2]
+    record(path, old, PARTS[0], _cell())
+    record(path, new, PARTS[0], _cell(passed=5))
+    record(path, old, PARTS[0], _cell(passed=4))
+    found = read_measured(path)
+    assert {key: cell.passed for key, cell in found.items()} == {
+        (old.name, PARTS[0].name): 4,
+        (new.name, PARTS[0].name): 5,
+    }
+    path.write_text('{"24.11": {"submit": {"passed": 1}}}')
+    with pytest.raises(ParseError, match="no results of parts"):
+        read_measured(path)
+
+
+def test_newer_releases_have_their_turn_day_by_day() -> None:
+    """Two days that follow each other have different releases, and none is the host's own."""
+    days = [dt.date(2026, 12, 31), dt.date(2027, 1, 1), dt.date(2027, 1, 2)]
+    names = [turn_of(day).name for day in days]
+    assert names[0] == names[2]
+    assert {*names} == {item.name for item in RELEASES if item.suite}
+
+
+def test_unknown_part_is_refused_with_the_names_of_all() -> None:
+    """A wrong name says which there are."""
+    assert part("submit").name == "submit"
+    with pytest.raises(ConfigError, match=r"no part 'x' in the matrix; there are: submit, "):
+        part("x")
