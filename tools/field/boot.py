@@ -19,12 +19,12 @@ RESOLVER: Final = "10.99.0.53"
 """Where a watch answers questions of DNS; see watch.py."""
 _ADDRESS6: Final = "fd00:99::1"
 LINK: Final = "field0"
-_GPUS: Final = range(4)
+GPUS: Final = range(4)
 _NVIDIA: Final = 195
 _CONTROL: Final = 255
 _NODES: Final = {
     "null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0),
-    **{f"nvidia{minor}": (_NVIDIA, minor) for minor in _GPUS}, "nvidiactl": (_NVIDIA, _CONTROL),
+    **{f"nvidia{minor}": (_NVIDIA, minor) for minor in GPUS}, "nvidiactl": (_NVIDIA, _CONTROL),
 }  # fmt: skip
 _LINKS: Final = {
     "ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2",

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,22 +22,22 @@ static int is_membership(const char *path) {
 
 /* Returns a descriptor that reads the one line; closes the one it was given. */
 static int one_line(int whole) {
-    static _Thread_local char text[LIMIT];
+    char *text = whole < 0 ? NULL : malloc(LIMIT); /* threads may have stacks of a few pages */
     size_t used = 0;
     ssize_t got;
-    if (whole < 0) return whole;
-    while (used < sizeof text - 1 && (got = read(whole, text + used, sizeof text - 1 - used)) > 0) used += (size_t)got;
+    if (!text) return whole;
+    while (used < LIMIT - 1 && (got = read(whole, text + used, LIMIT - 1 - used)) > 0) used += (size_t)got;
     text[used] = '\0';
     close(whole);
     int copy = memfd_create("membership", MFD_CLOEXEC);
-    if (copy < 0) return copy;
-    for (char *line = text; *line;) {
+    for (char *line = text; copy >= 0 && *line;) {
         size_t length = strcspn(line, "\n");
         length += line[length] == '\n';
         if (!strncmp(line, "0::", 3) && write(copy, line, length) != (ssize_t)length) break;
         line += length;
     }
-    lseek(copy, 0, SEEK_SET);
+    free(text);
+    if (copy >= 0) lseek(copy, 0, SEEK_SET);
     return copy;
 }
 
