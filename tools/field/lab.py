@@ -1,18 +1,21 @@
 """What a check has in its hands: the machine with Slurm and our packages, and what was said while they were installed."""
 
+import json
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.testing.cluster_process import wait_until
 from tools.field import site
 from tools.field.machine import Machine
 
 UNITS: Final = ("gpuwaste-hub", "gpuwaste-agent", "gpuwaste-advisor")
 JOB_MEMORY: Final = "--mem=100"
+_INTERVAL_S: Final = 3.0
 
 
 class CheckError(GpuwasteError):
@@ -50,10 +53,39 @@ class Lab:
         said = self.machine.wait(script, timeout_s, f"job {job} to end", wanted=("JobState=C", "JobState=F"))
         expect("JobState=COMPLETED" in said, f"job {job}: {re.search('JobState=[A-Z_]+', said)}")
 
-    def confirmed(self, job: int, user: str, timeout_s: float = 150) -> str:
-        """Wait until the ledger has a job with all that was measured; return what `gpuwaste job` says of it."""
-        words = f"job {job} to be confirmed in the ledger"
-        return self.machine.wait(f"gpuwaste job {job}", timeout_s, words, wanted="confirmed", user=user, poll_s=2)
+    def sampled(self, jobs: Sequence[int]) -> None:
+        """Wait until the agent has samples of running jobs: that it knows of them, and then one second more of samples."""
+        ids = ", ".join(map(str, sorted(jobs)))
+        self.machine.wait("gpuwaste agent status", 60, f"the agent to know jobs {ids}", wanted=f"jobs: [{ids}]")
+        time.sleep(_INTERVAL_S)
+
+    def job(self, job: int, user: str) -> dict[str, Any]:
+        """Return the document of `gpuwaste job`; {} where the hub does not know it yet."""
+        done = self.machine.try_run(f"gpuwaste job {job} --json", user=user)
+        return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
+
+    def confirmed(self, job: int, user: str, *, timeout_s: float = 150, unknown_s: float = 5) -> list[float]:
+        """Wait until the ledger has a job's GPUs to the end, confirmed; return the mean use of each in percent.
+
+        `unknown_s` is how long a GPU's use may be unknown. Raises GpuwasteError with what the ledger has.
+        """
+        found: list[dict[str, Any]] = []
+
+        def complete() -> bool:
+            runs = self.job(job, user).get("runs", [])
+            found[:] = [device for run in runs for device in run["devices"] if not run["running"]]
+            return bool(found) and all(device.get("final") for device in found)
+
+        wait_until(complete, timeout_s, f"the ledger to have job {job} of {user}", lambda: str(found), poll_s=1)
+        for device in found:
+            expect(device["confidence"] == "confirmed", f"job {job}: {device['confidence']} by {device['map_source']}")
+            missed = device["unknown_s"] + device["pending_s"]
+            expect(missed <= unknown_s, f"job {job}: nothing known of {missed:g} s: {device['unknown_by_reason_s']}")
+        return [float(device["mean_util_pct"]) for device in found]
+
+    def configuration(self) -> str:
+        """Return what the site has set: the files of /etc/gpuwaste without comments."""
+        return self.machine.run("grep -rhv '^#' /etc/gpuwaste --include='*.toml' | grep . | sort")
 
     def doctor(self) -> list[str]:
         """Return the doctor's lines."""
@@ -71,14 +103,18 @@ class Lab:
         """Return a property of a unit."""
         return self.machine.run(f"systemctl show --value --property={key} {name}").strip()
 
+    def last_words(self, name: str) -> str:
+        """Return the end of a unit's journal."""
+        return self.machine.run(f"journalctl --unit={name} --output=cat --lines=8").strip()
+
     def active(self, names: Sequence[str] = UNITS, timeout_s: float = 60) -> None:
         """Wait until units are active. Raises GpuwasteError."""
         wanted = "active\n" * len(names)
         script = f"systemctl is-active {' '.join(names)} || :"
-        self.machine.wait(f"[ \"$({script})\" = \"{wanted.strip()}\" ] && echo all", timeout_s, f"{names} to be active")
+        self.machine.wait(f'[ "$({script})" = "{wanted.strip()}" ] && echo all', timeout_s, f"{names} to be active")
 
 
-def expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001 what must hold
+def expect(holds: bool, otherwise: str) -> None:
     """Raise CheckError unless something holds."""
     if not holds:
         raise CheckError(otherwise)

@@ -36,6 +36,7 @@ class Machine:
         """It outlives the process that starts it."""
         self.cgroup = cgroups.mounted() / f"gpuwaste-field-{folder.name}"
         self._outer: subprocess.Popen[bytes] | None = None
+        self._watch: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int:
@@ -68,7 +69,29 @@ class Machine:
                 start_new_session=self.kept,
             )  # fmt: skip
         wait_until(self._has_init, _BOOT_S, "the machine's process 1", self._boot_words, poll_s=0.05)
-        self.wait("systemctl is-system-running || :", _BOOT_S, "systemd to have started all", wanted=("running", "degraded"))
+        if not self.kept:
+            self._listen()
+        words = ("running", "degraded")
+        self.wait("systemctl is-system-running || :", _BOOT_S, "systemd to have started all", wanted=words)
+
+    def _listen(self) -> None:
+        """Watch its network from now on; see watch.py."""
+        before = len(self._heard())
+        argv = ["setpriv", "--pdeathsig", "KILL", "--", "nsenter", f"--net=/proc/{self.pid}/ns/net", "--"]
+        argv += [sys.executable, "-m", "tools.field.watch", str(self.folder / "watch")]
+        with (self.folder / "watch.log").open("wb") as log:
+            self._watch = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=store.REPOSITORY)
+        wait_until(lambda: len(self._heard()) > before, _BOOT_S, "the watch of the network", poll_s=0.05)
+
+    def heard(self) -> list[str]:
+        """Return what left the machine, and what it asked DNS for, since its first start. Raises GpuwasteError."""
+        if self._watch is None or self._watch.poll() is not None:
+            raise GpuwasteError(f"field: the watch of the network ended: {(self.folder / 'watch.log').read_text()}")
+        return [line for line in self._heard() if not line.startswith("ready ")]
+
+    def _heard(self) -> list[str]:
+        path = self.folder / "watch"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def _has_init(self) -> bool:
         outer = self._outer
@@ -155,11 +178,11 @@ class Machine:
             if time.monotonic() > deadline:
                 raise GpuwasteError(f"field: process {pid} of {self.folder} does not end")
             time.sleep(0.05)
-        if self._outer is not None:
-            if self._outer.poll() is None:
-                self._outer.kill()
-            self._outer.wait(timeout=_END_S)
-            self._outer = None
+        for process in (self._watch, self._outer):
+            if process is not None:
+                process.kill()
+                process.wait(timeout=_END_S)
+        self._watch = self._outer = None
         cgroups.remove(self.cgroup)
         (self.folder / "pid").unlink(missing_ok=True)
 
