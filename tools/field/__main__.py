@@ -43,13 +43,9 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.field", description="Our packages under systemd on Debian 13."
-    )
+    parser = argparse.ArgumentParser(prog="python -m tools.field", description="Our packages in the field.")
     parser.add_argument("--check", action="append", default=[], choices=ORDER, help="this one alone (may be repeated)")
-    parser.add_argument(
-        "--packages", type=Path, help="a folder of Debian packages; without it those of this tree are built"
-    )
+    parser.add_argument("--packages", type=Path, help="a folder of Debian packages, else they are built")
     parser.add_argument("--name", default="check", help="the machine's, for several at the same time")
     parser.add_argument("--keep", action="store_true", help="leave the machine's files where it ends")
     return parser.parse_args()
@@ -65,8 +61,7 @@ def _run(machine: Machine, packages: Path | None, chosen: tuple[Check, ...], res
             results.append(Result(_START, time.monotonic() - began, str(error)))
             return
         results.append(Result(_START, time.monotonic() - began))
-        for check in chosen:
-            results.append(_checked(check, lab))
+        results.extend(_checked(check, lab) for check in chosen)
 
 
 def _checked(check: Check, lab: Lab) -> Result:

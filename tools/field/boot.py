@@ -73,7 +73,8 @@ def _become(order: dict[str, Any]) -> None:
     root, work = folder / "root", folder / "work"
     for new in (root, work, folder / "upper"):
         new.mkdir(exist_ok=True)
-    debian.overlay([Path(lower) for lower in order["lowers"]], folder / "upper", work, root)
+    lowers = [Path(lower) for lower in order["lowers"]]
+    debian.overlay(lowers, folder / "upper", work, root, volatile=True)
     host.prepare(root, order["name"], ADDRESS, RESOLVER)
     for kind, options, where in _MOUNTS:
         (root / where).mkdir(exist_ok=True)

@@ -3,6 +3,11 @@
 from pathlib import Path
 from typing import Final
 
+_APT: Final = """APT::Get::Assume-Yes "true";
+Dpkg::Use-Pty "false";
+Dpkg::Options { "--force-confold"; };
+"""
+"""What a sysadmin answers: yes, and to keep a file of configuration that they have changed."""
 _MASKED: Final = (
     "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer",
     "systemd-networkd-wait-online.service", "console-getty.service",
@@ -21,10 +26,10 @@ def prepare(root: Path, name: str, address: str, resolver: str) -> None:
         "etc/hosts": f"127.0.0.1 localhost\n::1 localhost\n{address} {name}\n",
         "etc/resolv.conf": f"nameserver {resolver}\noptions timeout:1 attempts:1\n",
         "etc/systemd/journald.conf.d/field.conf": "[Journal]\nStorage=persistent\nRateLimitBurst=0\n",
-        "etc/apt/apt.conf.d/90field": 'APT::Get::Assume-Yes "true";\nDpkg::Use-Pty "false";\n',
+        "etc/apt/apt.conf.d/90field": _APT,
     }
-    for path, text in texts.items():
-        target = root / path
+    for name_of, text in texts.items():
+        target = root / name_of
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
         target.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a check has in its hands: the machine with Slurm and our packages, and what was said while they were installed."""
+"""What a check has in its hands: the machine with Slurm and our packages, and what the installation said."""
 
 import json
 import re
@@ -12,8 +12,10 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster_process import wait_until
 from tools.field import site
 from tools.field.machine import Machine
+from tools.field.page import with_keys
 
 UNITS: Final = ("gpuwaste-hub", "gpuwaste-agent", "gpuwaste-advisor")
+CONFIGURATION: Final = "/etc/gpuwaste/gpuwaste.toml"
 JOB_MEMORY: Final = "--mem=100"
 _INTERVAL_S: Final = 3.0
 
@@ -54,7 +56,7 @@ class Lab:
         expect("JobState=COMPLETED" in said, f"job {job}: {re.search('JobState=[A-Z_]+', said)}")
 
     def sampled(self, jobs: Sequence[int]) -> None:
-        """Wait until the agent has samples of running jobs: that it knows of them, and then one second more of samples."""
+        """Wait until the agent knows of running jobs, and has sampled them since."""
         ids = ", ".join(map(str, sorted(jobs)))
         self.machine.wait("gpuwaste agent status", 60, f"the agent to know jobs {ids}", wanted=f"jobs: [{ids}]")
         time.sleep(_INTERVAL_S)
@@ -69,6 +71,15 @@ class Lab:
 
         `unknown_s` is how long a GPU's use may be unknown. Raises GpuwasteError with what the ledger has.
         """
+        found = self.measured(job, user, timeout_s)
+        for device in found:
+            expect(device["confidence"] == "confirmed", f"job {job}: {device['confidence']} by {device['map_source']}")
+            missed = device["unknown_s"] + device["pending_s"]
+            expect(missed <= unknown_s, f"job {job}: {missed:g} s are unknown: {device['unknown_by_reason_s']}")
+        return [float(device["mean_util_pct"]) for device in found]
+
+    def measured(self, job: int, user: str, timeout_s: float = 150) -> list[dict[str, Any]]:
+        """Wait until the ledger has a job's GPUs to the end; return what it has of each. Raises GpuwasteError."""
         found: list[dict[str, Any]] = []
 
         def complete() -> bool:
@@ -77,15 +88,19 @@ class Lab:
             return bool(found) and all(device.get("final") for device in found)
 
         wait_until(complete, timeout_s, f"the ledger to have job {job} of {user}", lambda: str(found), poll_s=1)
-        for device in found:
-            expect(device["confidence"] == "confirmed", f"job {job}: {device['confidence']} by {device['map_source']}")
-            missed = device["unknown_s"] + device["pending_s"]
-            expect(missed <= unknown_s, f"job {job}: nothing known of {missed:g} s: {device['unknown_by_reason_s']}")
-        return [float(device["mean_util_pct"]) for device in found]
+        return found
 
     def configuration(self) -> str:
         """Return what the site has set: the files of /etc/gpuwaste without comments."""
         return self.machine.run("grep -rhv '^#' /etc/gpuwaste --include='*.toml' | grep . | sort")
+
+    def read_accounting_often(self) -> None:
+        """Let the hub read accounting every few seconds; what its default takes is waited for in `page` and `job`."""
+        text = self.machine.file(CONFIGURATION).read_text(encoding="utf-8")
+        if (key := "sacct_every_s") not in "".join(line for line in text.splitlines() if not line.startswith("#")):
+            self.machine.write(CONFIGURATION, with_keys(text, f"[hub]\n{key} = 5\n"))
+            self.machine.run("systemctl restart gpuwaste-hub")
+            self.active()
 
     def doctor(self) -> list[str]:
         """Return the doctor's lines."""
@@ -102,6 +117,11 @@ class Lab:
     def unit(self, name: str, key: str) -> str:
         """Return a property of a unit."""
         return self.machine.run(f"systemctl show --value --property={key} {name}").strip()
+
+    def started_again(self, name: str, before: int, timeout_s: float) -> None:
+        """Wait until systemd has started a unit again, more often than `before`. Raises GpuwasteError."""
+        script = f"[ $(systemctl show --value --property=NRestarts {name}) -gt {before} ]"
+        self.machine.wait(script, timeout_s, f"systemd to start {name} again", poll_s=0.5)
 
     def last_words(self, name: str) -> str:
         """Return the end of a unit's journal."""

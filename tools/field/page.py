@@ -37,7 +37,7 @@ def section(page: str, heading: str) -> str:
     """Return what stands below a heading. Raises GpuwasteError."""
     found = re.search(rf"^##+ {re.escape(heading)}\n(.*?)(?=^##|\Z)", page, re.DOTALL | re.MULTILINE)
     if not found:
-        raise GpuwasteError(f"field: {PAGE.name} has no part {heading!r}: tools/field/install.py names its parts")
+        raise GpuwasteError(f"field: {PAGE.name} has no section {heading!r}, which tools/field uses")
     return found[1]
 
 
@@ -53,7 +53,7 @@ def steps(page: str, heading: str) -> list[Step]:
             continue
         named = _FILE.search(part[: block.start()])
         if not named:
-            raise GpuwasteError(f"field: {PAGE.name}, {heading}: the words before this block name no file:\n{body}")
+            raise GpuwasteError(f"field: {PAGE.name}, {heading}: the text before this block names no file:\n{body}")
         if f"`{named[1]}`" == rows(page)[_REPOSITORY][0]:
             found += _repository(page)
         else:
@@ -65,14 +65,14 @@ def _repository(page: str) -> list[Step]:
     """Return the steps by which a host gets to know the repository."""
     codes = _CODE.findall(rows(page)[_REPOSITORY][1])
     if len(codes) != 3:  # noqa: PLR2004 file, line, command
-        raise GpuwasteError(f"field: {PAGE.name}: the row of a repository's line has {codes}")
+        raise GpuwasteError(f"field: {PAGE.name}: row {_REPOSITORY!r} has not file, line and command: {codes}")
     file, line, command = codes
     return [Step(file=file, text=f"{line}\n"), Step(script=command)]
 
 
 def command(page: str, row: str) -> str:
     """Return the command of Debian in a row of the table."""
-    return _CODE.findall(rows(page)[row][1])[0]
+    return str(_CODE.findall(rows(page)[row][1])[0])
 
 
 def rows(page: str) -> dict[str, tuple[str, str]]:
@@ -99,15 +99,16 @@ def in_debian(script: str, words: Mapping[str, str]) -> str:
     for old, new in sorted(words.items(), key=lambda pair: -len(pair[0])):
         script = re.sub(rf"^{re.escape(old)}(?=\s)", new, script, flags=re.MULTILINE)
     if left := re.search(r"^.*\b(dnf|rpm|yum)\b.*$", script, re.MULTILINE):
-        raise GpuwasteError(f"field: {PAGE.name} has no word of Debian for: {left[0]}")
+        raise GpuwasteError(f"field: {PAGE.name} has no Debian command for: {left[0]}")
     return script
 
 
 def with_keys(text: str, block: str) -> str:
     """Return a file of TOML with the block's keys set below the sections that it has, as an editor would write them."""
     settings: Mapping[str, Mapping[str, Any]] = tomllib.loads(block)
+    text = f"\n{text}"
     for name, keys in settings.items():
-        if f"\n[{name}]\n" not in f"\n{text}":
+        if f"\n[{name}]\n" not in text:
             text += f"\n[{name}]\n"
         text = text.replace(f"\n[{name}]\n", f"\n{to_toml({name: keys})}", 1)
-    return text
+    return text.removeprefix("\n")

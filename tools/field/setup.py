@@ -3,12 +3,12 @@
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.sim_build import build_native
+from tools.deb import in_tree
 from tools.field import install, site
 from tools.field.lab import Lab
 from tools.field.machine import Machine
@@ -32,13 +32,15 @@ def refuse() -> str:
 
 def brought_up(machine: Machine, lowers: Sequence[Path], packages: Path | None, stage: str = "installed") -> Lab:
     """Start a machine and bring it to a stage; say how long each part took. Raises GpuwasteError."""
+    if packages is None and stage == "installed":
+        built: list[Path] = []
+        _timed("packages", lambda: built.append(in_tree.packages(store.folder())))
+        packages = built[0]
     lab = Lab(machine, lowers, packages or Path())
     _timed("systemd", lambda: machine.boot(lowers))
     if stage != "bare":
         _timed("Slurm", lambda: _slurm(machine))
     if stage == "installed":
-        if packages is None:
-            raise GpuwasteError("field: no packages to install")
         _timed("install page", lambda: install.install(lab))
     return lab
 
@@ -48,8 +50,7 @@ def _slurm(machine: Machine) -> None:
     site.start(machine)
 
 
-def _timed(what: str, part: object) -> None:
+def _timed(what: str, part: Callable[[], None]) -> None:
     began = time.monotonic()
-    assert callable(part)
     part()
     say(f"{time.monotonic() - began:6.1f} s  {what}")

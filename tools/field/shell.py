@@ -20,9 +20,7 @@ def main() -> int:
     actions = parser.add_subparsers(dest="action", required=True)
     up = actions.add_parser("up", help="start a machine, with Slurm and our packages")
     up.add_argument("name")
-    up.add_argument(
-        "--packages", type=Path, help="a folder of Debian packages; without it those of this tree are built"
-    )
+    up.add_argument("--packages", type=Path, help="a folder of Debian packages, else they are built")
     up.add_argument("--stage", choices=STAGES, default=STAGES[-1], help="how far to go")
     run = actions.add_parser("run", help="run a command in it, as root; without one a shell")
     run.add_argument("name")

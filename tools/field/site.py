@@ -1,4 +1,4 @@
-"""A Slurm site on one machine, as a sysadmin makes it: users, munge, MariaDB, slurmdbd, slurmctld, slurmd with four GPUs.
+"""A Slurm site on one machine, as a sysadmin makes it: users, munge, MariaDB, Slurm's daemons, four GPUs.
 
 What the machine cannot have, since its cgroups have no controllers, is not asked of Slurm: cores and memory of jobs
 are not constrained, and their use is gathered without cgroups. Devices are constrained.

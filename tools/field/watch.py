@@ -1,4 +1,4 @@
-"""Watches a machine's network from outside of its processes: python -m tools.field.watch FILE, in its network namespace.
+"""Watches a machine's network, in its namespace of networks alone: python -m tools.field.watch FILE.
 
 Writes a line for each packet that leaves by the link that leads nowhere, and for each question of DNS, which it answers
 at once with "no such name".
@@ -6,7 +6,7 @@ at once with "no such name".
 
 import ipaddress
 import os
-import selectors
+import select
 import socket
 import sys
 from pathlib import Path
@@ -26,22 +26,20 @@ _LIMIT: Final = 1000
 
 def main() -> None:
     """Watch until killed."""
-    with Path(sys.argv[1]).open("a", encoding="utf-8") as out, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as dns:
-        dns.bind((RESOLVER, _DNS))
-        with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ALL)) as packets:
-            with selectors.DefaultSelector() as selector:
-                for one in (dns, packets):
-                    selector.register(one, selectors.EVENT_READ)
-                _say(out, f"{READY} {os.getpid()}")
-                _watch(selector, dns, out)
+    dns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    dns.bind((RESOLVER, _DNS))
+    packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ALL))
+    with Path(sys.argv[1]).open("a", encoding="utf-8") as out, dns, packets:
+        _say(out, f"{READY} {os.getpid()}")
+        _watch(dns, packets, out)
 
 
-def _watch(selector: selectors.BaseSelector, dns: socket.socket, out: TextIO) -> None:
+def _watch(dns: socket.socket, packets: socket.socket, out: TextIO) -> None:
     lines = 0
     while True:
-        for key, _ in selector.select():
-            assert isinstance(key.fileobj, socket.socket)
-            line = _question(dns) if key.fileobj is dns else _packet(key.fileobj)
+        readable, _, _ = select.select([dns, packets], [], [])
+        for one in readable:
+            line = _question(dns) if one is dns else _packet(packets)
             if line and lines < _LIMIT:
                 lines += 1
                 _say(out, line)

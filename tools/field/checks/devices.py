@@ -19,7 +19,7 @@ echo allocated $SLURM_JOB_GPUS"""
 
 
 def run(lab: Lab) -> None:
-    """Open all files in a job that has two of four: no driver is behind them, so that an open that is let pass fails too."""
+    """Open all files in a job that has two of four; no driver is behind them, so that no open succeeds."""
     job = lab.play("bob", 2, [], script=_OPEN.format(gpus=len(GPUS)) + "\nsleep 3")
     lab.ended(job, 60)
     said = lab.output(job)

@@ -1,4 +1,4 @@
-"""Jobs of two users at the same time: while they run the doctor is content, and the ledger has the use that was played."""
+"""Jobs of two users at once: while they run the doctor is content, and the ledger has the use that was played."""
 
 from typing import Final
 

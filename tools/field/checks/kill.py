@@ -12,16 +12,13 @@ _UNKNOWN_S: Final = 25.0
 
 def run(lab: Lab) -> None:
     """Kill them once the job is sampled."""
+    lab.read_accounting_often()
     job = lab.play("alice", 1, [f"{_SECONDS}:70:5000"])
     lab.sampled([job])
     before = {unit: int(lab.unit(unit, "NRestarts")) for unit in UNITS}
     lab.machine.run(f"systemctl kill --signal=KILL {' '.join(UNITS)}")
     for unit in UNITS:
-        lab.machine.wait(
-            f"[ $(systemctl show --value --property=NRestarts {unit}) -gt {before[unit]} ]",
-            60,
-            f"{unit} to be tried again",
-        )
+        lab.started_again(unit, before[unit], 60)
     lab.active()
     lab.ended(job, _SECONDS + 30)
     means = lab.confirmed(job, "alice", unknown_s=_UNKNOWN_S)

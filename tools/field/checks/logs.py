@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from tools.field.lab import Lab, expect
+from tools.field.lab import CheckError, Lab, expect
 
 NAME: Final = "log without tracebacks"
 _BAD: Final = re.compile(
@@ -17,9 +17,8 @@ def run(lab: Lab) -> None:
     expect(bool(journal.strip()), "the journal has nothing of our units")
     if bad := _BAD.search(journal):
         around = journal[max(0, bad.start() - 300) : bad.end() + 700]
-        expect(False, f"the journal: {around}")
+        raise CheckError(f"the journal: {around}")
     slurm = lab.machine.run("cat /var/log/slurm/slurmctld.log /var/log/slurm/slurmd.log")
-    lines = [
-        line for line in slurm.splitlines() if ("error" in line and "gpuwaste" in line.lower()) or _BAD.search(line)
-    ]
+    ours = re.compile(rf"error.*gpuwaste|gpuwaste.*error|{_BAD.pattern}", re.MULTILINE)
+    lines = [line for line in slurm.splitlines() if ours.search(line)]
     expect(not lines, f"Slurm's logs: {lines[:3]}")

@@ -11,6 +11,7 @@ _SECONDS: Final = 25
 
 def run(lab: Lab) -> None:
     """Reboot it; the job that it ran has its measured part in the ledger, a new one is confirmed."""
+    lab.read_accounting_often()
     cut = lab.play("alice", 1, ["600:90:5000"])
     lab.sampled([cut])
     before = lab.job(cut, "root").get("job_id")

@@ -1,4 +1,4 @@
-"""The page's steps of removal: no package, unit or process of ours is left, Slurm goes on, configuration and state stay."""
+"""The page's steps of removal: no package, unit or process of ours is left; configuration, state and Slurm stay."""
 
 from typing import Final
 

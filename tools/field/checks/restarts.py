@@ -11,6 +11,7 @@ _SECONDS: Final = 40
 
 def run(lab: Lab) -> None:
     """Restart one after the other, as at the update of a host."""
+    lab.read_accounting_often()
     job = lab.play("alice", 1, [f"{_SECONDS}:60:5000"], script="echo begins")
     lab.sampled([job])
     before = {unit: lab.unit(unit, "MainPID") for unit in UNITS}

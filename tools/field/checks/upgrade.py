@@ -1,4 +1,4 @@
-"""From this version to a newer one by apt, with a job running: services go on with it, configuration and ledger stay."""
+"""From this version to a newer one by apt while a job runs: services go on with it, configuration and ledger stay."""
 
 from typing import Final
 
@@ -12,6 +12,7 @@ _SECONDS: Final = 40
 
 def run(lab: Lab) -> None:
     """Offer the same packages under a higher version, take the page's step, and look at what stayed."""
+    lab.read_accounting_often()
     text = page.PAGE.read_text(encoding="utf-8")
     earlier = lab.play("bob", 1, ["10:30:1000"])
     lab.ended(earlier, 60)

@@ -15,8 +15,7 @@ def run(lab: Lab) -> None:
     restarts = int(lab.unit(_UNIT, "NRestarts"))
     lab.machine.run(f"kill -STOP {main}")
     lab.ended(lab.play("bob", 1, [], script="sleep 1"), 60)
-    words = f"[ $(systemctl show --value --property=NRestarts {_UNIT}) -gt {restarts} ]"
-    lab.machine.wait(words, 150, f"the watchdog of {_UNIT}", poll_s=1)
+    lab.started_again(_UNIT, restarts, 150)
     lab.active()
     expect(lab.unit(_UNIT, "MainPID") != main, f"{_UNIT} has the same process")
     journal = lab.machine.run(f"journalctl --unit={_UNIT} --output=cat | grep -i watchdog | tail -n 1")
