@@ -1,6 +1,7 @@
-"""The cgroup of a machine: made in this host's cgroup v2, removed with all below it."""
+"""The cgroup of a machine: where it is in this host's cgroup v2, and its removal with all below it."""
 
 import contextlib
+import hashlib
 import time
 from pathlib import Path
 from typing import Final
@@ -20,15 +21,10 @@ def mounted(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path:
     raise GpuwasteError("field: no cgroup v2 on this host: mount -t cgroup2 none /sys/fs/cgroup/unified")
 
 
-def make(name: str) -> Path:
-    """Make a machine's cgroup, and remove those of machines that were killed with all their processes."""
-    top = mounted()
-    for left in top.glob(f"{_PREFIX}*"):
-        if left.name != f"{_PREFIX}{name}" and not _populated(left):
-            _remove_below(left)
-    own = top / f"{_PREFIX}{name}"
-    own.mkdir(exist_ok=True)
-    return own
+def of(folder: Path) -> Path:
+    """Return the cgroup of the machine whose files are in a folder: machines of several checkouts have equal names."""
+    mark = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+    return mounted() / f"{_PREFIX}{folder.name}-{mark}"
 
 
 def remove(own: Path) -> None:

@@ -34,7 +34,7 @@ class Machine:
         self.folder = folder
         self.kept = kept
         """It outlives the process that starts it."""
-        self.cgroup = cgroups.mounted() / f"gpuwaste-field-{folder.name}"
+        self.cgroup = cgroups.of(folder)
         self._outer: subprocess.Popen[bytes] | None = None
         self._watch: subprocess.Popen[bytes] | None = None
 
@@ -56,7 +56,7 @@ class Machine:
         """Start it on what its overlay has; return when its init has started all. Raises GpuwasteError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.folder / "work", ignore_errors=True)
-        cgroups.make(self.folder.name)
+        self.cgroup.mkdir(exist_ok=True)
         order = {"folder": str(self.folder), "lowers": [str(lower) for lower in lowers], "name": NAME}
         order |= {"cgroup": str(self.cgroup)}
         argv = [sys.executable, "-m", "tools.field.boot", json.dumps(order)]
