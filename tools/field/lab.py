@@ -1,7 +1,6 @@
 """What a check has in its hands: the machine with Slurm and our packages, and what the installation said."""
 
 import json
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from tools.field.page import with_keys
 UNITS: Final = ("gpuwaste-hub", "gpuwaste-agent", "gpuwaste-advisor")
 CONFIGURATION: Final = "/etc/gpuwaste/gpuwaste.toml"
 JOB_MEMORY: Final = "--mem=100"
+_ENDS: Final = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL")
 _INTERVAL_S: Final = 3.0
 
 
@@ -52,8 +52,8 @@ class Lab:
     def ended(self, job: int, timeout_s: float) -> None:
         """Wait until a job has ended well. Raises GpuwasteError."""
         script = f"scontrol -o show job {job}"
-        said = self.machine.wait(script, timeout_s, f"job {job} to end", wanted=("JobState=C", "JobState=F"))
-        expect("JobState=COMPLETED" in said, f"job {job}: {re.search('JobState=[A-Z_]+', said)}")
+        said = self.machine.wait(script, timeout_s, f"job {job} to end", wanted=[f"JobState={word} " for word in _ENDS])
+        expect("JobState=COMPLETED " in said, f"job {job} ended otherwise: {said[:300]}")
 
     def sampled(self, jobs: Sequence[int]) -> None:
         """Wait until the agent knows of running jobs, and has sampled them since."""

@@ -8,9 +8,9 @@ from tools.field.lab import Lab, expect
 
 NAME: Final = "purge leaves nothing"
 _OF_THE_LAB: Final = (
-    "/proc", "/sys", "/dev", "/root", "/srv", "/etc/apt/sources.list.d/gpuwaste.list",
-    "/etc/systemd/system/gpuwaste-agent.service.d", "/usr/local/bin/gpuwaste-load", "/var/log/apt", "/var/log/dpkg.log",
-    "/gpuwaste-matrix.recipe",
+    "/proc", "/sys", "/dev", "/root", "/srv", "/etc/apt/sources.list.d/gpuwaste.list", "/var/lib/apt/lists",
+    "/etc/systemd/system/gpuwaste-agent.service.d", "/usr/local/bin/gpuwaste-load", "/var/log/apt",
+    "/var/log/dpkg.log", "/gpuwaste-matrix.recipe",
 )  # fmt: skip
 """What the lab or the page's reader put there, and what is no file of a machine."""
 _CHOSEN: Final = "/etc/sysusers.d/gpuwaste.conf"
@@ -22,6 +22,7 @@ def run(lab: Lab) -> None:
     if lab.machine.try_run("dpkg-query --list gpuwaste | grep -q ^ii").returncode == 0:
         removal.run(lab)
     text = page.PAGE.read_text(encoding="utf-8")
+    lab.machine.run("rm /etc/gpuwaste/environment")  # the lab's own; no package knows it
     lab.machine.run(page.command(text, "remove with state"), timeout_s=120)
     left = set(_left(lab)) - {_CHOSEN}
     expect(not left, f"left after a purge: {sorted(left)[:10]}")
