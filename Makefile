@@ -91,6 +91,7 @@ matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 
 
 field: venv native ## our Debian packages under systemd on Debian 13 with Slurm 24.11 (root; trees in build/trees or GPUWASTE_TREES; FIELD="--check NAME")
 	@$(PY) -m tools.field $(FIELD)
+.PHONY: field
 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data or data/ (many minutes)
 	@$(PY) -m tools.scorecard
@@ -232,7 +233,7 @@ bench-wording: $(STAMP) ## a language model's sentences: taken, refused, wrong n
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: audit data help venv packages build-packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix field scorecard scorecard-weekly baseline
+.PHONY: audit data help venv packages build-packages frameworks native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline
 .PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-year-lake bench-move bench-packages
 .PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
 .PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-many bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history
