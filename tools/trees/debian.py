@@ -67,9 +67,12 @@ def make_layer(layer: Layer, base: Path, folder: Path, log: Path) -> None:
     shutil.rmtree(work)
 
 
-def overlay(lowers: Sequence[Path], upper: Path, work: Path, root: Path) -> None:
-    """Mount directories over each other, the first one topmost and `upper` for what changes. Raises GpuwasteError."""
-    options = f"lowerdir={':'.join(map(str, lowers))},upperdir={upper},workdir={work}"
+def overlay(lowers: Sequence[Path], upper: Path, work: Path, root: Path, *, volatile: bool = False) -> None:
+    """Mount directories over each other, the first one topmost and `upper` for what changes.
+
+    What is written to a `volatile` one survives no crash of the host, and need not be waited for. Raises GpuwasteError.
+    """
+    options = f"lowerdir={':'.join(map(str, lowers))},upperdir={upper},workdir={work}{',volatile' * volatile}"
     argv = ["mount", "-t", "overlay", "-o", options, "overlay", str(root)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:

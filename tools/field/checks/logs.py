@@ -1,0 +1,24 @@
+"""No daemon logged a traceback, and Slurm's daemons no error of ours, in all that was done to them."""
+
+import re
+from typing import Final
+
+from tools.field.lab import CheckError, Lab, expect
+
+NAME: Final = "log without tracebacks"
+_BAD: Final = re.compile(
+    r"Traceback|^\w*(Error|Exception): |core dumped|Segmentation|Unrecognized request", re.MULTILINE
+)
+
+
+def run(lab: Lab) -> None:
+    """Read the journal of our units, and what Slurm's daemons say of the plugin and of requests they do not know."""
+    journal = lab.machine.run("journalctl --unit='gpuwaste-*' --output=cat")
+    expect(bool(journal.strip()), "the journal has nothing of our units")
+    if bad := _BAD.search(journal):
+        around = journal[max(0, bad.start() - 300) : bad.end() + 700]
+        raise CheckError(f"the journal: {around}")
+    slurm = lab.machine.run("cat /var/log/slurm/slurmctld.log /var/log/slurm/slurmd.log")
+    ours = re.compile(rf"error.*gpuwaste|gpuwaste.*error|{_BAD.pattern}", re.MULTILINE)
+    lines = [line for line in slurm.splitlines() if ours.search(line)]
+    expect(not lines, f"Slurm's logs: {lines[:3]}")
