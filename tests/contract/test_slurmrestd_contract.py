@@ -141,7 +141,8 @@ def test_the_real_server_s_refusals_are_clear(cluster: LoopbackCluster, tmp_path
     assert rest.version == next(one for one in VERSIONS if one in cluster.slurmrestd_versions())
     good = file.read_text()
     file.write_text(good.strip()[:-6] + "AAAAAA")
-    with pytest.raises(TokenError, match="the token is rejected"):
+    clear = cluster.release < (26, 5)  # later ones do not say why slurmdbd lets nobody in
+    with pytest.raises(TokenError if clear else RestError, match=r"the token is rejected|rejects the token\)$"):
         list(rest.accounting(1_700_000_000, 1_700_000_060))
     file.write_text(cluster.jwt_token("gpuwaste", -10))
     with pytest.raises(TokenError, match="the token has expired"):
