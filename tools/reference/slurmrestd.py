@@ -10,7 +10,7 @@ def page() -> str:
     rows = [(f"`{item.name}`", item.versions, item.instead, item.reason) for item in DIFFERENCES]
     return document(
         "slurmrestd and sacct",
-        f"Versions that are asked for, the newest first: {', '.join(VERSIONS)}.",
+        f"API versions, tried in this order: {', '.join(VERSIONS)}.",
         "## What differs",
         "Some two hundred real jobs are run and read both ways by the tests (Slurm 22.05.8); recordings of 24.11.5 and"
         " 26.05.5, with a job of each kind, are read both ways too. Each field is equal but for these:",

@@ -19,8 +19,11 @@ from gpuwaste.slurm.rest_live import parse_requests
 from gpuwaste.slurm.sacct import BadRow
 
 _NARROWED: Final = log_event.info("accounting-window-reduced: {error}: window of {width} s instead of {asked} s")
-VERSIONS: Final = tuple(f"v0.0.{minor}" for minor in range(45, 37, -1))
-"""What this client reads, the newest first: Slurm 22.05 serves up to v0.0.38, 24.11 v0.0.40 to 42, 26.05 42 to 45."""
+VERSIONS: Final = (*(f"v0.0.{minor}" for minor in range(44, 37, -1)), "v0.0.45")
+"""What this client reads, the best first: Slurm 22.05 serves up to v0.0.38, 24.11 v0.0.40 to 42, 26.05 42 to 45.
+
+v0.0.45 of Slurm 26.05 comes last: it leaves `shared` of a job empty, which says whether it has its nodes alone.
+"""
 
 _NO_SUCH_URL: Final = 404
 _NO_SUCH_JOB: Final = 2017  # ESLURM_INVALID_JOB_ID
@@ -119,6 +122,7 @@ class RestClient(ComposedClient):
             return found
         self.version = ""  # a slurmrestd of another version may have taken its place
         raise RestError(
-            f"{self.server.url}: knows none of {VERSIONS[-1]} to {VERSIONS[0]} of /{part}: is its plugin loaded (-s)?",
+            f"{self.server.url}: knows none of {min(VERSIONS)} to {max(VERSIONS)} of /{part}: "
+            "is its plugin loaded (-s)?",
             _NO_SUCH_URL,
         )

@@ -51,6 +51,7 @@ _RETRY: Final = urllib3.Retry(
 _OK: Final = 200
 _UNAUTHORIZED: Final = frozenset({401, 403, 511})
 _NOT_AUTHENTICATED: Final = frozenset({1007, 7000})  # ESLURM_PROTOCOL_AUTHENTICATION..., no connection to slurmdbd
+_NO_DATABASE: Final = 7000  # ESLURM_DB_CONNECTION; Slurm 26.05 gives no other reason for a forged token
 _UNSPECIFIED: Final = -1  # what 22.05 says where slurmctld refuses the token, among others
 _NO_SUCH_URL: Final = 404
 
@@ -156,6 +157,8 @@ class RestServer:
         if status == _NO_SUCH_URL and not numbers:
             return RestError(f"{self.url}: 404: it does not know {path}", status)
         hint = " (possibly a token that slurmctld rejects)" if _UNSPECIFIED in numbers else ""
+        if _NO_DATABASE in numbers and token is not None:
+            hint = " (slurmdbd is down, or rejects the token)"
         return RestError(f"{self.url}: {status}: {words or 'no reason given'}{hint}", status, numbers)
 
 

@@ -71,6 +71,7 @@ class Field:
             cluster.set_node_env(node, **sim.env, GPUWASTE_SIM_LOG=str(logs))
             (self._dir / f"none-{node}").mkdir(exist_ok=True)
         self.began = time.time()
+        self._whole: dict[tuple[str, int], list[int]] = {}
         self._second: dict[str, list[tuple[float, int, list[int]]]] = {}
 
     def log(self, node: str, mode: str) -> Path:
@@ -164,6 +165,13 @@ class Field:
         positions = parse_positions(job["GRES"].partition("IDX:")[2].rstrip(")"))
         self._second[node] = [*self._second.get(node, []), (t0, job_id, [order[at] for at in positions])]
 
+    def note_whole(self, job_id: int) -> None:
+        """Note all that a running job of one node holds: since 24.11 the prolog may know the GPUs of one type alone."""
+        (job,) = self.cluster.show_job(job_id)
+        positions = [at for part in re.findall(r"IDX:([0-9,-]+)", job["GRES"]) for at in parse_positions(part)]
+        node = self.cluster.nodes[job["NodeList"]]
+        self._whole[node.name, job_id] = [node.positions[at] for at in positions]
+
     def suspend(self, job_id: int, seconds: float) -> None:
         """Suspend a job for a while once it runs."""
         self.cluster.wait_job(job_id, "RUNNING")
@@ -206,7 +214,8 @@ class Field:
         for line in (self.cluster.directory / "sim" / node / "gres.log").read_text(encoding="ascii").splitlines():
             at, event, job, minors, *_ = [*line.split(), ""]
             if float(at) >= self.began:
-                events.append((float(at), event, int(job), [int(minor) for minor in minors.split(",") if minor]))
+                told = [int(minor) for minor in minors.split(",") if minor]
+                events.append((float(at), event, int(job), self._whole.get((node, int(job)), told)))
         return sorted(events)
 
     def lines(self, node: str, mode: str) -> list[dict[str, Any]]:

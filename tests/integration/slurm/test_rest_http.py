@@ -60,6 +60,7 @@ def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
         (FakeAnswer(401, b"Authentication failure"), TokenError, "401: the token is rejected: .*scontrol token"),
         (FakeAnswer(511, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
         (FakeAnswer(502, errors(7000, "Unable to connect, authentication error")), TokenError, "the token is rejected"),
+        (FakeAnswer(502, errors(7000, "Unable to connect to database")), RestError, "is down, or rejects the token"),
         (FakeAnswer(200, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
         (
             FakeAnswer(500, errors(-1, "Unspecified error")),
