@@ -46,8 +46,13 @@ def main() -> int:
 def _up(machine: Machine, packages: Path | None, stage: str) -> int:
     if machine.pid:
         raise GpuwasteError(f"field: {machine.folder.name} runs already: python -m tools.field.shell down it first")
-    with store.using(TREE, store.folder()) as lowers:
-        brought_up(machine, lowers, packages, stage)
+    machine.remove()  # what a reboot of the host left
+    try:
+        with store.using(TREE, store.folder()) as lowers:
+            brought_up(machine, lowers, packages, stage)
+    except BaseException:
+        machine.remove()
+        raise
     sys.stdout.write(f"python -m tools.field.shell run {machine.folder.name}\n")
     return 0
 

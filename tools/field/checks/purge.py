@@ -30,7 +30,7 @@ def run(lab: Lab) -> None:
     left = set(_left(lab))
     expect(not left, f"left after the last step: {sorted(left)[:10]}")
     expect(lab.machine.try_run("getent passwd gpuwaste").returncode != 0, "the user is left")
-    failed = lab.machine.run("systemctl --failed --plain --no-legend 'gpuwaste*'")
+    failed = lab.machine.run("systemctl list-units --failed --plain --no-legend 'gpuwaste*'")
     expect(not failed, f"systemd still has {failed}")
 
 
