@@ -11,7 +11,7 @@ from tools.reference.markdown import code, document, table
 _FOLDER: Final = "src/gpuwaste/cli/checks"
 _INTRO: Final = """
 Every warning and failure of `gpuwaste doctor`, in the order of its output; `{}` stands for a value. Where another
-program failed, the line contains that program's error. `not done within {} s` is possible for every check: what it
+program failed, the line contains that program's error. `not finished within {} s` is possible for every check: what it
 queries does not answer. What each check covers: [the doctor](../how-to/doctor.md).
 """
 _STATUS: Final = {"Status.WARN": "warn", "Status.FAIL": "fail"}

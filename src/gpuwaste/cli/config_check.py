@@ -9,6 +9,7 @@ from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_starts import refusals
 from gpuwaste.core.config import Config, describe_config
 from gpuwaste.core.config_files import ConfigLayer, place_of
+from gpuwaste.core.credentials import PREFIX
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.plugin_reader import read_as_plugin
 
@@ -29,7 +30,7 @@ def problems(path: Path, config: Config, roles: Collection[Role] = NOT_ASKED) ->
     """
     found = [problem for check in CHECKS for problem in check(path, config)]
     found += refusals(config, roles)
-    return list(dict.fromkeys(found))
+    return [words for words in dict.fromkeys(found) if PREFIX not in words]  # only the service itself has those files
 
 
 def placed(path: Path, layers: Sequence[ConfigLayer], problem: str) -> str:
@@ -100,7 +101,7 @@ def paths(_: Path, config: Config) -> Iterator[str]:
     """Look for paths that depend on where a daemon was started."""
     for section, key, kind, _default, _text in describe_config():
         value = getattr(getattr(config, section), key)
-        if kind == "str" and value and key.endswith(_PATHS) and not value.startswith("/"):
+        if kind == "str" and value and key.endswith(_PATHS) and not value.startswith(("/", PREFIX)):
             yield f"[{section}] {key} {value!r}: no absolute path: begin it with /"
 
 

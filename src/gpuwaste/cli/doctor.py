@@ -5,10 +5,10 @@ import json
 import os
 import pkgutil
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import to_builtins
 
@@ -20,6 +20,7 @@ from gpuwaste.core.errors import GpuwasteError, SlurmError
 from gpuwaste.core.text import harmless
 from gpuwaste.report.cells import one_line
 
+_T = TypeVar("_T")
 DEADLINE_S: Final = 20.0
 NAGIOS_UNKNOWN: Final = 3
 _UNIT_DIRS: Final = (Path("/usr/lib/systemd/system"), Path("/etc/systemd/system"), Path("/lib/systemd/system"))
@@ -49,15 +50,43 @@ def modules() -> list[ModuleType]:
     return sorted((importlib.import_module(f"{checks.__name__}.{name}") for name in names), key=lambda m: int(m.PLACE))
 
 
-def run_checks(around: Surroundings, deadline_s: float = DEADLINE_S) -> Iterator[Check]:
+def run_checks(around: Surroundings, deadline_s: float = DEADLINE_S, used_s: float = 0.0) -> Iterator[Check]:
     """Run the checks of this host's roles all at once, and yield their lines in order.
 
-    A check that meets an error, or is not done by the deadline, is a failed line; no check holds the others up.
+    A check that meets an error, or has not finished by the deadline, is a failed line; no check holds the others up.
+    `used_s` is what the command has taken of its time before: loading it takes seconds on a slow host.
     """
+    until_us = around.clock.mono_us() + int((deadline_s - used_s) * 1e6)
     jobs = [_Job(module, around) for module in modules() if module.ROLES & around.roles]
-    until_us = around.clock.mono_us() + int(deadline_s * 1e6)
     for job in jobs:
         yield from job.lines(max(0.0, (until_us - around.clock.mono_us()) / 1e6), deadline_s)
+
+
+def within(make: Callable[[], _T], limit_s: float) -> _T:
+    """Return what a call gives within the command's time: a directory service may never answer.
+
+    Raises GpuwasteError, and what the call raises.
+    """
+    found: list[_T] = []
+    errors: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            found.append(make())
+        except BaseException as error:  # noqa: BLE001 raised again by the thread that waits
+            errors.append(error)
+
+    thread = threading.Thread(target=call, name="surroundings", daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if errors:
+        raise errors[0]
+    if not found:
+        raise GpuwasteError(
+            f"doctor: not finished within {limit_s:g} s: the configuration, users (getent passwd) or a file system do"
+            " not answer, or this host is slow: use --timeout"
+        )
+    return found[0]
 
 
 class _Job:
@@ -75,8 +104,9 @@ class _Job:
         self._thread.join(wait_s)
         found = list(self._found)
         if self._thread.is_alive():
-            words = f"not done within {deadline_s:g} s"
-            found.append(Check(self._module.NAME, Status.FAIL, words, "what it asks for does not answer"))
+            words = f"not finished within {deadline_s:g} s"
+            mend = "what it asks does not answer, or this host is slow: use --timeout"
+            found.append(Check(self._module.NAME, Status.FAIL, words, mend))
         return found
 
     def _run(self) -> None:

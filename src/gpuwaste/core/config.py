@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from gpuwaste.core.config_files import ConfigLayer, merged, read_layers
+from gpuwaste.core.credentials import with_credentials
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key as _key
@@ -440,10 +441,10 @@ def load_config(path: Path | None = None) -> Config:
     """
     layers = load_layers(path)
     if len(layers) == 1:
-        return config_from_dict(dict(layers[0].data), str(layers[0].path))
+        return with_credentials(config_from_dict(dict(layers[0].data), str(layers[0].path)))
     for layer in layers:  # one by one: an error names the file that has it
         config_from_dict(dict(layer.data), str(layer.path))
-    return config_from_dict(merged(layers), str(path or DEFAULT_PATH))
+    return with_credentials(config_from_dict(merged(layers), str(path or DEFAULT_PATH)))
 
 
 def load_layers(path: Path | None = None) -> list[ConfigLayer]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.core.credentials import expanded
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import read_closed
 from gpuwaste.core.typed_toml import key
@@ -69,7 +70,9 @@ def connection_options(settings: KafkaConnection) -> dict[str, Any]:
     if settings.security.startswith("SASL"):
         options |= {"sasl.mechanism": settings.sasl, "sasl.username": settings.user}
         if settings.password_file:
-            options["sasl.password"] = read_closed(Path(settings.password_file), _MAX_PASSWORD, "the password").strip()
+            options["sasl.password"] = read_closed(
+                Path(expanded(settings.password_file)), _MAX_PASSWORD, "the password"
+            ).strip()
     return options
 
 

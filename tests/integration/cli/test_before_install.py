@@ -414,4 +414,4 @@ def test_a_host_that_answers_nothing_in_time(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     checks = list(host_checks(frozenset({Role.LOGIN}), 3.0))
     assert [check.name for check in checks] == ["system", "python", "before install"]
-    assert checks[-1].found == "not done within 3 s"
+    assert checks[-1].found == "not finished within 3 s"

@@ -26,11 +26,13 @@ from gpuwaste.core.config import (
     SlurmClientConfig,
 )
 from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
+from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
 from gpuwaste.wire.advice import encode_reply
 from gpuwaste.wire.hub_client import StandsByError
+from gpuwaste.wire.munge import Munge, MungeIdentity
 
 pytestmark = pytest.mark.sockets
 
@@ -404,8 +406,62 @@ def test_a_check_that_hangs_costs_its_own_line_alone() -> None:
     around = Surroundings(Config(), Path("/nowhere"), slurm(("someone",)), hang, ME, frozenset({Role.HUB}))
     found = {check.name: check for check in doctor.run_checks(around, 3)}
     never.set()
-    assert found["hub"].found == "not done within 3 s"
+    assert found["hub"].found == "not finished within 3 s"
     assert found["rights"].status is Status.OK
+
+
+def test_what_loading_took_counts() -> None:
+    """Of the command's time the checks have what is left: on a slow host each is one line, and none is waited for."""
+    never = threading.Event()
+
+    def hang(config: Config, path: str) -> object:
+        never.wait(120)
+        return {}
+
+    around = Surroundings(Config(), Path("/nowhere"), slurm(("someone",)), hang, ME, frozenset({Role.HUB}))
+    began = time.monotonic()
+    found = [check for check in doctor.run_checks(around, 60, 59.9) if check.name == "hub"]
+    assert time.monotonic() - began < 30
+    never.set()
+    assert [check.found for check in found] == ["not finished within 60 s"]
+    assert "use --timeout" in found[0].mend
+
+
+def test_a_directory_service_that_hangs_ends_the_command_in_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before any check runs the user's name is asked for: where nothing answers the command ends with one line."""
+    never = threading.Event()
+    monkeypatch.setattr("gpuwaste.cli.doctor.user_name", lambda: never.wait(120))
+    assert main(["doctor", "--timeout", "1"]) == 1
+    never.set()
+    assert "not finished within 1 s" in capsys.readouterr().err
+
+
+def test_a_node_whose_munged_is_a_loopback_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hub elsewhere would reject its rows: the doctor says so on the node, with the line that mends it."""
+
+    class LoopbackMunge(Munge):
+        def __init__(self, _socket: str = "") -> None:
+            pass
+
+        def encode(self, payload: bytes) -> str:
+            return payload.decode()
+
+        def decode(self, credential: str) -> MungeIdentity:
+            return MungeIdentity(463, 463, "127.0.1.1", 0, credential.encode())
+
+    monkeypatch.setattr("gpuwaste.cli.checks.munge.Munge", LoopbackMunge)
+    here = socket.gethostname().partition(".")[0]
+    cluster = slurm(("someone",))
+    cluster.node_list = [NodeInfo("gpu1", hostname=here, address="10.1.0.17")]
+    found = checks(cluster)["munge"]
+    assert found.status is Status.FAIL
+    assert "127.0.1.1" in found.found
+    assert 'OPTIONS="--origin=10.1.0.17"' in found.mend
+    assert checks(cluster, roles=frozenset({Role.AGENT, Role.HUB}))["munge"].status is Status.OK
+    cluster.node_list = [NodeInfo("gpu1", hostname=here, address="127.0.1.1")]
+    assert checks(cluster)["munge"].status is Status.OK
 
 
 def test_roles_are_what_is_installed_or_has_run_here(tmp_path: Path) -> None:

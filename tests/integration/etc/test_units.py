@@ -94,6 +94,23 @@ def test_the_exposure_is_what_the_page_says(unit: Path) -> None:
     assert done.returncode == 0, done.stdout[-200:] + done.stderr
 
 
+@needs_systemd
+def test_a_credential_leaves_the_exposure_as_it_is(tmp_path: Path) -> None:
+    """The drop-in of the page on secrets is read without a warning, and the hub's figure stays the page's."""
+    text = (ROOT / "docs" / "how-to" / "secrets.md").read_text(encoding="utf-8")
+    dropin = re.search(r"```ini\n# systemctl edit gpuwaste-hub\n\[Service\]\n(.*?)```", text, re.DOTALL)
+    assert dropin is not None
+    unit = tmp_path / "gpuwaste-hub.service"
+    shipped = (ROOT / "etc" / "systemd" / unit.name).read_text(encoding="utf-8")
+    unit.write_text(
+        shipped.replace("[Service]\n", f"[Service]\n{dropin[1]}").replace("/usr/bin/gpuwaste", "/usr/bin/true")
+    )
+    for words in (["verify", "--man=no"], ["security", "--offline=true", "--no-pager", "--threshold=12"]):
+        done = subprocess.run(["systemd-analyze", *words, str(unit)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-300:] + done.stderr
+        assert done.stderr == ""
+
+
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_none_takes_anothers_directory_away(unit: Path) -> None:
     """/run/gpuwaste is the same for all and outlives each; state directories are one's own, but for the models'."""

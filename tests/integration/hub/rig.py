@@ -171,6 +171,7 @@ def running_hub(
     web: WebConfig | None = None,
     analytics: AnalyticsConfig | None = None,
     models: ModelsConfig | None = None,
+    agent_uid: int = AGENT_UID,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = clock or SystemClock()
@@ -198,7 +199,7 @@ def running_hub(
         slurm, clock, {"munge": FakeChecker()},
         name_of=lambda uid: USERS.get(uid) or user_name(uid),
         groups_of=lambda _: frozenset(),
-        uid_of=lambda *_: AGENT_UID,
+        uid_of=lambda *_: agent_uid,
         agents=agents,
         limits=limits or ServiceLimits(body_deadline_s=20, map_wait_s=10),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -224,9 +225,42 @@ def test_a_known_node_is_served_while_slurm_is_down(hub: Rig) -> None:
 def test_a_node_that_moved_is_asked_for_anew(tmp_path: Path) -> None:
     """A node address given as a name is resolved before it is compared."""
     slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address="localhost")])
-    with running_hub(tmp_path, slurm) as hub:
-        assert hub.post(batch(hour(7)), origin="127.0.0.1").status == 200
-        assert hub.post(batch(hour(7)), origin="10.0.0.1").status == 403
+    with running_hub(tmp_path, slurm, agent_uid=os.getuid()) as hub:
+        assert hub.post(batch(hour(7)), uid=os.getuid(), origin="127.0.0.1").status == 200
+        assert hub.post(batch(hour(7)), uid=os.getuid(), origin="10.0.0.1").status == 403
+
+
+def own_address() -> str:
+    """Return an address of this host that other hosts can use."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.connect(("198.51.100.1", 9))  # sends nothing
+        except OSError:
+            pytest.skip("this host has no address but loopback")
+        return str(sock.getsockname()[0])
+
+
+def test_a_loopback_origin_is_the_hub_s_own_host(tmp_path: Path) -> None:
+    """The agent beside the hub is believed although munged calls itself 127.0.1.1; for another node it is not."""
+    slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address=own_address()), NodeInfo("gpu2", address="10.0.0.2")])
+    with running_hub(tmp_path, slurm, agent_uid=os.getuid()) as hub:
+        assert hub.post(batch(hour(7)), uid=os.getuid(), origin="127.0.1.1").status == 200
+        answer = hub.post(batch(hour(7, node="gpu2"), node="gpu2"), uid=os.getuid(), origin="127.0.1.1")
+        assert answer.status == 403
+        assert "the credential was created on 127.0.1.1, but NodeAddr of gpu2 is 10.0.0.2" in answer.json["error"]
+        assert "with --origin=10.0.0.2 (OPTIONS in /etc/default/munge)" in answer.json["error"]
+        assert {row["node"] for row in hub.hours()} == {"gpu1"}
+
+
+@pytest.mark.parametrize("named", ["own", "localhost"])
+def test_a_loopback_origin_that_another_user_passes_on_is_refused(tmp_path: Path, named: str) -> None:
+    """Each host of Debian's is 127.0.1.1 to itself: what comes by a proxy or a tunnel on the hub's host is not its."""
+    address, origin = (own_address(), "127.0.1.1") if named == "own" else ("localhost", "127.0.0.1")
+    slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address=address)])
+    with running_hub(tmp_path, slurm) as hub:  # its agents' user is not the one who connects
+        answer = hub.post(batch(hour(7)), origin=origin)
+        assert (answer.status, hub.hours()) == (403, [])
+        assert "takes a loopback address from /etc/hosts for its own" in answer.json["error"]
 
 
 def test_a_store_that_cannot_be_written_is_no_loss(hub: Rig) -> None:

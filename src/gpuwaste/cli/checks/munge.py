@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.cli.check import EVERYWHERE, Check, Status, Surroundings
+from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.wire.local_peer import is_loopback
 from gpuwaste.wire.munge import Munge
 
 PLACE: Final = 30
@@ -23,4 +24,24 @@ def check(around: Surroundings) -> Iterator[Check]:
     except GpuwasteError as error:
         yield Check(NAME, Status.FAIL, str(error), "start munged, or set [common] munge_socket or token_file")
         return
-    yield Check(NAME, Status.OK, f"credentials work for uid {identity.uid} from {identity.origin_address}")
+    origin = identity.origin_address
+    if Role.AGENT in around.roles and Role.HUB not in around.roles and is_loopback(origin):
+        yield from _loopback(around, origin)
+        return
+    yield Check(NAME, Status.OK, f"credentials work for uid {identity.uid} from {origin}")
+
+
+def _loopback(around: Surroundings, origin: str) -> Iterator[Check]:
+    """Judge a node whose munged has an address that every host has: a hub elsewhere compares it with NodeAddr."""
+    nodes = around.slurm.nodes()
+    if any(node.address == origin for node in nodes):
+        yield Check(NAME, Status.OK, f"credentials work, from {origin}, which is a NodeAddr")
+        return
+    address = next((n.address for n in nodes if around.host in {n.name, n.hostname}), "") or "NODEADDR"
+    yield Check(
+        NAME,
+        Status.FAIL,
+        f"credentials of this node are from {origin}, as /etc/hosts has it: a hub on another host rejects"
+        " this node's rows",
+        f'write OPTIONS="--origin={address}" to /etc/default/munge or /etc/sysconfig/munge, then restart munge',
+    )

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from gpuwaste.cli.options import add, add_config, add_role, config_of, roles_of
@@ -30,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="check only what the packages expect of the host: Python, glibc, systemd, SELinux, firewalld, crypto "
         "policy, munge, Slurm; without --role for all roles",
     )
-    limit = "time limit of all checks (default: 20, with --before-install 60)"
+    limit = "time limit of the command (default: 20, with --before-install 60)"
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help=limit)
     form = parser.add_mutually_exclusive_group()
     add(form, "json")
@@ -83,8 +84,10 @@ def _installed(options: argparse.Namespace) -> "tuple[str, frozenset[Role], Iter
     """Return this host's name, its roles, and the checks of what is installed. Raises ConfigError, SlurmError."""
     from gpuwaste.cli import doctor
 
-    around = _surroundings(options)
-    return around.host, around.roles, doctor.run_checks(around, options.timeout or doctor.DEADLINE_S)
+    began = time.monotonic()
+    limit_s = options.timeout or doctor.DEADLINE_S
+    around = doctor.within(lambda: _surroundings(options), limit_s)
+    return around.host, around.roles, doctor.run_checks(around, limit_s, time.monotonic() - began)
 
 
 def _surroundings(options: argparse.Namespace) -> "Surroundings":

@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from gpuwaste.core.clock import Clock, SystemClock
+from gpuwaste.core.credentials import expanded
 from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.core.text import decoded, words_of
 from gpuwaste.core.typed_toml import key
@@ -132,7 +133,7 @@ def make(settings: WebhookSettings, where: str) -> Webhook:
     if not 1 <= settings.batch <= 1000:  # noqa: PLR2004 a page of the stream
         raise ConfigError(f"{where} batch {settings.batch}: expected 1 to 1000")
     networks = [_network(text, f"{where} networks") for text in settings.networks]
-    secret = read_secrets(Path(settings.secret_file))[0] if settings.secret_file else b""
+    secret = read_secrets(Path(expanded(settings.secret_file)))[0] if settings.secret_file else b""
     return Webhook(settings, endpoint, secret, networks, SystemClock())
 
 
