@@ -20,8 +20,11 @@ BEFORE = (
     "core.typed_toml",
 )  # reading the file: `config check` ends with the very line
 # policies: test_config_check.py; outlets and inlets: test_outlet_files.py, test_inlet_files.py, and the hub starts
-# without a bad one; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon
-OTHERS = ("sim.", "events.", "rules.", "slurm.conf_file", "policy.", "slurm.csv_mapping", "core.owner")
+# without a bad one; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon; a list of
+# GPUs that cannot be read: the agent starts without one and reads it again
+OTHERS = (
+    "sim.", "events.", "rules.", "slurm.conf_file", "slurm.list_conf", "policy.", "slurm.csv_mapping", "core.owner",
+)  # fmt: skip
 NOT_OF_THE_FILE = {
     (
         "advisor.listening",
