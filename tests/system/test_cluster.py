@@ -259,7 +259,8 @@ def test_a_backup_controller_takes_over(make_cluster: ClusterFactory) -> None:
     before = cluster.sbatch("true", hold=True, job_name="before")
     cluster.wait_saved("before")
     cluster.processes["slurmctld"].kill()
-    during = cluster.sbatch("true", hold=True)  # sbatch itself waits until one controller is in charge
+    held = ["sbatch", "--parsable", "--hold"]  # sbatch itself waits until one controller is in charge
+    during = int(cluster.run(held, "alice", stdin="#!/bin/sh\ntrue\n", timeout_s=120).stdout)
     assert cluster.controllers_up() == {"backup"}
     assert cluster.job_states(before) == cluster.job_states(during) == ["PENDING"]
     cluster.restart_slurmctld()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import parse_duration_s
@@ -13,6 +14,8 @@ from gpuwaste.slurm.hostlist import expand
 _SETTING = re.compile(r"^(\S+) *= ?(.*)$")
 _FIELD = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/:]*)=(\S*)")
 _ABSENT = frozenset({"(null)", "N/A", "none", "None"})
+WHOLE_NODES: Final = frozenset({"NODE", "TOPO"})
+"""Values of Exclusive= by which a job holds its nodes alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class SlurmConfig:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition; `whole_node` is OverSubscribe=EXCLUSIVE: a job there holds its nodes alone."""
+    """One partition; `whole_node`: a job there holds its nodes alone."""
 
     name: str
     nodes: tuple[str, ...] = ()
@@ -131,7 +134,7 @@ def _partition(fields: dict[str, str]) -> Partition:
     return Partition(
         name=name,
         nodes=tuple(expand(nodes)),
-        whole_node=fields["OverSubscribe"] == "EXCLUSIVE",
+        whole_node=gives_whole_nodes(fields["OverSubscribe"], fields.get("Exclusive", "")),
         state=fields.get("State", ""),
         max_time_s=parse_duration_s(fields.get("MaxTime", "")),
         default_time_s=parse_duration_s(fields.get("DefaultTime", "")),
@@ -153,3 +156,8 @@ def _node(fields: dict[str, str]) -> NodeInfo:
         partitions=tuple(part for part in fields.get("Partitions", "").split(",") if part),
         tres=fields.get("CfgTRES", ""),
     )
+
+
+def gives_whole_nodes(sharing: str, exclusive: str) -> bool:
+    """Tell by OverSubscribe= of a partition and Exclusive=, which Slurm has since 26.05, if jobs hold nodes alone."""
+    return sharing.upper() == "EXCLUSIVE" or exclusive.upper() in WHOLE_NODES

@@ -13,6 +13,7 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_duration_s
+from gpuwaste.slurm.cluster_config import WHOLE_NODES
 from gpuwaste.slurm.gres import GresOnNode, job_gres_on_node
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.times import parse_time_s
@@ -30,7 +31,6 @@ _HEAD_END = re.compile(r"\s(?:MinCPUsNode|Features)=")
 _FIELD = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/:]*)=(\S*)")
 _NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*)")
 _SHARING = re.compile(r"\sOverSubscribe=(\S+)(?: Exclusive=(\S+))? Contiguous=")
-_WHOLE: Final = frozenset({"NODE", "TOPO"})  # of Exclusive=, which 26.05 prints
 _RESERVATION = re.compile(rf" DelayBoot=\S*{_BREAK}Reservation=(\S+)")
 _DIGITS = re.compile(r"\d{1,12}", re.ASCII)
 _PENDING: Final = frozenset({"PENDING", "CONFIGURING"})
@@ -170,7 +170,7 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
         het_offset=ids.number("HetJobOffset"),
         time_limit_s=parse_duration_s(fields.word("TimeLimit")),
         suspended_at=fields.time("SuspendTime") if state == "SUSPENDED" else None,
-        exclusive=sharing is not None and (sharing[2] in _WHOLE if sharing[2] else sharing[1] == "NO"),
+        exclusive=sharing is not None and (sharing[2] in WHOLE_NODES if sharing[2] else sharing[1] == "NO"),
         batch=fields.word("BatchFlag") not in {"0", ""},
         tres=fields.word("AllocTRES") or fields.word("TRES"),
         # Up to 22.05 TRES is what a waiting job asks for and what a running one holds.

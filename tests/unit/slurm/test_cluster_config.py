@@ -91,3 +91,10 @@ def test_a_site_without_partitions_or_nodes_has_none() -> None:
     for text in ("", "No partitions in the system\n", "PartitionName=\n", "NodeName= \n"):
         assert parse_partitions(text) == []
         assert parse_nodes(text) == []
+
+
+@pytest.mark.parametrize(("word", "whole"), [("NODE", True), ("TOPO", True), ("USER", False), ("NO", False)])
+def test_exclusive_of_later_releases_gives_whole_nodes(word: str, *, whole: bool) -> None:
+    """Slurm 26.05 prints OverSubscribe=NO for a partition of whole nodes, and Exclusive=NODE."""
+    text = PARTITIONS.replace("OverSubscribe=EXCLUSIVE", f"OverSubscribe=NO Exclusive={word}")
+    assert {one.name: one.whole_node for one in parse_partitions(text)} == {"whole": whole, "gpu": False}

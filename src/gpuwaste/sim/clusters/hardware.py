@@ -7,6 +7,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.sim.cluster import Node, Partition, PreemptMode
 from gpuwaste.sim.clusters import values
 from gpuwaste.sim.clusters.values import Fields
+from gpuwaste.slurm.cluster_config import gives_whole_nodes
 from gpuwaste.slurm.gres import parse_gres
 from gpuwaste.slurm.hostlist import natural_key
 from gpuwaste.slurm.node_state import is_usable
@@ -61,7 +62,7 @@ def partition_of(fields: Fields, nodes: Iterable[str], cluster: Mapping[str, str
         max_nodes=most,
         priority_tier=values.whole(fields.get("prioritytier", priority), "PriorityTier"),
         priority_job_factor=values.whole(fields.get("priorityjobfactor", priority), "PriorityJobFactor"),
-        whole_nodes=sharing.upper() == "EXCLUSIVE" or cluster.get("SelectType") == _LINEAR,
+        whole_nodes=gives_whole_nodes(sharing, fields.get("exclusive", "")) or cluster.get("SelectType") == _LINEAR,
         preempt_mode=_own_mode(fields.get("preemptmode", ""), cluster.get("PreemptMode", "")),
         qos="" if fields.get("qos", "").upper() in {"N/A", "(NULL)"} else fields.get("qos", ""),
         allow_accounts=values.names(fields.get("allowaccounts", "")),
