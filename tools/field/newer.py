@@ -23,8 +23,7 @@ for name in $(dpkg-query --show --showformat='${db:Status-Abbrev} ${Package}\n' 
     dpkg-deb -Znone --root-owner-group --build tree /srv/gpuwaste/${name}_@NEW@.deb >/dev/null
   else
     ar x @CHECKOUT@/build/deb/${name}_*.deb
-    mkdir control
-    tar --extract --file="$(echo control.tar*)" --directory=control
+    dpkg-deb --control @CHECKOUT@/build/deb/${name}_*.deb control
     sed -i 's/@DOTTED@-/@NEW@-/g' control/control
     tar --create --file=control.tar --directory=control --owner=0 --group=0 .
     ar rc /srv/gpuwaste/${name}_@NEW@.deb debian-binary control.tar data.tar*
