@@ -42,9 +42,8 @@ def _lines_of(script: subprocess.Popen[bytes], deadline_s: float) -> Iterator[Ch
             os.killpg(script.pid, signal.SIGKILL)
     yield from _parsed(output.decode("ascii", "replace"))
     if late:
-        yield Check(
-            _NAME, Status.FAIL, f"not finished within {deadline_s:g} s", "a command of this host does not answer"
-        )
+        words = f"not finished within {deadline_s:g} s"
+        yield Check(_NAME, Status.FAIL, words, "a command of this host does not answer")
     elif script.returncode not in {0, 1}:
         yield Check(_NAME, Status.FAIL, f"{SCRIPT} ended with {script.returncode}", "a defect of gpuwaste")
 

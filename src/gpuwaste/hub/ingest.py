@@ -109,16 +109,18 @@ class Ingest(BatchReceiver[AllocationHour]):
 def _is_from(caller: Caller, addresses: frozenset[str], local_uid: LocalUid) -> bool:
     """Tell whether a credential was made on the host that has a node's addresses.
 
-    Each host has loopback addresses, so that such an origin alone says nothing: the process that sends it must be the
-    agents' user on this host, and the node must be this host. What a proxy passes on comes from the proxy's user.
+    Each host has loopback addresses, so that such an origin says nothing by itself: what sends it must be a process of
+    this host. Where NodeAddr is such an address, all nodes are on this host. Else it must be a process of the agents'
+    user, which a proxy that passes on what other hosts send is not, and the node must be this host.
     """
     if not is_loopback(caller.origin):
         return caller.origin in addresses
-    if caller.uid is None or local_uid() != caller.uid:
-        return False
-    if any(map(is_loopback, addresses)):  # several nodes may be on this host, told apart by these
+    uid = local_uid()
+    if uid is not None and all(map(is_loopback, addresses)):
         return caller.origin in addresses
-    return any(map(is_own_address, addresses))
+    if uid is None or uid != caller.uid:
+        return False
+    return caller.origin in addresses or any(is_own_address(a) for a in addresses if not is_loopback(a))
 
 
 def _elsewhere(origin: str, node: str, addresses: frozenset[str]) -> str:

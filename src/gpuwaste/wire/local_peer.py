@@ -47,12 +47,13 @@ def uid_at_other_end(ends: Ends) -> int | None:
 
 def is_own_address(address: str) -> bool:
     """Tell whether an IPv4 address is one of this host's: what is sent there would have it as source too."""
-    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sock:
-        try:
-            sock.connect((address, _DISCARD_PORT))  # sends nothing
-            return bool(sock.getsockname()[0] == str(ipaddress.IPv4Address(address)))
-        except (OSError, ValueError):
-            return False
+    try:
+        wanted = str(ipaddress.IPv4Address(address))
+        with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sock:
+            sock.connect((wanted, _DISCARD_PORT))  # sends nothing
+            return bool(sock.getsockname()[0] == wanted)
+    except (OSError, ValueError):
+        return False
 
 
 def is_loopback(address: str) -> bool:
