@@ -26,6 +26,7 @@ NAGIOS_UNKNOWN: Final = 3
 _UNIT_DIRS: Final = (Path("/usr/lib/systemd/system"), Path("/etc/systemd/system"), Path("/lib/systemd/system"))
 _WORDS: Final = {Status.OK: "OK", Status.WARN: "WARNING", Status.FAIL: "CRITICAL"}
 _RANK: Final = list(Status)  # from good to bad; its index is Nagios' exit code
+_THREAD: Final = "check "  # the name of a check's thread begins with it
 _NAMED: Final = 3  # lines that the one line of Nagios has room for
 
 
@@ -96,7 +97,7 @@ class _Job:
         self._module = module
         self._around = around
         self._found: list[Check] = []
-        self._thread = threading.Thread(target=self._run, name=f"check {module.NAME}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"{_THREAD}{module.NAME}", daemon=True)
         self._thread.start()
 
     def lines(self, wait_s: float, deadline_s: float) -> list[Check]:
@@ -118,6 +119,11 @@ class _Job:
             self._found.append(Check(name, Status.FAIL, str(error)))
         except Exception as error:  # noqa: BLE001 a defect of one check must not hide the others
             self._found.append(Check(name, Status.FAIL, f"{type(error).__name__}: {error}", "a defect of gpuwaste"))
+
+
+def left_behind() -> bool:
+    """Tell whether a check still runs that was not done by the deadline."""
+    return any(thread.name.startswith(_THREAD) for thread in threading.enumerate())
 
 
 def worst(found: Iterable[Check]) -> Status:

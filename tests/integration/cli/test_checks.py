@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -462,6 +464,33 @@ def test_a_node_whose_munged_is_a_loopback_address_is_named(monkeypatch: pytest.
     assert checks(cluster, roles=frozenset({Role.AGENT, Role.HUB}))["munge"].status is Status.OK
     cluster.node_list = [NodeInfo("gpu1", hostname=here, address="127.0.1.1")]
     assert checks(cluster)["munge"].status is Status.OK
+
+
+_BUSY = """
+import sys
+import duckdb
+from gpuwaste.cli import hub_access
+
+def ask(*_):
+    connection = duckdb.connect()
+    while True:
+        connection.execute("select 1").fetchall()
+
+hub_access.ask_hub = ask
+from gpuwaste.cli.main import main
+sys.exit(main(["doctor", "--role", "hub", "--timeout", "2", "--config", sys.argv[1]]))
+"""
+
+
+def test_a_check_that_is_left_behind_in_c_changes_no_exit_code(tmp_path: Path) -> None:
+    """The doctor ends with its own code, not by a signal: the interpreter's end aborts a thread that is in C++ code."""
+    config = tmp_path / "gpuwaste.toml"
+    config.touch()
+    done = subprocess.run(
+        [sys.executable, "-c", _BUSY, str(config)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "not finished within 2 s" in done.stdout
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_roles_are_what_is_installed_or_has_run_here(tmp_path: Path) -> None:

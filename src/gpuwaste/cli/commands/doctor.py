@@ -1,6 +1,7 @@
 """Check what gpuwaste needs on this host: one line per check, ok, warn or fail, with what to do."""
 
 import argparse
+import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -42,6 +43,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a line for each check; exit with 1 where one fails."""
+    from gpuwaste.cli import doctor
+
+    code = _printed(options)
+    if doctor.left_behind():
+        # In C++ code such a thread aborts the process while the interpreter ends.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _printed(options: argparse.Namespace) -> int:
     from gpuwaste.cli import doctor
     from gpuwaste.cli.check import Status
 
