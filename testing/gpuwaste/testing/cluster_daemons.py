@@ -13,6 +13,8 @@ from gpuwaste.testing.cluster_commands import SlurmCommands
 from gpuwaste.testing.cluster_process import SLURM_POLL_S, ClusterError, ManagedProcess, as_user, spawn, wait_until
 from gpuwaste.testing.sim_build import build_native
 
+_NEEDS_STATE = (26, 5)
+"""The release since which slurmctld does not start again without all of its saved state, as after an early kill."""
 _REST_USER = "nobody"  # slurmrestd refuses root and SlurmUser; it needs no rights, the caller's token has them
 _BUILD = Path(__file__).parents[3] / "build"
 _LOG_SIZE = "--innodb-log-file-size=16M"
@@ -194,6 +196,8 @@ class Daemons(SlurmCommands):
             self.run(["sacctmgr", "-i", "load", f"file={self.layout.directory / 'etc' / 'accounts.cfg'}"], timeout_s=60)
         self._start_slurmrestd()
         self._start_slurmctld(*(["-c"] if fresh else []))
+        if fresh and self.release >= _NEEDS_STATE:
+            self.restart_slurmctld()  # its end saves the state that it does not save for five minutes otherwise
         if self.layout.variant.backup:
             self._start_backup()
         self._start_slurmd(self.nodes)
