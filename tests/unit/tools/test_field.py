@@ -114,6 +114,6 @@ def test_checks_in_their_order() -> None:
         ("slurmstepd: error: Unrecognized request: 16777216\n", True),
     ],
 )
-def test_what_no_log_may_have(journal: str, bad: bool) -> None:  # noqa: FBT001 a case
+def test_what_no_log_may_have(journal: str, bad: bool) -> None:
     """Tracebacks, crashes and requests that Slurm does not know are found; an abort by the watchdog is none of them."""
     assert bool(logs._BAD.search(journal)) is bad
