@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tools.field import cgroups, install, page, watch
-from tools.field.checks import ORDER, checks_named
+from tools.field.checks import ORDER, checks_named, logs
 
 from gpuwaste.core.errors import GpuwasteError
 
@@ -101,3 +101,19 @@ def test_checks_in_their_order() -> None:
     assert len({check.name for check in checks}) == len(ORDER)
     assert [check.file for check in checks_named(("purge", "job"))] == ["job", "purge"]
     assert ORDER.index("upgrade") > ORDER.index("reboot")
+
+
+@pytest.mark.parametrize(
+    ("journal", "bad"),
+    [
+        ("agent-started: agent 0.1.0\n", False),
+        ("Traceback (most recent call last):\n", True),
+        ("ValueError: no number\n", True),
+        ("a.service: code=killed, status=11/SEGV\na.service: Failed with result 'signal'.\n", True),
+        ("a.service: code=killed, status=6/ABRT\na.service: Failed with result 'watchdog'.\n", False),
+        ("slurmstepd: error: Unrecognized request: 16777216\n", True),
+    ],
+)
+def test_what_no_log_may_have(journal: str, bad: bool) -> None:
+    """Tracebacks, crashes and requests that Slurm does not know are found; an abort by the watchdog is none of them."""
+    assert bool(logs._BAD.search(journal)) is bad
