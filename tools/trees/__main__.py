@@ -3,7 +3,6 @@
 import argparse
 import os
 import sys
-from pathlib import Path
 
 from gpuwaste.core.errors import GpuwasteError
 from tools.trees import store
@@ -14,23 +13,18 @@ def main() -> int:
     """Make the trees that are named, where they are not there."""
     parser = argparse.ArgumentParser(prog="python -m tools.trees", description=__doc__)
     parser.add_argument("name", nargs="+", choices=list(RECIPES))
+    parser.add_argument("--here", action="store_true", help="mounts are of this process alone already")
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("trees: needs root: mounts, device nodes, files of several users")
     try:
         for name in options.name:
-            if _mounts_of("self") == _mounts_of(os.getppid()):
-                store.make(name, store.folder())
-            else:
-                store.make_here(name, store.folder())
+            make = store.make_here if options.here else store.make
+            make(name, store.folder())
     except GpuwasteError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
-
-
-def _mounts_of(process: int | str) -> str:
-    return str(Path(f"/proc/{process}/ns/mnt").readlink())
 
 
 if __name__ == "__main__":

@@ -63,14 +63,14 @@ def using(name: str, base: Path) -> Iterator[list[Path]]:
 
 
 def make(name: str, base: Path) -> None:
-    """Make a tree and what it lies on, where they are not there, in a mount namespace of their own; needs root.
+    """Make a tree and what it lies on, where they are not there, with mounts and processes of their own; needs root.
 
     Raises GpuwasteError.
     """
     if not lacks(name, base):
         return
-    argv = ["setpriv", "--pdeathsig", "TERM", "--", "unshare", "--mount", "--propagation", "private", "--"]
-    argv += [sys.executable, "-m", "tools.trees", name]
+    argv = ["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--mount", "--propagation", "private"]
+    argv += ["--pid", "--fork", "--kill-child", "--", sys.executable, "-m", "tools.trees", "--here", name]
     env = {**os.environ, "GPUWASTE_TREES": str(base)}
     done = subprocess.run(argv, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY, env=env, check=False)
     if done.returncode:
