@@ -11,7 +11,8 @@ from gpuwaste.core.text import decoded, harmless
 from gpuwaste.slurm.command import last_line, run_command
 
 _START: Final = re.compile(  # 26.05 writes "on cluster" and "a using"
-    r"Job \d{1,10} to start at (\S{1,40})(?: on cluster \S{1,256})?(?: a)? using \d{1,10} processors on nodes \S{1,4096}",
+    r"Job \d{1,10} to start at (\S{1,40})(?: on cluster \S{1,256})?(?: a)? "
+    r"using \d{1,10} processors on nodes \S{1,4096}",
     re.ASCII,
 )
 _FAILURE: Final = re.compile(r"(?:allocation failure|sbatch: error): *([^\n]{1,400})")
