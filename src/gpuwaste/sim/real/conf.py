@@ -105,7 +105,7 @@ def _fixed(model: ClusterModel, place: Place, speed: int, jobs: int) -> dict[str
         "SlurmctldLogFile": f"{base}/log/slurmctld.log",
         "SlurmdLogFile": f"{base}/log/slurmd.log",
         "SlurmctldDebug": "debug",  # with the two below, the log says when slurmctld did what: see instants.py
-        "DebugFlags": "Backfill,TraceJobs",
+        "DebugFlags": "Backfill,TraceJobs,Hetjob",
         "LogTimeFormat": "iso8601_ms",
         "SlurmdDebug": "error",
         "MailProg": "/bin/true",

@@ -1,6 +1,7 @@
 """When slurmctld did what, in milliseconds, read from its log, and the CSV that a run keeps of it.
 
-Lines are those of slurmctld 22.05 with SlurmctldDebug=debug, DebugFlags=Backfill,TraceJobs, LogTimeFormat=iso8601_ms.
+Lines are those of slurmctld 22.05 with SlurmctldDebug=debug, DebugFlags=Backfill,TraceJobs,Hetjob and
+LogTimeFormat=iso8601_ms; 26.05 writes that backfill started a job only with Hetjob.
 """
 
 import csv
@@ -36,7 +37,7 @@ _LINES: Final = (
     (re.compile(rb"_slurm_rpc_submit_batch_job: " + _JOB), SUBMITTED),
     (re.compile(rb"_attempt_backfill: BACKFILL: test for " + _JOB), TESTED),
     (re.compile(rb"sched: Allocate " + _JOB), STARTED),
-    (re.compile(rb"_start_job: Started " + _JOB), STARTED),
+    (re.compile(rb"_start_job: (?:HETJOB: )?Started " + _JOB), STARTED),
     # What it had counts as free to those who look for later; its nodes take no further job before their epilogs end.
     (re.compile(rb"deallocate_nodes: " + _JOB), ENDED),
     (re.compile(rb"cleanup_completing: " + _JOB), FREED),

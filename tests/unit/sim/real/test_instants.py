@@ -53,6 +53,13 @@ def test_instants_of_a_log() -> None:
     assert read_instants(LOG, ROWS, 1000) == FOUND
 
 
+def test_start_by_backfill_in_the_log_of_26_05() -> None:
+    """It is a line of DebugFlags=Hetjob there."""
+    log = LOG.replace(b"_start_job: Started", b"_start_job: HETJOB: Started")
+    assert log != LOG
+    assert read_instants(log, ROWS, 1000) == FOUND
+
+
 def test_a_log_in_whole_seconds_is_read() -> None:
     """Without milliseconds an instant is at the beginning of its second."""
     line = b"[1970-01-01T00:01:40] debug:  sched: Running job scheduler for full queue."
