@@ -54,7 +54,8 @@ def test_release(release: Release, tmp_path_factory: pytest.TempPathFactory) -> 
     base = _BASE if release.suite else tmp_path_factory.mktemp("matrix")
     if release.suite and (lacks := trees.ready(release, base)) and not os.environ.get("MATRIX"):
         pytest.skip(f"{lacks}: make matrix makes it, or MATRIX=1")
-    process = _matrix("--dir", str(base), "--release", release.name)
+    out = tmp_path_factory.mktemp("out")
+    process = _matrix("--dir", str(base), "--out", str(out), "--release", release.name)
     output, _ = process.communicate(timeout=880)
     assert process.returncode == 0, output
     for check in checks_named():
@@ -64,7 +65,7 @@ def test_release(release: Release, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_nothing_stays_after_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     """A matrix that is ended in the middle, even by SIGKILL, leaves no process and no mount."""
-    process = _matrix("--dir", str(tmp_path), "--release", "22.05", "--check", "fail_open")
+    process = _matrix("--dir", str(tmp_path), "--out", str(tmp_path), "--release", "22.05", "--check", "fail_open")
     folder = tmp_path / "22.05.run"
     try:
         wait_until(lambda: any("slurmctld" in line for line in _processes_of(folder)), 120, "slurmctld to be started")

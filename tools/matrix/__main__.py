@@ -47,7 +47,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     chosen = [release(name) for name in options.release] or list(RELEASES)
     names = [START, *(check.name for check in checks_named(options.check))]
-    columns = [_column(item, base, options.check) for item in chosen]
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    columns = [_column(item, base, out, options.check) for item in chosen]
     unlike = compare.differences(columns)
     say(f"\n{render(columns, names)}")
     for line in compare.spellings(columns) if options.spellings else ():
@@ -60,7 +62,9 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description="The submit path on Slurm's releases.")
     default = Path(os.environ.get("MATRIX_DIR") or _REPOSITORY / "build" / "matrix")
-    parser.add_argument("--dir", type=Path, default=default, help="where the trees are, and what a run writes")
+    parser.add_argument("--dir", type=Path, default=default, help="where the trees are")
+    out = _REPOSITORY / "build" / "matrix"
+    parser.add_argument("--out", type=Path, default=out, help="where the submit path writes what it needs and finds")
     parser.add_argument("--release", action="append", default=[], help="this one alone (may be given more than once)")
     parser.add_argument("--check", action="append", default=[], choices=ORDER, help="this check alone")
     names = [item.name for item in PARTS]
@@ -121,16 +125,16 @@ def _make_tree(chosen: Release, base: Path) -> None:
         _run(["tools.matrix.trees", chosen.name, str(base)], None)
 
 
-def _column(chosen: Release, base: Path, checks: Sequence[str]) -> Column:
+def _column(chosen: Release, base: Path, out: Path, checks: Sequence[str]) -> Column:
     """Run one release in a process of its own; whatever keeps it from running is its column's failure."""
     began = time.monotonic()
     say(f"{chosen.name}:")
     try:
         _make_tree(chosen, base)
-        results = base / f"{chosen.name}.json"
+        results = out / f"{chosen.name}.json"
         results.unlink(missing_ok=True)
         _run(
-            ["tools.matrix.column", chosen.name, str(base), str(base / f"{chosen.name}.run"), str(results), *checks],
+            ["tools.matrix.column", chosen.name, str(base), str(out / f"{chosen.name}.run"), str(results), *checks],
             _COLUMN_S,
         )
         return Column.load(results)

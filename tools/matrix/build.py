@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.testing.submit_plugins import build_plugins
+from gpuwaste.testing.submit_plugins import build_plugins, slurm_number
 from tools.matrix.node import HERE, inside
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ def build(tree: Path | None, out: Path) -> None:
 def build_foreign(tree: Path | None, out: Path) -> None:
     """Build the C plugin for another release: for the host's where there is a tree, else for a later one's number."""
     include = _INCLUDE
-    if tree is None:
+    if tree is None or slurm_number(tree / "usr" / "include") == slurm_number(_INCLUDE):
         include = out / "include"
         shutil.copytree(_INCLUDE / "slurm", include / "slurm")
         version = include / "slurm" / "slurm_version.h"

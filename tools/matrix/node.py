@@ -70,7 +70,8 @@ def enter(folder: Path, tree: Path | None) -> None:
     for name in ("proc", "sys", "dev"):
         mount("--rbind", f"/{name}", str(tree / name))
     for name in _SHARED:
-        Path(f"{tree}{name}").touch()
+        if not (target := Path(f"{tree}{name}")).exists():
+            target.touch()
         mount("--bind", name, f"{tree}{name}")
     mount("--bind", str(HERE), f"{tree}{HERE}")
 
