@@ -22,6 +22,8 @@ from tools.matrix.table import say
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 MEASURED: Final = REPOSITORY / "docs" / "releases-measured.json"
 _BUILD: Final = REPOSITORY / "build" / "matrix"
+_WHOLE_RUNS: Final = frozenset({0, 1})
+"""Exit status of a pytest that ran all tests."""
 _REASON: Final = 200
 """Longest reason of a failed test, characters."""
 
@@ -62,7 +64,9 @@ def run_part(part: Part, chosen: Release, folder: Path) -> Cell:
     say(f"{chosen.name}, {part.name}: {part.shows}")
     began = time.monotonic()
     view = [sys.executable, "-m", "tools.matrix.view", chosen.name, str(folder), *pytest]
-    subprocess.run(namespace(view), cwd=REPOSITORY, env=_environment(folder), check=False)
+    code = subprocess.run(namespace(view), cwd=REPOSITORY, env=_environment(folder), check=False).returncode
+    if code not in _WHOLE_RUNS:
+        raise GpuwasteError(f"matrix: {part.name}: pytest exited {code}: nothing is recorded")
     version = trees.version_of(trees.tree_of(chosen, folder))
     cell = read_report(report, version, round(time.monotonic() - began))
     say(f"{chosen.name}, {part.name}: {cell.text}, {cell.seconds} s")
