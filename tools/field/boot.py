@@ -62,8 +62,11 @@ def main() -> None:
     order = json.loads(sys.argv[1])
     if not order.get("inside"):
         Path(order["cgroup"], "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
-        spaces = ["--cgroup", "--mount", "--uts", "--ipc", "--net", "--pid", "--fork", "--kill-child"]
-        argv = ["unshare", "--propagation", "private", *spaces, "--", sys.executable, "-m", "tools.field.boot"]
+        spaces = ["--cgroup", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]
+        net = order.get("net")  # a network namespace that is there already, with its links
+        entered, own = (["nsenter", f"--net={net}", "--"], []) if net else ([], ["--net"])
+        argv = [*entered, "unshare", "--propagation", "private", *spaces, *own, "--", sys.executable, "-m"]
+        argv.append("tools.field.boot")
         os.execvp(argv[0], [*argv, json.dumps(order | {"inside": True})])  # noqa: S606 becoming it is the point
     _become(order)
 
@@ -75,7 +78,7 @@ def _become(order: dict[str, Any]) -> None:
         new.mkdir(exist_ok=True)
     lowers = [Path(lower) for lower in order["lowers"]]
     debian.overlay(lowers, folder / "upper", work, root, volatile=True)
-    host.prepare(root, order["name"], ADDRESS, RESOLVER)
+    host.prepare(root, order["name"], order.get("address", ADDRESS), RESOLVER)
     for kind, options, where in _MOUNTS:
         (root / where).mkdir(exist_ok=True)
         _do("mount", "-t", kind, "-o", options, kind, str(root / where))
@@ -84,8 +87,10 @@ def _become(order: dict[str, Any]) -> None:
     _do("mount", "-o", "remount,bind,ro", str(root / "proc/sys"))
     _do("mount", "-o", "remount,bind,ro", str(root / "sys"))
     _do("hostname", order["name"])
-    for words in _NETWORK:
+    for words in () if order.get("net") else _NETWORK:
         _do("ip", *words.split())
+    if "shared" in order:
+        _do("mount", "--bind", order["shared"], str(root / "srv"))
     os.chdir(root)
     Path(".old").mkdir(exist_ok=True)
     _do("pivot_root", ".", ".old")

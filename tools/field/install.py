@@ -7,6 +7,7 @@ from typing import Final
 from gpuwaste.core.errors import GpuwasteError
 from tools.field import page, site
 from tools.field.lab import Lab
+from tools.field.machine import Machine
 
 CHECKOUT: Final = "/root/checkout"
 """Where commands are typed: a checkout after `make deb`."""
@@ -20,36 +21,42 @@ _WRITES_THERE: Final = f"[Service]\nReadWritePaths={site.SIM}\n"
 
 def install(lab: Lab) -> None:
     """Take all steps that lead to a site with gpuwaste. Raises GpuwasteError."""
-    _own(lab)
+    offer(lab)
+    simulate(lab.machine)
     text = page.PAGE.read_text(encoding="utf-8")
     for part in PARTS:
         lab.said[part] = take(lab, text, part)
 
 
-def _own(lab: Lab) -> None:
-    """Do what is the lab's own: packages as `make deb` leaves them, and the simulated node for the daemons."""
-    machine = lab.machine
-    target = machine.file(f"{CHECKOUT}/build/deb")
+def offer(lab: Lab) -> None:
+    """Put the packages where `make deb` leaves them. Raises GpuwasteError."""
+    target = lab.machine.file(f"{CHECKOUT}/build/deb")
     target.mkdir(parents=True, exist_ok=True)
     packages = sorted(lab.packages.glob("*.deb"))
     if not packages:
         raise GpuwasteError(f"field: no Debian packages in {lab.packages}")
     for package in packages:
         shutil.copy(package, target)
-    machine.run("mkdir -p /srv/gpuwaste")
+    lab.machine.run("mkdir -p /srv/gpuwaste")
+
+
+def simulate(machine: Machine) -> None:
+    """Let the daemons of a machine find its simulated GPUs."""
     machine.write("/etc/gpuwaste/environment", _ENVIRONMENT)
     machine.write("/etc/systemd/system/gpuwaste-agent.service.d/field.conf", _WRITES_THERE)
 
 
 def take(lab: Lab, text: str, part: str) -> str:
     """Take all steps below a heading of the page; return what they wrote. Raises GpuwasteError."""
-    said = []
-    for step in page.steps(text, part):
-        if step.script:
-            said.append(lab.machine.run(f"cd {CHECKOUT}\n{step.script}", timeout_s=_LIMIT_S))
-        else:
-            _write(lab, step)
-    return "".join(said)
+    return "".join(take_step(lab, step) for step in page.steps(text, part))
+
+
+def take_step(lab: Lab, step: page.Step) -> str:
+    """Take one step; return what it wrote. Raises GpuwasteError."""
+    if step.script:
+        return lab.machine.run(f"cd {CHECKOUT}\n{step.script}", timeout_s=_LIMIT_S)
+    _write(lab, step)
+    return ""
 
 
 def _write(lab: Lab, step: page.Step) -> None:

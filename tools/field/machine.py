@@ -34,6 +34,10 @@ class Machine:
         self.folder = folder
         self.kept = kept
         """It outlives the process that starts it."""
+        self.order: dict[str, str] = {"name": NAME}
+        """What boot.py is told of this machine beside its folders."""
+        self.others: tuple[str, ...] = ()
+        """Addresses of machines that belong to it: the watch of the network does not report packets to them."""
         self.cgroup = cgroups.of(folder)
         self._outer: subprocess.Popen[bytes] | None = None
         self._watch: subprocess.Popen[bytes] | None = None
@@ -57,8 +61,8 @@ class Machine:
         self.folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.folder / "work", ignore_errors=True)
         self.cgroup.mkdir(exist_ok=True)
-        order = {"folder": str(self.folder), "lowers": [str(lower) for lower in lowers], "name": NAME}
-        order |= {"cgroup": str(self.cgroup)}
+        order = {"folder": str(self.folder), "lowers": [str(lower) for lower in lowers], "cgroup": str(self.cgroup)}
+        order |= self.order
         argv = [sys.executable, "-m", "tools.field.boot", json.dumps(order)]
         if not self.kept:
             argv = ["setpriv", "--pdeathsig", "KILL", "--", *argv]
@@ -78,7 +82,7 @@ class Machine:
         """Watch its network from now on; see watch.py."""
         before = len(self._heard())
         argv = ["setpriv", "--pdeathsig", "KILL", "--", "nsenter", f"--net=/proc/{self.pid}/ns/net", "--"]
-        argv += [sys.executable, "-m", "tools.field.watch", str(self.folder / "watch")]
+        argv += [sys.executable, "-m", "tools.field.watch", str(self.folder / "watch"), *self.others]
         with (self.folder / "watch.log").open("wb") as log:
             self._watch = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=store.REPOSITORY)
         wait_until(lambda: len(self._heard()) > before, _BOOT_S, "the watch of the network", poll_s=0.05)

@@ -62,7 +62,7 @@ innodb_buffer_pool_size=64M
 innodb_log_file_size=32M
 innodb_lock_wait_timeout=900
 """
-_DATABASE: Final = f"""create database slurm_acct_db;
+DATABASE: Final = f"""create database slurm_acct_db;
 create user slurm@localhost identified by '{_PASSWORD}';
 grant all on slurm_acct_db.* to slurm@localhost;
 """
@@ -101,7 +101,7 @@ def start(machine: Machine) -> None:
     """Start the site's daemons for now and for every start of the machine; return when its node is idle."""
     machine.run("[ -e /etc/munge/munge.key ] || mungekey -c; chown munge:munge /etc/munge/munge.key")
     machine.run("systemctl enable --now munge mariadb 2>&1")
-    machine.run(f"mariadb <<'SQL'\n{_DATABASE}SQL")
+    machine.run(f"mariadb <<'SQL'\n{DATABASE}SQL")
     machine.run("systemctl enable --now slurmdbd 2>&1")
     machine.wait("timeout 5 sacctmgr -n show cluster", 60, "slurmdbd to answer")
     users = "\n".join(f"sacctmgr -i add user {user} account=science" for user in USERS)

@@ -1,7 +1,7 @@
-"""Watches a machine's network, in its namespace of networks alone: python -m tools.field.watch FILE.
+"""Watches a machine's network, in its namespace of networks alone: python -m tools.field.watch FILE [ADDRESS]...
 
 Writes a line for each packet that leaves by the link that leads nowhere, and for each question of DNS, which it answers
-at once with "no such name".
+at once with "no such name". Packets to an ADDRESS, of another machine of the same field, are not reported.
 """
 
 import ipaddress
@@ -36,11 +36,12 @@ def main() -> None:
 
 def _watch(dns: socket.socket, packets: socket.socket, out: TextIO) -> None:
     lines = 0
+    known = tuple(f"packet to {address}," for address in sys.argv[2:])
     while True:
         readable, _, _ = select.select([dns, packets], [], [])
         for one in readable:
             line = _question(dns) if one is dns else _packet(packets)
-            if line and lines < _LIMIT:
+            if line and not line.startswith(known) and lines < _LIMIT:
                 lines += 1
                 _say(out, line)
 

@@ -1,0 +1,66 @@
+"""Takes the install page's steps on three hosts: what it says of an administration host, GPU nodes, hosts of slurmctld."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tools.field import install, page
+from tools.field.lab import Lab
+from tools.field.net.hosts import BACKUP, CONTROLLER, NODES, Hosts
+
+AGENT: Final = "gpuwaste-agent"
+ADVISOR: Final = "gpuwaste-advisor"
+HUB: Final = "gpuwaste-hub"
+UNITS: Final = {
+    CONTROLLER: (HUB, ADVISOR),
+    **{node: (AGENT, *([ADVISOR] if node == BACKUP else [])) for node in NODES},
+}
+"""Our units on each host."""
+_INSTALL: Final = "apt-get install"
+_WHERE_COPIED: Final = "install where `gpuwaste.toml` was copied first"
+"""The page's row of Debian's command for hosts that have the file before the package."""
+COPIED: Final = "/etc/gpuwaste/gpuwaste.toml"
+"""What the page tells to copy from the administration host to the others."""
+
+
+def install_all(hosts: Hosts) -> None:
+    """Take all steps, in the page's order. Raises GpuwasteError."""
+    text = page.PAGE.read_text(encoding="utf-8")
+    install.offer(hosts.controller)
+    for lab in hosts.labs.values():
+        lab.machine.run(f"mkdir -p {install.CHECKOUT}")
+        install.simulate(lab.machine)
+    first, *others = page.steps(text, "A repository")
+    take(hosts, [CONTROLLER], [first])
+    take(hosts, hosts.labs, others)
+    take(hosts, hosts.labs, page.steps(text, "The user, with the same uid everywhere"))
+    take(hosts, [CONTROLLER], page.steps(text, "Administration host"))
+    for host in NODES:
+        _copy(hosts, host)
+    for part, names in (("GPU nodes", NODES), ("Hosts of slurmctld", (CONTROLLER, BACKUP))):
+        _part(hosts, [_where_copied(text, step) for step in page.steps(text, part)], names)
+
+
+def _copy(hosts: Hosts, host: str) -> None:
+    text = hosts.controller.machine.file(COPIED).read_text(encoding="utf-8")
+    hosts.on(host).machine.write(COPIED, text)
+
+
+def _where_copied(text: str, step: page.Step) -> page.Step:
+    command = page.command(text, _WHERE_COPIED).removesuffix(" NAME")
+    return page.Step(step.script.replace(_INSTALL, command), step.file, step.text)
+
+
+def _part(hosts: Hosts, steps: Sequence[page.Step], names: Sequence[str]) -> None:
+    """Take a part of which the first script installs, a text is for slurm.conf of all hosts, and the last looks."""
+    (text,) = (step for step in steps if step.file)
+    at = list(steps).index(text)
+    take(hosts, names, steps[:at])
+    take(hosts, hosts.labs, [text])
+    take(hosts, names, steps[at + 1 :])
+
+
+def take(hosts: Hosts, names: Sequence[str] | dict[str, Lab], steps: Sequence[page.Step]) -> None:
+    """Take steps, each on all of these hosts before the next. Raises GpuwasteError."""
+    for step in steps:
+        for name in names:
+            install.take_step(hosts.on(name), step)
