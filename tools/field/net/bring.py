@@ -19,6 +19,7 @@ def site(name: str, lowers: Sequence[Path], packages: Path) -> Iterator[Hosts]:
         _timed("users, simulated driver, clock", hosts.furnish)
         _timed("Slurm on three hosts", lambda: cluster.start(hosts))
         _timed("install page, by role", lambda: roles.install_all(hosts))
+        roles.hurry(hosts)
         yield hosts
 
 

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from tools.field import site
+from tools.field.lab import expect
 from tools.field.net.hosts import BACKUP, CONTROLLER, NODES, Hosts
 
 DAEMONS: Final = {
@@ -66,3 +67,22 @@ def idle(hosts: Hosts, timeout_s: float = 120) -> None:
     """Wait until both nodes take jobs and have none. Raises GpuwasteError."""
     words = f"[ $(sinfo -h -N -o %T | grep -cx idle) = {len(NODES)} ] && echo all idle; sinfo -N -o '%N %T %E'"
     hosts.controller.machine.wait(words, timeout_s, "both nodes to be idle", wanted="all idle", poll_s=1)
+
+
+def controls(hosts: Hosts, host: str, timeout_s: float) -> None:
+    """Wait until slurmctld of a host is the one in control. Raises GpuwasteError."""
+    machine = hosts.on(host).machine
+    script = "timeout 20 squeue -h >/dev/null && tac /var/log/slurm/slurmctld.log | grep -m 1 'Running as\\|slurmctld running in background\\|control'"
+    machine.wait(f"timeout 20 scontrol ping && {script}", timeout_s, f"slurmctld of {host} to be in control", wanted=f"at {host} is UP", poll_s=1)
+
+
+def takeovers(hosts: Hosts) -> int:
+    """Return how often the backup took over."""
+    log = "/var/log/slurm/slurmctld.log"
+    return int(hosts.on(BACKUP).machine.run(f"grep -c 'Running as primary controller' {log} || :"))
+
+
+def expect_takeovers(hosts: Hosts, wanted: int) -> None:
+    """Raise CheckError unless the backup has taken over so often."""
+    had = takeovers(hosts)
+    expect(had == wanted, f"the backup slurmctld took over {had} times, not {wanted}")

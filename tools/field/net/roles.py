@@ -16,7 +16,8 @@ UNITS: Final = {
 }
 """Our units on each host."""
 _INSTALL: Final = "apt-get install"
-_WHERE_COPIED: Final = "install where `gpuwaste.toml` was copied first"
+_WHERE__HURRIED: Final = "[hub]\nsacct_every_s = 5\n[agent]\nship_every_s = 15\n"
+COPIED: Final = "install where `gpuwaste.toml` was copied first"
 """The page's row of Debian's command for hosts that have the file before the package."""
 COPIED: Final = "/etc/gpuwaste/gpuwaste.toml"
 """What the page tells to copy from the administration host to the others."""
@@ -64,3 +65,28 @@ def take(hosts: Hosts, names: Sequence[str] | dict[str, Lab], steps: Sequence[pa
     for step in steps:
         for name in names:
             install.take_step(hosts.on(name), step)
+
+
+def well(hosts: Hosts, when: str, timeout_s: float = 30) -> None:
+    """Expect doctors without fail or warn on all hosts, within a time. Raises GpuwasteError."""
+    for name, lab in hosts.labs.items():
+        lab.well(f"of {name} {when}", timeout_s)
+
+
+def no_longer(hosts: Hosts, node: str, program: str, timeout_s: float) -> None:
+    """Wait until no process of a program is left on a node. Raises GpuwasteError."""
+    hosts.on(node).machine.wait(f"! pgrep {program}", timeout_s, f"{program} to end on {node}", poll_s=1)
+
+
+def waits_with_rows(hosts: Hosts, node: str, timeout_s: float) -> None:
+    """Wait until a node's agent has rows that the hub does not have. Raises GpuwasteError."""
+    script = "gpuwaste agent status | grep '^outbox_rows: [1-9]'"
+    hosts.on(node).machine.wait(script, timeout_s, f"rows in the outbox of {node}", poll_s=1)
+
+
+def hurry(hosts: Hosts) -> None:
+    """Let the hub read accounting, and agents send rows, more often than by default: a check is shorter than an hour."""
+    text = hosts.controller.machine.file(COPIED).read_text(encoding="utf-8")
+    hosts.write(COPIED, page.with_keys(text, _HURRIED))
+    for name, units in UNITS.items():
+        hosts.on(name).machine.run(f"systemctl restart {' '.join(units)}")
