@@ -5,7 +5,6 @@ All of it lies in namespaces of its own; this host has no link to it and none of
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -46,14 +45,19 @@ class Cables:
             ["setpriv", "--pdeathsig", "KILL", "--", *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             cwd=store.REPOSITORY,
         )  # fmt: skip
+        if self._switch.stdin is None or self._switch.stdout is None:
+            raise GpuwasteError("field: no pipes to the switch")
+        self._orders, self._answers = self._switch.stdin, self._switch.stdout
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in (self._switch, *self._spaces.values()):
-            process.kill()
-            process.wait(timeout=_START_S)
+        self._switch.kill()
+        self._switch.wait(timeout=_START_S)
+        for holder in self._spaces.values():
+            holder.kill()
+            holder.wait(timeout=_START_S)
 
     def plug(self, name: str, number: int) -> str:
         """Make a machine's network with its address, and plug it in; return the path of its namespace."""
@@ -71,7 +75,9 @@ class Cables:
         self._order({"plug": name, "mac": f"02:00:00:00:00:{number:02x}", "into": holder.pid})
         for words in _WORDS:
             command = ["ip", *(words % {"number": number}).split()]
-            done = subprocess.run(["nsenter", f"--net={path}", "--", *command], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["nsenter", f"--net={path}", "--", *command], capture_output=True, text=True, check=False
+            )
             if done.returncode:
                 raise GpuwasteError(f"field: network of {name}: {' '.join(command)}: {done.stderr.strip()}")
         return str(path)
@@ -100,14 +106,11 @@ class Cables:
         return self._order({})
 
     def _order(self, order: dict[str, object]) -> dict[str, int]:
-        assert self._switch.stdin is not None
-        assert self._switch.stdout is not None
-        try:
-            self._switch.stdin.write(f"{json.dumps(order)}\n")
-            self._switch.stdin.flush()
-            answer = self._switch.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
+        answer = ""
+        with contextlib.suppress(BrokenPipeError):
+            self._orders.write(f"{json.dumps(order)}\n")
+            self._orders.flush()
+            answer = self._answers.readline()
         if not answer:
             raise GpuwasteError(f"field: the switch ended at {order}: its reason stands above")
         return dict(json.loads(answer))

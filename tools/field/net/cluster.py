@@ -70,16 +70,19 @@ def idle(hosts: Hosts, timeout_s: float = 120) -> None:
 
 
 def controls(hosts: Hosts, host: str, timeout_s: float) -> None:
-    """Wait until slurmctld of a host is the one in control. Raises GpuwasteError."""
-    machine = hosts.on(host).machine
-    script = "timeout 20 squeue -h >/dev/null && tac /var/log/slurm/slurmctld.log | grep -m 1 'Running as\\|slurmctld running in background\\|control'"
-    machine.wait(f"timeout 20 scontrol ping && {script}", timeout_s, f"slurmctld of {host} to be in control", wanted=f"at {host} is UP", poll_s=1)
+    """Wait until commands are answered by slurmctld of this host: the backup's does while the other is down.
+
+    Raises GpuwasteError.
+    """
+    script = "timeout 20 squeue -h >/dev/null && timeout 20 scontrol ping"
+    words = f"at {CONTROLLER} is {'UP' if host == CONTROLLER else 'DOWN'}"
+    hosts.on(BACKUP).machine.wait(script, timeout_s, f"slurmctld of {host} in control", wanted=words, poll_s=1)
 
 
 def takeovers(hosts: Hosts) -> int:
-    """Return how often the backup took over."""
-    log = "/var/log/slurm/slurmctld.log"
-    return int(hosts.on(BACKUP).machine.run(f"grep -c 'Running as primary controller' {log} || :"))
+    """Return how often the backup took over, by its log."""
+    script = "grep -c 'Running as primary controller' /var/log/slurm/slurmctld.log || :"
+    return int(hosts.on(BACKUP).machine.run(script))
 
 
 def expect_takeovers(hosts: Hosts, wanted: int) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from tools.field.lab import Lab
 from tools.field.machine import NAME, Machine
 from tools.field.net.cables import Cables
 from tools.field.setup import FOLDER
-from tools.trees import debian
 
 CONTROLLER: Final = NAME
 """slurmctld, slurmdbd, MariaDB, hub, advisor; its name is the install page's."""

@@ -26,9 +26,7 @@ def submit(hosts: Hosts, user: str, seconds: int, percent: int, nodes: Sequence[
     options = f"--nodes={len(nodes)} --nodelist={','.join(nodes)} --ntasks-per-node=1 --gres=gpu:1 {JOB_MEMORY}"
     load = f"GPUWASTE_SIM_DIR={site.SIM} exec {_PROGRAM} --phase {seconds}:{percent}:5000"
     script = f"#!/bin/sh\nexec srun sh -c '{load}'\n"
-    said = machine.run(
-        f"sbatch --parsable --chdir=/tmp {options} --output=/tmp/job-%j.out <<'J'\n{script}J", user=user
-    )
+    said = machine.run(f"sbatch --parsable --chdir=/tmp {options} --output=/tmp/job-%j.out <<'J'\n{script}J", user=user)
     job = int(said.split(";")[0])
     machine.wait(f"squeue -h -j {job} -o %T", 90, f"job {job} to run", wanted="RUNNING")
     return job
@@ -51,7 +49,10 @@ def confirmed(
         _once(job, float(run["elapsed_s"]), device)
         full_s = mean / 100 * (device["gpu_s"] - device["unknown_s"])
         wanted_s, play_s = seconds * percent / 100, (_ROUND_S + unknown_s) * percent / 100
-        expect(abs(full_s - wanted_s) <= play_s, f"job {job} played {played}: {full_s:.1f} s at full use on {device['node']}")
+        expect(
+            abs(full_s - wanted_s) <= play_s,
+            f"job {job} played {played}: {full_s:.1f} s at full use on {device['node']}",
+        )
 
 
 def _once(job: int, elapsed_s: float, device: dict[str, Any]) -> None:

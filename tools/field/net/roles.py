@@ -1,6 +1,7 @@
-"""Takes the install page's steps on three hosts: what it says of an administration host, GPU nodes, hosts of slurmctld."""
+"""Takes the install page's steps on three hosts, by their roles: administration host, GPU nodes, hosts of slurmctld."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from tools.field import install, page
@@ -15,12 +16,9 @@ UNITS: Final = {
     **{node: (AGENT, *([ADVISOR] if node == BACKUP else [])) for node in NODES},
 }
 """Our units on each host."""
-_INSTALL: Final = "apt-get install"
-_WHERE__HURRIED: Final = "[hub]\nsacct_every_s = 5\n[agent]\nship_every_s = 15\n"
-COPIED: Final = "install where `gpuwaste.toml` was copied first"
-"""The page's row of Debian's command for hosts that have the file before the package."""
-COPIED: Final = "/etc/gpuwaste/gpuwaste.toml"
+COPIED: Final = "/etc/gpuwaste/gpuwaste.toml.d/site.toml"
 """What the page tells to copy from the administration host to the others."""
+_HURRIED: Final = "[hub]\nsacct_every_s = 5\n\n[agent]\nship_every_s = 15\n"
 
 
 def install_all(hosts: Hosts) -> None:
@@ -38,17 +36,12 @@ def install_all(hosts: Hosts) -> None:
     for host in NODES:
         _copy(hosts, host)
     for part, names in (("GPU nodes", NODES), ("Hosts of slurmctld", (CONTROLLER, BACKUP))):
-        _part(hosts, [_where_copied(text, step) for step in page.steps(text, part)], names)
+        _part(hosts, page.steps(text, part), names)
 
 
 def _copy(hosts: Hosts, host: str) -> None:
     text = hosts.controller.machine.file(COPIED).read_text(encoding="utf-8")
     hosts.on(host).machine.write(COPIED, text)
-
-
-def _where_copied(text: str, step: page.Step) -> page.Step:
-    command = page.command(text, _WHERE_COPIED).removesuffix(" NAME")
-    return page.Step(step.script.replace(_INSTALL, command), step.file, step.text)
 
 
 def _part(hosts: Hosts, steps: Sequence[page.Step], names: Sequence[str]) -> None:
@@ -85,8 +78,7 @@ def waits_with_rows(hosts: Hosts, node: str, timeout_s: float) -> None:
 
 
 def hurry(hosts: Hosts) -> None:
-    """Let the hub read accounting, and agents send rows, more often than by default: a check is shorter than an hour."""
-    text = hosts.controller.machine.file(COPIED).read_text(encoding="utf-8")
-    hosts.write(COPIED, page.with_keys(text, _HURRIED))
+    """Let the hub read accounting, and agents send rows, more often than by default: checks are short."""
+    hosts.write(f"{Path(COPIED).parent}/zz-hurry.toml", _HURRIED)
     for name, units in UNITS.items():
         hosts.on(name).machine.run(f"systemctl restart {' '.join(units)}")

@@ -1,5 +1,6 @@
-"""A switch in a process: forwards Ethernet frames between TAP devices, by rules. python -m tools.field.net.switch SEED
+"""A switch in a process: forwards Ethernet frames between TAP devices, by rules.
 
+python -m tools.field.net.switch SEED
 Orders are lines of JSON on standard input, each answered by one line: {"plug": PORT, "mac": MAC, "into": PID} makes a
 device in the network namespace of a process, {"cut": [[PORT, PORT]], "delay_s": S, "loss": SHARE} sets the rules, {}
 asks for the counts. It ends with its standard input. Some kernels have no netem; this needs /dev/net/tun alone.

@@ -1,6 +1,6 @@
 """The checks on three hosts, one file each: NAME is what it asserts, `run` raises on failure.
 
-They run in the order of ORDER on the same machines. Each leaves the network whole, the clocks right and both nodes idle.
+They run in the order of ORDER on the same machines. Each leaves the network whole, the clocks right, the nodes idle.
 """
 
 import importlib

@@ -20,4 +20,4 @@ def run(hosts: Hosts) -> None:
         jobs.confirmed(hosts, job, "bob", (_SECONDS, 70), timeout_s=300)
         well(hosts, "on a slow network", timeout_s=120)
     lost, sent = (hosts.cables.counts()[key] - before[key] for key in ("lost", "sent"))
-    expect(lost > 0.02 * sent, f"{lost} frames were lost and {sent} sent, not 5 %")  # noqa: PLR2004 far below it
+    expect(lost > 0.02 * sent, f"{lost} frames were lost and {sent} sent, not 5 %")
