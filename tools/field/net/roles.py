@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.testing.cluster_process import wait_until
 from tools.field import install, page
 from tools.field.lab import Lab
 from tools.field.net.hosts import BACKUP, CONTROLLER, NODES, Hosts
@@ -75,6 +76,26 @@ def waits_with_rows(hosts: Hosts, node: str, timeout_s: float) -> None:
     """Wait until a node's agent has rows that the hub does not have. Raises GpuwasteError."""
     script = "gpuwaste agent status | grep '^outbox_rows: [1-9]'"
     hosts.on(node).machine.wait(script, timeout_s, f"rows in the outbox of {node}", poll_s=1)
+
+
+def lines(hosts: Hosts, node: str, word: str) -> list[str]:
+    """Return the lines of a node's agent that begin with a word, the oldest first."""
+    journal = hosts.on(node).machine.run(f"journalctl --unit={AGENT} --output=cat")
+    return [line for line in journal.splitlines() if line.startswith(word)]
+
+
+def sampled_anew(hosts: Hosts, node: str) -> None:
+    """Wait until a node's agent has sampled twice more: the interval in which its clock was set is over.
+
+    Raises GpuwasteError.
+    """
+    machine = hosts.on(node).machine
+
+    def samples() -> int:
+        return int(machine.run("gpuwaste agent status | sed -n 's/^samples: //p'"))
+
+    before = samples()
+    wait_until(lambda: samples() >= before + 2, 60, f"two samples of {node}", poll_s=1)
 
 
 def hurry(hosts: Hosts) -> None:

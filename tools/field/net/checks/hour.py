@@ -5,7 +5,7 @@ from typing import Final
 from tools.field.lab import expect
 from tools.field.net import cluster, jobs
 from tools.field.net.hosts import NODES, Hosts
-from tools.field.net.roles import AGENT, well
+from tools.field.net.roles import lines, sampled_anew, well
 
 NAME: Final = "a clock an hour ahead"
 _NODE: Final = NODES[1]
@@ -17,7 +17,7 @@ _AGAIN: Final = "hub-reached-again: "
 
 def run(hosts: Hosts) -> None:
     """Set it ahead while a job runs until the hub has refused more than once, then right, and run another job."""
-    before = {word: len(_lines(hosts, word)) for word in (_REFUSED, _AGAIN)}
+    before = {word: len(lines(hosts, _NODE, word)) for word in (_REFUSED, _AGAIN)}
     job = jobs.play(hosts, "alice", _SECONDS, 80, [_NODE])
     machine = hosts.on(_NODE).machine
     with hosts.ahead(_NODE, _AHEAD_S):
@@ -25,10 +25,11 @@ def run(hosts: Hosts) -> None:
         machine.wait("gpuwaste agent status | grep '^outbox_rows: [1-9]'", 60, "rows that wait", poll_s=1)
         doctor = [line for line in hosts.on(_NODE).doctor() if line.startswith("fail clock")]
         expect(len(doctor) == 1 and "chrony" in doctor[0], f"the doctor's line on the clock: {doctor}")
+    sampled_anew(hosts, _NODE)
     machine.wait("gpuwaste agent status", 120, "the hub to have all rows", wanted="outbox_rows: 0", poll_s=1)
-    refused = _lines(hosts, _REFUSED)[before[_REFUSED] :]
+    refused = lines(hosts, _NODE, _REFUSED)[before[_REFUSED] :]
     expect(len(refused) == 1 and "compare the clocks" in refused[0], f"lines of the refusal: {refused}")
-    expect(len(_lines(hosts, _AGAIN)) == before[_AGAIN] + 1, "no line that the hub was reached again")
+    expect(len(lines(hosts, _NODE, _AGAIN)) == before[_AGAIN] + 1, "no line that the hub was reached again")
     hosts.controller.ended(job, _SECONDS + 180)
     _kept(hosts, job)
     cluster.idle(hosts)
@@ -36,11 +37,6 @@ def run(hosts: Hosts) -> None:
     hosts.controller.ended(later, 80)
     jobs.confirmed(hosts, later, "bob", (20, 60))
     well(hosts, "with the clock right again", timeout_s=120)
-
-
-def _lines(hosts: Hosts, word: str) -> list[str]:
-    journal = hosts.on(_NODE).machine.run(f"journalctl --unit={AGENT} --output=cat")
-    return [line for line in journal.splitlines() if line.startswith(word)]
 
 
 def _kept(hosts: Hosts, job: int) -> None:
