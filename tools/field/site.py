@@ -19,7 +19,7 @@ STAFF: Final = ("hpcstaff", "carol")
 _PRELOAD: Final = Path(__file__).with_name("preload") / "unified.c"
 _LIBRARY: Final = "/usr/local/lib/libunified.so"
 _PASSWORD: Final = "field"  # noqa: S105 the database of a machine that nobody reaches
-_SLURM_CONF: Final = f"""ClusterName=field
+SLURM_CONF: Final = f"""ClusterName=field
 SlurmctldHost={NAME}
 SlurmUser=slurm
 StateSaveLocation=/var/lib/slurm/slurmctld
@@ -82,7 +82,7 @@ def furnish(machine: Machine, native: Path, cpus: int) -> None:
     lines = [f"useradd --create-home --uid {uid} --shell /bin/bash {user}" for user, uid in USERS.items()]
     machine.run("\n".join([*lines, f"groupadd {group}", f"usermod -aG {group} {member}"]))
     files = {
-        "slurm/slurm.conf": _SLURM_CONF % {"cpus": cpus},
+        "slurm/slurm.conf": SLURM_CONF % {"cpus": cpus},
         "slurm/gres.conf": _GRES_CONF,
         "slurm/cgroup.conf": _CGROUP_CONF,
         "slurm/slurmdbd.conf": _SLURMDBD_CONF,
