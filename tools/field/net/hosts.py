@@ -21,7 +21,7 @@ NODES: Final = ("gpu1", "gpu2")
 BACKUP: Final = NODES[0]
 """A node with the backup slurmctld and an advisor."""
 HOSTS: Final = {name: f"10.99.0.{number}" for number, name in enumerate((CONTROLLER, *NODES), 1)}
-_PRELOAD: Final = Path(site.__file__).with_name("preload") / "clock.c"
+PRELOAD: Final = Path(site.__file__).with_name("preload") / "clock.c"
 _LIBRARY: Final = "/usr/local/lib/libclock.so"
 _OFFSET: Final = "/usr/local/lib/clock-offset"
 _NS: Final = 1_000_000_000
@@ -61,21 +61,21 @@ class Hosts:
             site.furnish(lab.machine, native, os.cpu_count() or 1)
             lab.machine.file(_OFFSET).write_bytes(bytes(8))
         self.write("/etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n{lines}")
-        self.write("/root/clock.c", _PRELOAD.read_text(encoding="utf-8"))
+        self.write("/root/clock.c", PRELOAD.read_text(encoding="utf-8"))
         self.everywhere(f"gcc -O2 -shared -fPIC -o {_LIBRARY} /root/clock.c && echo {_LIBRARY} >>/etc/ld.so.preload")
 
     @contextmanager
     def ahead(self, name: str, seconds: float) -> Iterator[None]:
         """Set one machine's clock ahead of the others for a time."""
         file = self.on(name).machine.file(_OFFSET)
-        _set(file, round(seconds * _NS))
+        set_offset(file, round(seconds * _NS))
         try:
             yield
         finally:
-            _set(file, 0)
+            set_offset(file, 0)
 
 
-def _set(file: Path, offset_ns: int) -> None:
+def set_offset(file: Path, offset_ns: int) -> None:
     """Change the offset in place: programs have mapped the file."""
     with file.open("r+b", buffering=0) as opened:
         opened.write(offset_ns.to_bytes(8, "little", signed=True))

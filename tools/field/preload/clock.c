@@ -15,7 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef FILE_OF_OFFSET
 #define FILE_OF_OFFSET "/usr/local/lib/clock-offset"
+#endif
 enum { SECOND = 1000000000 };
 
 static const volatile int64_t *offset;
