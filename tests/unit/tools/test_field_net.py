@@ -99,3 +99,10 @@ def test_checks_in_their_order() -> None:
     assert files == set(ORDER)
     assert len({check.name for check in checks_named()}) == len(ORDER)
     assert ORDER[-2:] == ("logs", "silence")
+
+
+def test_page_describes_every_check() -> None:
+    """The page's section on three hosts has a row for each check."""
+    text = (page.PAGE.parent / "field.md").read_text(encoding="utf-8")
+    rows = page.section(text, "Three hosts and their network")
+    assert [name for name in ORDER if f"`{name}`" not in rows] == []

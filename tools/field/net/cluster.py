@@ -81,8 +81,16 @@ def controls(hosts: Hosts, host: str, timeout_s: float) -> None:
 
 def takeovers(hosts: Hosts) -> int:
     """Return how often the backup took over, by its log."""
-    script = "grep -c 'Running as primary controller' /var/log/slurm/slurmctld.log || :"
-    return int(hosts.on(BACKUP).machine.run(script))
+    return _logged(hosts, "Running as primary controller")
+
+
+def restrained(hosts: Hosts) -> int:
+    """Return how often the backup did not take over, although no slurmctld answered, since its heartbeat went on."""
+    return _logged(hosts, "still updating the heartbeat file")
+
+
+def _logged(hosts: Hosts, words: str) -> int:
+    return int(hosts.on(BACKUP).machine.run(f"grep -c '{words}' /var/log/slurm/slurmctld.log || :"))
 
 
 def expect_takeovers(hosts: Hosts, wanted: int) -> None:

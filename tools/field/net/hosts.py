@@ -99,5 +99,7 @@ def started(name: str, lowers: Sequence[Path], packages: Path) -> Iterator[Hosts
             yield Hosts({host: Lab(machine, lowers, packages) for host, machine in machines.items()}, cables)
         finally:
             for machine in machines.values():
+                machine.down()
+            for machine in machines.values():
                 machine.remove()
             shutil.rmtree(shared, ignore_errors=True)

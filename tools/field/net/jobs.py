@@ -48,9 +48,9 @@ def confirmed(
     for device, mean in zip(run["devices"], means, strict=True):
         _once(job, float(run["elapsed_s"]), device)
         full_s = mean / 100 * (device["gpu_s"] - device["unknown_s"])
-        wanted_s, play_s = seconds * percent / 100, (_ROUND_S + unknown_s) * percent / 100
+        wanted_s, slack_s = seconds * percent / 100, (_ROUND_S + unknown_s) * percent / 100
         expect(
-            abs(full_s - wanted_s) <= play_s,
+            abs(full_s - wanted_s) <= slack_s,
             f"job {job} played {played}: {full_s:.1f} s at full use on {device['node']}",
         )
 
