@@ -30,6 +30,7 @@ def slurm_conf(single: str) -> str:
         f"StateSaveLocation={_STATE}",
         f"AccountingStorageHost={CONTROLLER}",
         f"SlurmctldTimeout={TAKEOVER_S}",
+        "SlurmctldDebug=debug",  # the reasons of a backup that does not take over
         "SlurmdTimeout=300",
         f"NodeName={','.join(NODES)} {node}",
     ]
@@ -86,7 +87,7 @@ def takeovers(hosts: Hosts) -> int:
 
 def restrained(hosts: Hosts) -> int:
     """Return how often the backup did not take over, although no slurmctld answered, since its heartbeat went on."""
-    return _logged(hosts, "still updating the heartbeat file")
+    return _logged(hosts, "trusting the filesystem instead of the network")
 
 
 def _logged(hosts: Hosts, words: str) -> int:
