@@ -1,12 +1,12 @@
 """Takes the install page's steps on a machine, in the page's order; what the page does not have is the lab's own."""
 
-import shutil
+import re
 import tomllib
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from tools.field import page, site
-from tools.field.lab import Lab
+from tools.field.lab import UNITS, Lab
 
 CHECKOUT: Final = "/root/checkout"
 """Where commands are typed: a checkout after `make deb`."""
@@ -15,6 +15,8 @@ PARTS: Final = (
 )  # fmt: skip
 _LIMIT_S: Final = 300.0
 _ENVIRONMENT: Final = f"GPUWASTE_SIM_DIR={site.SIM}\n"
+_SLOW: Final = "[Service]\nTimeoutStartSec=1h\nWatchdogSec=1h\n"
+"""Of a slow machine: what a unit may take to start and between signs of life are limits of time too."""
 _WRITES_THERE: Final = f"[Service]\nReadWritePaths={site.SIM}\n"
 
 
@@ -29,16 +31,15 @@ def install(lab: Lab) -> None:
 def _own(lab: Lab) -> None:
     """Do what is the lab's own: packages as `make deb` leaves them, and the simulated node for the daemons."""
     machine = lab.machine
-    target = machine.file(f"{CHECKOUT}/build/deb")
-    target.mkdir(parents=True, exist_ok=True)
-    packages = sorted(lab.packages.glob("*.deb"))
-    if not packages:
+    if not list(lab.packages.glob("*.deb")):
         raise GpuwasteError(f"field: no Debian packages in {lab.packages}")
-    for package in packages:
-        shutil.copy(package, target)
+    machine.put(lab.packages, f"{CHECKOUT}/build/deb")
     machine.run("mkdir -p /srv/gpuwaste")
     machine.write("/etc/gpuwaste/environment", _ENVIRONMENT)
     machine.write("/etc/systemd/system/gpuwaste-agent.service.d/field.conf", _WRITES_THERE)
+    if machine.pace > 1:
+        for unit in UNITS:
+            machine.write(f"/etc/systemd/system/{unit}.service.d/slow.conf", _SLOW)
 
 
 def take(lab: Lab, text: str, part: str) -> str:
@@ -46,7 +47,8 @@ def take(lab: Lab, text: str, part: str) -> str:
     said = []
     for step in page.steps(text, part):
         if step.script:
-            said.append(lab.machine.run(f"cd {CHECKOUT}\n{step.script}", timeout_s=_LIMIT_S))
+            script = re.sub(r"^gpuwaste doctor$", lab.machine.doctor, step.script, flags=re.MULTILINE)
+            said.append(lab.machine.run(f"cd {CHECKOUT}\n{script}", timeout_s=_LIMIT_S))
         else:
             _write(lab, step)
     return "".join(said)
@@ -54,8 +56,7 @@ def take(lab: Lab, text: str, part: str) -> str:
 
 def _write(lab: Lab, step: page.Step) -> None:
     """Write a block into its file: keys into one of TOML, lines at the end of another; a missing file is made."""
-    path = lab.machine.file(step.file)
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = lab.machine.read(step.file)
     if before and step.file.endswith(".toml"):
         tomllib.loads(before)
         lab.machine.write(step.file, page.with_keys(before, step.text))
