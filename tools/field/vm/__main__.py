@@ -7,7 +7,6 @@ import argparse
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from tools.field import site
 from tools.field.checks import Check
 from tools.field.lab import Lab
 from tools.field.setup import FOLDER, brought_up
-from tools.field.vm import image, qemu, record
+from tools.field.vm import image, record
 from tools.field.vm.checks import ORDER, checks_named
 from tools.field.vm.machine import VirtualMachine
 from tools.matrix.table import Column, Result, good, render, say
@@ -70,23 +69,18 @@ def _options() -> argparse.Namespace:
 
 def _run(folder: Path, options: argparse.Namespace, chosen: Sequence[Check], results: list[Result]) -> None:
     trees = store.folder()
-    with (
-        store.using(image.TREE, trees) as tree,
-        store.using(image.QEMU_TREE, trees) as lowers,
-        tempfile.TemporaryDirectory(prefix="gwdebs") as packages,
-    ):
-        machine = VirtualMachine(folder, image.made(tree, FOLDER / "disk"))
-        if machine.pid or (options.again and not (folder / qemu.DISK).exists()):
-            raise GpuwasteError(
-                f"field: {folder} {'runs already' if machine.pid else 'has no disk: --keep leaves one'}"
-            )
+    with store.using(image.TREE, trees) as tree, store.using(image.QEMU_TREE, trees) as lowers:
+        machine = VirtualMachine(folder, _disk(folder, tree, again=options.again))
+        if machine.pid:
+            raise GpuwasteError(f"field: {folder} runs already")
         began = time.monotonic()
         try:
             if options.again:
                 lab = _again(machine, lowers)
             else:
                 machine.remove()
-                lab = brought_up(machine, lowers, taken(options.packages or in_tree.packages(trees), Path(packages)))
+                packages = taken(options.packages or in_tree.packages(trees), folder / "packages")
+                lab = brought_up(machine, lowers, packages)
                 results.append(Result(_START, time.monotonic() - began))
             results.extend(_checked(check, lab) for check in chosen)
             if options.keep:
@@ -97,6 +91,16 @@ def _run(folder: Path, options: argparse.Namespace, chosen: Sequence[Check], res
             machine.down()
             if not options.keep:
                 machine.remove()
+
+
+def _disk(folder: Path, tree: Sequence[Path], *, again: bool) -> Path:
+    """Return the disk that a machine begins with, or has begun with. Raises GpuwasteError."""
+    used = folder / image.USED
+    if not again:
+        return image.made(tree, folder.parent)
+    if not used.exists():
+        raise GpuwasteError(f"field: {folder} has no disk: --keep leaves one")
+    return Path(used.read_text(encoding="utf-8"))
 
 
 def _again(machine: VirtualMachine, lowers: Sequence[Path]) -> Lab:
@@ -113,6 +117,7 @@ def taken(packages: Path, folder: Path) -> Path:
         found = sorted(packages.glob(f"gpuwaste{name}_*.deb"))
         if len(found) != 1:
             raise GpuwasteError(f"field: {packages} has {len(found)} packages gpuwaste{name}, not one")
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / found[0].name).write_bytes(found[0].read_bytes())
     return folder
 

@@ -24,7 +24,9 @@ from tools.trees import debian, store, view
 TREE: Final = "24.11.vm"
 QEMU_TREE: Final = "24.11.qemu"
 RAW: Final = "disk.raw"
-_STAMP: Final = "recipe"
+USED: Final = "disk-used"
+"""In a machine's folder: the folder of the disk that it was begun with."""
+_STAMP: Final = "complete"
 _SIZE: Final = "8G"
 """The file is sparse: it takes what the tree takes."""
 _MAKE_S: Final = 600.0
@@ -66,14 +68,19 @@ _WANTED: Final = {"multi-user.target": ("field-port.service", "systemd-networkd.
 _SHIPPED: Final = "/usr/lib/systemd/system"
 
 
-def made(lowers: Sequence[Path], folder: Path) -> Path:
+def made(lowers: Sequence[Path], machines: Path) -> Path:
     """Return a folder with the disk of a tree, its kernel and its initrd, made where it is not there.
 
+    It is in the folder of the machines; a disk of another recipe is removed unless one of them uses it.
     Raises GpuwasteError.
     """
-    recipe = _recipe(lowers)
+    folder = machines / f"disk-{_recipe(lowers)}"
+    used = {file.read_text(encoding="utf-8") for file in machines.glob(f"*/{USED}")}
+    for other in machines.glob("disk-*"):
+        if other != folder and str(other) not in used:
+            debian.remove_tree(other)
     stamp = folder / _STAMP
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == recipe:
+    if stamp.is_file():
         return folder
     say(f"{folder}: makes the disk of virtual machines (a minute)")
     debian.remove_tree(folder)
@@ -84,7 +91,7 @@ def made(lowers: Sequence[Path], folder: Path) -> Path:
     done = subprocess.run(argv, capture_output=True, text=True, cwd=store.REPOSITORY, timeout=_MAKE_S, check=False)
     if done.returncode:
         raise GpuwasteError(f"field: the disk of virtual machines: {done.stderr.strip()[-2000:]}")
-    stamp.write_text(recipe, encoding="utf-8")
+    stamp.touch()
     return folder
 
 
@@ -93,7 +100,7 @@ def _recipe(lowers: Sequence[Path]) -> str:
     own = [_GUEST.read_text(encoding="utf-8"), json.dumps([_TEXTS, _WANTED, _SIZE]), NAME]
     own += [Path(module).read_text(encoding="utf-8") for module in (__file__, host.__file__)]
     tree = [stamp.read_text(encoding="utf-8") for lower in lowers for stamp in _stamps(lower) if stamp.is_file()]
-    return f"{hashlib.sha256(json.dumps([own, tree]).encode()).hexdigest()}\n"
+    return hashlib.sha256(json.dumps([own, tree]).encode()).hexdigest()[:16]
 
 
 def _stamps(lower: Path) -> tuple[Path, Path]:

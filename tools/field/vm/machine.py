@@ -72,6 +72,7 @@ class VirtualMachine(AnyMachine):
         if not (self.folder / qemu.DISK).exists():
             backing = ["-b", str(self.disk / image.RAW), "-F", "raw", str(self.folder / qemu.DISK)]
             self._in_tree(lowers, ["qemu-img", "create", "-q", "-f", "qcow2", *backing])
+            (self.folder / image.USED).write_text(str(self.disk), encoding="utf-8")
 
     def _in_tree(self, lowers: Sequence[Path], argv: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory(prefix="gwview") as place:
