@@ -98,8 +98,8 @@ matrix-turn: venv packages native ## ten minutes of all parts on Slurm 24.11 or 
 matrix-submit: venv packages native ## the submit path alone on the three releases, with one table
 	@$(PY) -m tools.matrix
 
-field: venv native ## our Debian packages under systemd on Debian 13 with Slurm 24.11 (root; trees in build/trees or GPUWASTE_TREES; FIELD="--check NAME"; NET=1: on three hosts)
-	@$(PY) -m tools.field$(if $(NET),.net) $(FIELD)
+field: venv native ## our Debian packages under systemd on Debian 13 with Slurm 24.11 (root; trees in build/trees or GPUWASTE_TREES; FIELD="--check NAME"; VM=1: in a virtual machine with complete cgroups; NET=1: on three hosts)
+	@$(PY) -m tools.field$(if $(VM),.vm --record docs/field-vm-measured.json)$(if $(NET),.net) $(FIELD)$(if $(VM),; code=$$?; tools/generate-docs; exit $$code)
 .PHONY: field
 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data or data/ (many minutes)

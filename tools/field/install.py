@@ -1,13 +1,13 @@
 """Takes the install page's steps on a machine, in the page's order; what the page does not have is the lab's own."""
 
-import shutil
+import re
 import tomllib
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from tools.field import page, site
-from tools.field.lab import Lab
-from tools.field.machine import Machine
+from tools.field.base import AnyMachine
+from tools.field.lab import UNITS, Lab
 
 CHECKOUT: Final = "/root/checkout"
 """Where commands are typed: a checkout after `make deb`."""
@@ -16,6 +16,8 @@ PARTS: Final = (
 )  # fmt: skip
 _LIMIT_S: Final = 300.0
 _ENVIRONMENT: Final = f"GPUWASTE_SIM_DIR={site.SIM}\n"
+_SLOW: Final = "[Service]\nTimeoutStartSec=1h\nWatchdogSec=1h\n"
+"""Of a slow machine: what a unit may take to start and between signs of life are limits of time too."""
 _WRITES_THERE: Final = f"[Service]\nReadWritePaths={site.SIM}\n"
 
 
@@ -30,20 +32,19 @@ def install(lab: Lab) -> None:
 
 def offer(lab: Lab) -> None:
     """Put the packages where `make deb` leaves them. Raises GpuwasteError."""
-    target = lab.machine.file(f"{CHECKOUT}/build/deb")
-    target.mkdir(parents=True, exist_ok=True)
-    packages = sorted(lab.packages.glob("*.deb"))
-    if not packages:
+    if not list(lab.packages.glob("*.deb")):
         raise GpuwasteError(f"field: no Debian packages in {lab.packages}")
-    for package in packages:
-        shutil.copy(package, target)
+    lab.machine.put(lab.packages, f"{CHECKOUT}/build/deb")
     lab.machine.run("mkdir -p /srv/gpuwaste")
 
 
-def simulate(machine: Machine) -> None:
-    """Let the daemons of a machine find its simulated GPUs."""
+def simulate(machine: AnyMachine) -> None:
+    """Let the daemons of a machine find its simulated GPUs, and give them the time of a slow one."""
     machine.write("/etc/gpuwaste/environment", _ENVIRONMENT)
     machine.write("/etc/systemd/system/gpuwaste-agent.service.d/field.conf", _WRITES_THERE)
+    if machine.pace > 1:
+        for unit in UNITS:
+            machine.write(f"/etc/systemd/system/{unit}.service.d/slow.conf", _SLOW)
 
 
 def take(lab: Lab, text: str, part: str) -> str:
@@ -54,15 +55,15 @@ def take(lab: Lab, text: str, part: str) -> str:
 def take_step(lab: Lab, step: page.Step) -> str:
     """Take one step; return what it wrote. Raises GpuwasteError."""
     if step.script:
-        return lab.machine.run(f"cd {CHECKOUT}\n{step.script}", timeout_s=_LIMIT_S)
+        script = re.sub(r"^gpuwaste doctor$", lab.machine.doctor, step.script, flags=re.MULTILINE)
+        return lab.machine.run(f"cd {CHECKOUT}\n{script}", timeout_s=_LIMIT_S)
     _write(lab, step)
     return ""
 
 
 def _write(lab: Lab, step: page.Step) -> None:
     """Write a block into its file: keys into one of TOML, lines at the end of another; a missing file is made."""
-    path = lab.machine.file(step.file)
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = lab.machine.read(step.file)
     if before and step.file.endswith(".toml"):
         tomllib.loads(before)
         lab.machine.write(step.file, page.with_keys(before, step.text))

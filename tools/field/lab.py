@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster_process import wait_until
 from tools.field import site
-from tools.field.machine import Machine
+from tools.field.base import AnyMachine
 from tools.field.page import with_keys
 
 UNITS: Final = ("gpuwaste-hub", "gpuwaste-agent", "gpuwaste-advisor")
@@ -28,7 +28,7 @@ class CheckError(GpuwasteError):
 class Lab:
     """A machine at work."""
 
-    machine: Machine
+    machine: AnyMachine
     lowers: Sequence[Path]
     packages: Path
     """A folder of Debian packages of this tree."""
@@ -37,13 +37,17 @@ class Lab:
 
     def play(self, user: str, gpus: int, phases: Sequence[str], script: str = "") -> int:
         """Submit a job whose GPUs play phases, "SECONDS:PERCENT:MIB"; return its id once it runs."""
-        words = " ".join(f"--phase {phase}" for phase in phases)
+        words = " ".join(f"--phase {self._stretched(phase)}" for phase in phases)
         load = f"GPUWASTE_SIM_DIR={site.SIM} gpuwaste-load --gpus $SLURM_JOB_GPUS {words}" if phases else ""
         options = f"--parsable --chdir=/tmp --gres=gpu:{gpus} {JOB_MEMORY} --output=/tmp/job-%j.out"
         said = self.machine.run(f"sbatch {options} <<'J'\n#!/bin/sh\n{script}\n{load}\nJ", user=user)
         job = int(said.split(";")[0])
         self.machine.wait(f"squeue -h -j {job} -o %T", 60, f"job {job} to run", wanted="RUNNING")
         return job
+
+    def _stretched(self, phase: str) -> str:
+        seconds, _, rest = phase.partition(":")
+        return f"{int(seconds) * self.machine.stretch}:{rest}"
 
     def output(self, job: int) -> str:
         """Return what a job wrote."""
@@ -75,7 +79,10 @@ class Lab:
         for device in found:
             expect(device["confidence"] == "confirmed", f"job {job}: {device['confidence']} by {device['map_source']}")
             missed = device["unknown_s"] + device["pending_s"]
-            expect(missed <= unknown_s, f"job {job}: {missed:g} s are unknown: {device['unknown_by_reason_s']}")
+            expect(
+                missed <= unknown_s * self.machine.stretch,
+                f"job {job}: {missed:g} s are unknown: {device['unknown_by_reason_s']}",
+            )
         return [float(device["mean_util_pct"]) for device in found]
 
     def measured(self, job: int, user: str, timeout_s: float = 150) -> list[dict[str, Any]]:
@@ -87,7 +94,8 @@ class Lab:
             found[:] = [device for run in runs for device in run["devices"] if not run["running"]]
             return bool(found) and all(device.get("final") for device in found)
 
-        wait_until(complete, timeout_s, f"the ledger to have job {job} of {user}", lambda: str(found), poll_s=1)
+        words, limit_s = f"the ledger to have job {job} of {user}", timeout_s * self.machine.pace
+        wait_until(complete, limit_s, words, lambda: str(found), poll_s=1)
         return found
 
     def configuration(self) -> str:
@@ -96,7 +104,7 @@ class Lab:
 
     def read_accounting_often(self) -> None:
         """Let the hub read accounting every few seconds; what its default takes is waited for in `page` and `job`."""
-        text = self.machine.file(CONFIGURATION).read_text(encoding="utf-8")
+        text = self.machine.read(CONFIGURATION)
         if (key := "sacct_every_s") not in "".join(line for line in text.splitlines() if not line.startswith("#")):
             self.machine.write(CONFIGURATION, with_keys(text, f"[hub]\n{key} = 5\n"))
             self.machine.run("systemctl restart gpuwaste-hub")
@@ -104,11 +112,11 @@ class Lab:
 
     def doctor(self) -> list[str]:
         """Return the doctor's lines."""
-        return self.machine.try_run("gpuwaste doctor").stdout.splitlines()
+        return self.machine.try_run(self.machine.doctor).stdout.splitlines()
 
     def well(self, when: str, timeout_s: float = 0) -> None:
         """Expect a doctor without fail or warn, within a time. Raises CheckError with the lines that are not well."""
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + timeout_s * self.machine.pace
         while bad := [line for line in self.doctor() if not line.startswith("ok ")]:
             if time.monotonic() > deadline:
                 raise CheckError(f"the doctor {when}: {' | '.join(bad)}")

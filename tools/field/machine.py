@@ -18,20 +18,19 @@ from typing import Final
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster_process import wait_until
 from tools.field import cgroups
-from tools.trees import debian, store
+from tools.field.base import NAME, RUN_S, AnyMachine
+from tools.trees import store
 
-NAME: Final = "admin1"
-"""The host's name, as the install page has it."""
 _BOOT_S: Final = 60.0
 _END_S: Final = 30.0
-_RUN_S: Final = 120.0
 
 
-class Machine:
+class Machine(AnyMachine):
     """A machine whose files are in `folder`; `pid` is that of its process 1 here, 0 while it is down."""
 
     def __init__(self, folder: Path, *, kept: bool = False) -> None:
         self.folder = folder
+        self.cpus = os.cpu_count() or 1
         self.kept = kept
         """It outlives the process that starts it."""
         self.order: dict[str, str] = {"name": NAME}
@@ -112,24 +111,11 @@ class Machine:
         files = [self.folder / "boot.log", self.folder / "console.log"]
         return "\n".join(file.read_text(encoding="utf-8", errors="replace")[-1000:] for file in files if file.exists())
 
-    def run(self, script: str, *, user: str = "root", timeout_s: float = _RUN_S) -> str:
-        """Run a shell script, which ends at the first failure; return its output. Raises GpuwasteError."""
-        done = self.try_run(script, user=user, timeout_s=timeout_s)
-        if done.returncode:
-            raise GpuwasteError(f"{script}\nexited with {done.returncode}\n{done.stdout}{done.stderr}".strip())
-        return done.stdout
-
-    def try_run(
-        self, script: str, *, user: str = "root", timeout_s: float = _RUN_S
-    ) -> subprocess.CompletedProcess[str]:
+    def try_run(self, script: str, *, user: str = "root", timeout_s: float = RUN_S) -> subprocess.CompletedProcess[str]:
         """Run a shell script as a user; after `timeout_s` it is killed, with exit status 124 or 137."""
-        own = ["env", "-i", f"PATH={debian.PATH}", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"]
-        own += [f"HOME={'/root' if user == 'root' else f'/home/{user}'}", "SYSTEMD_COLORS=0", "SYSTEMD_PAGER=cat"]
-        change = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--"] if user != "root" else []
-        limited = ["timeout", "--kill-after=5", f"{timeout_s:g}", "sh", "-ec", f"cd /\n{script}"]
         return subprocess.run(
-            [*self.enter(), *own, *change, *limited], capture_output=True, text=True, errors="replace", check=False,
-            stdin=subprocess.DEVNULL, timeout=timeout_s + _END_S,
+            [*self.enter(), *self.words(script, user, timeout_s)], capture_output=True, text=True, errors="replace",
+            check=False, stdin=subprocess.DEVNULL, timeout=timeout_s + _END_S,
         )  # fmt: skip
 
     def enter(self) -> list[str]:
@@ -139,21 +125,14 @@ class Machine:
         spaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"]
         return ["nsenter", f"--target={self.pid}", *spaces, "--"]
 
-    def wait(
-        self, script: str, timeout_s: float, what: str, *, wanted: str | Sequence[str] = "", user: str = "root",
-        poll_s: float = 0.3,
-    ) -> str:  # fmt: skip
-        """Run a script until it succeeds and says (one of) what is wanted; return its output. Raises GpuwasteError."""
-        said = subprocess.CompletedProcess[str]([], 1, "", "")
-        words = [wanted] if isinstance(wanted, str) else list(wanted)
-
-        def done() -> bool:
-            nonlocal said
-            said = self.try_run(script, user=user)
-            return said.returncode == 0 and any(word in said.stdout for word in words)
-
-        wait_until(done, timeout_s, what, lambda: f"{said.stdout}{said.stderr}"[-2000:], poll_s=poll_s)
-        return said.stdout
+    def put(self, source: Path, name: str) -> None:
+        """Copy a file or a folder of this host into the machine, to the path `name`, with its modes."""
+        target = self.file(name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy(source, target)
 
     def write(self, name: str, text: str, mode: int = 0o644) -> None:
         """Write a file of the machine."""
@@ -189,11 +168,6 @@ class Machine:
         self._watch = self._outer = None
         cgroups.remove(self.cgroup)
         (self.folder / "pid").unlink(missing_ok=True)
-
-    def remove(self) -> None:
-        """End it and remove its files."""
-        self.down()
-        debian.remove_tree(self.folder)
 
 
 def _started(pid: int) -> str:

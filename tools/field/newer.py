@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
+from tools.field.base import AnyMachine
 from tools.field.install import CHECKOUT
-from tools.field.machine import Machine
 from tools.field.page import PAGE, command
 
 _REPACK: Final = r"""
@@ -35,7 +35,7 @@ rm -rf /root/newer
 """Only the first package's files change; of the others the member with the control files is replaced (deb(5))."""
 
 
-def offer(machine: Machine) -> tuple[str, str]:
+def offer(machine: AnyMachine) -> tuple[str, str]:
     """Put the newer packages into the page's repository; return the version before and the newer one."""
     before = machine.run("gpuwaste version").split()[1]
     newer = f"{before}.1"

@@ -10,8 +10,8 @@ from typing import Final
 from gpuwaste.testing.sim_build import build_native
 from tools.deb import in_tree
 from tools.field import install, site
+from tools.field.base import AnyMachine
 from tools.field.lab import Lab
-from tools.field.machine import Machine
 from tools.matrix.table import say
 from tools.trees import store
 
@@ -30,7 +30,7 @@ def refuse() -> str:
     return ""
 
 
-def brought_up(machine: Machine, lowers: Sequence[Path], packages: Path | None, stage: str = "installed") -> Lab:
+def brought_up(machine: AnyMachine, lowers: Sequence[Path], packages: Path | None, stage: str = "installed") -> Lab:
     """Start a machine and bring it to a stage; say how long each part took. Raises GpuwasteError."""
     if packages is None and stage == "installed":
         built: list[Path] = []
@@ -45,8 +45,8 @@ def brought_up(machine: Machine, lowers: Sequence[Path], packages: Path | None, 
     return lab
 
 
-def _slurm(machine: Machine) -> None:
-    site.furnish(machine, build_native(), os.cpu_count() or 1)
+def _slurm(machine: AnyMachine) -> None:
+    site.furnish(machine, build_native())
     site.start(machine)
 
 

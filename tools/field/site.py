@@ -1,16 +1,16 @@
 """A Slurm site on one machine, as a sysadmin makes it: users, munge, MariaDB, Slurm's daemons, four GPUs.
 
-What the machine cannot have, since its cgroups have no controllers, is not asked of Slurm: cores and memory of jobs
-are not constrained, and their use is gathered without cgroups. Devices are constrained.
+What a machine without controllers of cgroups cannot have is not asked of Slurm: cores and memory of jobs are then not
+constrained, and their use is gathered without cgroups. Devices are constrained on both.
 """
 
-import shutil
+import tempfile
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.testing.simnvml import SimNode, make_gpus
+from tools.field.base import NAME, AnyMachine
 from tools.field.boot import GPUS
-from tools.field.machine import NAME, Machine
 
 SIM: Final = "/var/lib/gpusim"
 USERS: Final = {"alice": 3001, "bob": 3002, "carol": 3003}
@@ -30,12 +30,13 @@ SlurmctldLogFile=/var/log/slurm/slurmctld.log
 SlurmdLogFile=/var/log/slurm/slurmd.log
 ProctrackType=proctrack/cgroup
 TaskPlugin=task/cgroup,task/affinity
-JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherType=jobacct_gather/%(gather)s
 JobAcctGatherFrequency=5
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 ReturnToService=2
-SlurmdTimeout=60
+SlurmdTimeout=%(lost_s)d
+MessageTimeout=%(message_s)d
 SchedulerParameters=sched_interval=5
 GresTypes=gpu
 AccountingStorageType=accounting_storage/slurmdbd
@@ -45,7 +46,7 @@ NodeName={NAME} CPUs=%(cpus)d RealMemory=3000 Gres=gpu:4 State=UNKNOWN
 PartitionName=gpu Nodes=ALL Default=YES MaxTime=1:00:00 DefMemPerCPU=100 State=UP OverSubscribe=FORCE:4
 """
 _GRES_CONF: Final = "Name=gpu File=/dev/nvidia[0-3]\n"
-_CGROUP_CONF: Final = "CgroupPlugin=cgroup/v2\nConstrainDevices=yes\nConstrainCores=no\nConstrainRAMSpace=no\n"
+_CGROUP_CONF: Final = "CgroupPlugin=cgroup/v2\nConstrainDevices=yes\nConstrainCores={0}\nConstrainRAMSpace={0}\n"
 _SLURMDBD_CONF: Final = f"""AuthType=auth/munge
 DbdHost=localhost
 SlurmUser=slurm
@@ -70,21 +71,24 @@ DAEMONS: Final = ("munge", "mariadb", "slurmdbd", "slurmctld", "slurmd")
 """Units, in the order in which a site starts them."""
 
 
-def furnish(machine: Machine, native: Path, cpus: int) -> None:
+def furnish(machine: AnyMachine, native: Path) -> None:
     """Give a started machine what is no package's: users, the simulated driver, and the site's files."""
-    machine.write("/root/unified.c", _PRELOAD.read_text(encoding="utf-8"))
-    machine.run(f"gcc -O2 -shared -fPIC -o {_LIBRARY} /root/unified.c && echo {_LIBRARY} >/etc/ld.so.preload")
+    if not machine.complete:
+        machine.write("/root/unified.c", _PRELOAD.read_text(encoding="utf-8"))
+        machine.run(f"gcc -O2 -shared -fPIC -o {_LIBRARY} /root/unified.c && echo {_LIBRARY} >/etc/ld.so.preload")
     for name, target in (("libnvidia-ml.so.1", "/usr/lib/x86_64-linux-gnu"), ("gpuwaste-load", "/usr/local/bin")):
-        shutil.copy(native / name, machine.file(f"{target}/{name}"))
+        machine.put(native / name, f"{target}/{name}")
     machine.run("ldconfig")
-    SimNode.create(machine.file(SIM), make_gpus(list(GPUS)))
+    with tempfile.TemporaryDirectory(prefix="gwsim") as folder:
+        node = SimNode.create(Path(folder, "node"), make_gpus(list(GPUS)))
+        machine.put(node.directory, SIM)
     group, member = STAFF
     lines = [f"useradd --create-home --uid {uid} --shell /bin/bash {user}" for user, uid in USERS.items()]
     machine.run("\n".join([*lines, f"groupadd {group}", f"usermod -aG {group} {member}"]))
     files = {
-        "slurm/slurm.conf": SLURM_CONF % {"cpus": cpus},
+        "slurm/slurm.conf": SLURM_CONF % words(machine),
         "slurm/gres.conf": _GRES_CONF,
-        "slurm/cgroup.conf": _CGROUP_CONF,
+        "slurm/cgroup.conf": _CGROUP_CONF.format("yes" if machine.complete else "no"),
         "slurm/slurmdbd.conf": _SLURMDBD_CONF,
         "mysql/mariadb.conf.d/90-field.cnf": _MARIADB_CONF,
     }
@@ -97,7 +101,18 @@ def furnish(machine: Machine, native: Path, cpus: int) -> None:
     )
 
 
-def start(machine: Machine) -> None:
+def words(machine: AnyMachine) -> dict[str, str | float]:
+    """Return what SLURM_CONF leaves open."""
+    gather = "cgroup" if machine.complete else "linux"
+    return {
+        "cpus": machine.cpus,
+        "gather": gather,
+        "lost_s": 60 * machine.pace,
+        "message_s": min(10 * machine.pace, 90),
+    }
+
+
+def start(machine: AnyMachine) -> None:
     """Start the site's daemons for now and for every start of the machine; return when its node is idle."""
     machine.run("[ -e /etc/munge/munge.key ] || mungekey -c; chown munge:munge /etc/munge/munge.key")
     machine.run("systemctl enable --now munge mariadb 2>&1")
@@ -110,6 +125,6 @@ def start(machine: Machine) -> None:
     idle(machine)
 
 
-def idle(machine: Machine) -> None:
+def idle(machine: AnyMachine) -> None:
     """Wait until the node takes jobs and has none. Raises GpuwasteError."""
     machine.wait("sinfo -h -o '%T %E'", 90, "the node to be idle", wanted="idle")

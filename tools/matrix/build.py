@@ -29,9 +29,7 @@ def build_foreign(tree: Path | None, out: Path) -> None:
         shutil.copytree(_INCLUDE / "slurm", include / "slurm")
         version = include / "slurm" / "slurm_version.h"
         text = version.read_text(encoding="utf-8")
-        # The source has a branch for 26.05 and later: the number must stay on its side of that.
-        later = "0x1b0000" if slurm_number(_INCLUDE) >= "0x1a05" else "0x1a0000"
-        version.write_text(re.sub(r"(SLURM_VERSION_NUMBER\s+)0x(\w+)", rf"\g<1>{later}", text), encoding="utf-8")
+        version.write_text(re.sub(r"(SLURM_VERSION_NUMBER\s+)0x(\w+)", r"\g<1>0x1a0000", text), encoding="utf-8")
     build_plugins("c", out=out, slurm_include=include)
 
 

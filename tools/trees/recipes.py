@@ -48,6 +48,11 @@ def _build() -> tuple[str, ...]:
     return (*found[1].split(), "python3-packaging")
 
 
+_KERNEL: Final = ("linux-image-cloud-amd64", "initramfs-tools", "zstd", "udev", "kmod")
+"""What the same host has where it is a machine with a kernel of its own."""
+_QEMU: Final = ("qemu-system-x86", "qemu-utils", "e2fsprogs")
+"""What runs such a machine, and makes its disk of a folder."""
+
 RECIPES: Final[dict[str, Base | Layer]] = {
     recipe.name: recipe
     for recipe in (
@@ -55,6 +60,8 @@ RECIPES: Final[dict[str, Base | Layer]] = {
         Base("26.05", "sid", SLURM),
         Layer("24.11.field", "24.11", _FIELD),
         Layer("24.11.build", "24.11", _build()),
+        Layer("24.11.vm", "24.11", (*_FIELD, *_KERNEL)),
+        Layer("24.11.qemu", "24.11", _QEMU),
     )
 }
 

@@ -38,20 +38,33 @@ def run(
 
     Raises GpuwasteError with its last words where it fails or takes longer.
     """
+    with store.using(name, base or store.folder()) as lowers, tempfile.TemporaryDirectory(prefix="gwview") as place:
+        inside = command(lowers, Path(place), argv, readable=readable, writable=writable, cwd=cwd, env=env)
+        return _bounded(inside, timeout_s, f"{name}: {' '.join(argv)}")
+
+
+def command(
+    lowers: Sequence[Path],
+    place: Path,
+    argv: Sequence[str],
+    *,
+    readable: Sequence[Path] = (),
+    writable: Sequence[Path] = (),
+    cwd: Path = Path("/"),
+    env: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Return what run() starts, in the repository, for a caller that keeps the tree meanwhile; `place` is its own."""
     order = {
         "argv": list(argv), "readable": [str(path) for path in readable], "writable": [str(path) for path in writable],
-        "cwd": str(cwd), "env": dict(env or {}),
+        "cwd": str(cwd), "env": dict(env or {}), "lowers": [str(lower) for lower in lowers], "place": str(place),
     }  # fmt: skip
-    with store.using(name, base or store.folder()) as lowers, tempfile.TemporaryDirectory(prefix="gwview") as place:
-        order |= {"lowers": [str(lower) for lower in lowers], "place": place}
-        command = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--"]
-        command += [sys.executable, "-m", "tools.trees.view", json.dumps(order)]
-        return _bounded(command, timeout_s, f"{name}: {' '.join(argv)}")
+    unshare = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--"]
+    return [*unshare, sys.executable, "-m", "tools.trees.view", json.dumps(order)]
 
 
-def _bounded(command: Sequence[str], timeout_s: float, what: str) -> str:
+def _bounded(inside: Sequence[str], timeout_s: float, what: str) -> str:
     process = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", "--", *command],
+        ["setpriv", "--pdeathsig", "KILL", "--", *inside],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -71,7 +71,9 @@ def test_frames_on_their_way_are_bounded() -> None:
 
 def test_slurm_conf_of_three_hosts() -> None:
     """The controller comes before its backup, each key that must be once is once, and partitions follow the nodes."""
-    lines = cluster.slurm_conf(site.SLURM_CONF % {"cpus": 2}).splitlines()
+    lines = cluster.slurm_conf(
+        site.SLURM_CONF % {"cpus": 2, "gather": "linux", "lost_s": 60, "message_s": 10}
+    ).splitlines()
     assert [line for line in lines if line.startswith("SlurmctldHost=")] == [
         f"SlurmctldHost={CONTROLLER}",
         f"SlurmctldHost={BACKUP}",

@@ -12,7 +12,7 @@ _RESTART_S: Final = 17.0
 
 def run(lab: Lab) -> None:
     """Break the file, start all daemons, and mend it."""
-    good = lab.machine.file(CONFIGURATION).read_text(encoding="utf-8")
+    good = lab.machine.read(CONFIGURATION)
     lab.machine.write(CONFIGURATION, f"{good}\nnonsense = [\n")
     before = {unit: lab.unit(unit, "NRestarts") for unit in UNITS}
     try:

@@ -10,6 +10,6 @@ NAME: Final = "doctor without fail or warn"
 def run(lab: Lab) -> None:
     """Ask it, once the agent has sampled."""
     lab.well("of an idle site", timeout_s=30)
-    done = lab.machine.try_run("gpuwaste doctor")
+    done = lab.machine.try_run(lab.machine.doctor, timeout_s=60)
     expect(done.returncode == 0, f"exit status {done.returncode}")
     expect(not done.stderr.strip(), f"on standard error: {done.stderr.strip()}")

@@ -22,9 +22,7 @@ def run(lab: Lab) -> None:
     processes = lab.machine.run("pgrep -u gpuwaste -a || :")
     expect(not processes, f"processes are left: {processes}")
     for unit in UNITS:
-        expect(
-            lab.machine.file(f"/var/lib/gpuwaste/{unit.removeprefix('gpuwaste-')}").is_dir(), f"state of {unit} is gone"
-        )
-    expect(lab.machine.file("/etc/gpuwaste/gpuwaste.toml").is_file(), "the configuration is gone")
+        expect(lab.machine.has(f"/var/lib/gpuwaste/{unit.removeprefix('gpuwaste-')}"), f"state of {unit} is gone")
+    expect(lab.machine.has("/etc/gpuwaste/gpuwaste.toml"), "the configuration is gone")
     site.idle(lab.machine)
     lab.ended(lab.play("alice", 1, [], script="sleep 1"), 60)

@@ -40,17 +40,17 @@ def slurm_conf(single: str) -> str:
 
 def start(hosts: Hosts) -> None:
     """Give all of them one munge key and one slurm.conf, and start the daemons; return when both nodes are idle."""
-    controller = hosts.controller.machine
+    controller = hosts.machines[CONTROLLER]
     text = slurm_conf(controller.file(CONFIGURATION).read_text(encoding="utf-8"))
     hosts.write(CONFIGURATION, text)
     database = controller.file("/etc/slurm/slurmdbd.conf")
     database.write_text(database.read_text().replace("DbdHost=localhost", f"DbdHost={CONTROLLER}"), encoding="utf-8")
     controller.run(f"rm -f /etc/munge/munge.key; mungekey -c; install -d -o slurm -g slurm {_STATE}")
     key = controller.file("/etc/munge/munge.key").read_bytes()
-    for lab in hosts.labs.values():
-        lab.machine.file("/etc/munge/munge.key").write_bytes(key)
-        lab.machine.run("chown munge:munge /etc/munge/munge.key; chmod 400 /etc/munge/munge.key")
-        lab.machine.run("systemctl enable munge 2>&1; systemctl restart munge")
+    for machine in hosts.machines.values():
+        machine.file("/etc/munge/munge.key").write_bytes(key)
+        machine.run("chown munge:munge /etc/munge/munge.key; chmod 400 /etc/munge/munge.key")
+        machine.run("systemctl enable munge 2>&1; systemctl restart munge")
     controller.run("systemctl enable --now mariadb 2>&1")
     controller.run(f"mariadb <<'SQL'\n{site.DATABASE}SQL")
     controller.run("systemctl enable --now slurmdbd 2>&1")

@@ -1,6 +1,5 @@
 """The three machines: started side by side on one network, with a folder that all of them mount at /srv."""
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,8 +9,9 @@ from typing import Final
 
 from gpuwaste.testing.sim_build import build_native
 from tools.field import site
+from tools.field.base import NAME
 from tools.field.lab import Lab
-from tools.field.machine import NAME, Machine
+from tools.field.machine import Machine
 from tools.field.net.cables import Cables
 from tools.field.setup import FOLDER
 
@@ -32,6 +32,7 @@ class Hosts:
     """The machines at work, by name, and their cables."""
 
     labs: dict[str, Lab]
+    machines: dict[str, Machine]
     cables: Cables
 
     @property
@@ -57,9 +58,9 @@ class Hosts:
         """Give all of them names of each other, the simulated driver, users, and a clock that can be set wrong."""
         native = build_native()
         lines = "".join(f"{address} {name}\n" for name, address in HOSTS.items())
-        for lab in self.labs.values():
-            site.furnish(lab.machine, native, os.cpu_count() or 1)
-            lab.machine.file(_OFFSET).write_bytes(bytes(8))
+        for machine in self.machines.values():
+            site.furnish(machine, native)
+            machine.file(_OFFSET).write_bytes(bytes(8))
         self.write("/etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n{lines}")
         self.write("/root/clock.c", PRELOAD.read_text(encoding="utf-8"))
         self.everywhere(f"gcc -O2 -shared -fPIC -o {_LIBRARY} /root/clock.c && echo {_LIBRARY} >>/etc/ld.so.preload")
@@ -67,7 +68,7 @@ class Hosts:
     @contextmanager
     def ahead(self, name: str, seconds: float) -> Iterator[None]:
         """Set one machine's clock ahead of the others for a time."""
-        file = self.on(name).machine.file(_OFFSET)
+        file = self.machines[name].file(_OFFSET)
         set_offset(file, round(seconds * _NS))
         try:
             yield
@@ -96,7 +97,8 @@ def started(name: str, lowers: Sequence[Path], packages: Path) -> Iterator[Hosts
                 machine.order = {"name": host, "address": HOSTS[host], "net": net, "shared": str(shared)}
                 machine.others = tuple(HOSTS.values())
                 machine.boot(lowers)
-            yield Hosts({host: Lab(machine, lowers, packages) for host, machine in machines.items()}, cables)
+            labs = {host: Lab(machine, lowers, packages) for host, machine in machines.items()}
+            yield Hosts(labs, machines, cables)
         finally:
             for machine in machines.values():
                 machine.down()

@@ -41,7 +41,7 @@ def install_all(hosts: Hosts) -> None:
 
 
 def _copy(hosts: Hosts, host: str) -> None:
-    text = hosts.controller.machine.file(COPIED).read_text(encoding="utf-8")
+    text = hosts.machines[CONTROLLER].file(COPIED).read_text(encoding="utf-8")
     hosts.on(host).machine.write(COPIED, text)
 
 

@@ -1,0 +1,1 @@
+"""What runs in the virtual machine, and is copied into its disk."""
