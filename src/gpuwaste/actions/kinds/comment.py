@@ -11,6 +11,7 @@ from gpuwaste.slurm.scontrol import RunningJob
 
 _TEXT: Final = 200
 _NONE: Final = "(null)"  # what squeue prints where there is none
+_ID_WIDTH: Final = 16
 _LONGEST: Final = 4000  # characters of a comment with all that was added
 
 
@@ -20,7 +21,7 @@ def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Pl
     target, problem = target_of(job)
     if problem:
         return LookResult("moot", problem)
-    before = words_of(_comment(slurm, target), _LONGEST)
+    before = words_of(_comment(slurm, job, target), _LONGEST)
     if text in before.split(";"):
         return LookResult("done", "the comment has the text")
     after = f"{before};{text}" if before else text
@@ -29,11 +30,19 @@ def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Pl
     return LookResult("todo", "", {"comment": after})
 
 
-def _comment(slurm: ActionSlurm, target: str) -> str:
-    """Return the AdminComment: the only column, so that no text in it can imitate another."""
-    column = f"admin_comment:{_LONGEST + _TEXT}"
-    found = slurm.text("squeue", "--noheader", "--all", "--states=all", f"--jobs={target}", "-O", column).strip()
-    return "" if found == _NONE else found
+def _comment(slurm: ActionSlurm, job: RunningJob, target: str) -> str:
+    """Return the AdminComment. The job's number before it has a fixed width: no text can imitate it.
+
+    squeue of 26.05 refuses the number of what waits of an array, 8_[0-2], so it is asked for all of the array.
+    """
+    column = f"jobid:{_ID_WIDTH},admin_comment:{_LONGEST + _TEXT}"
+    asked = target.partition("_[")[0]
+    said = slurm.text("squeue", "--noheader", "--all", "--states=all", f"--jobs={asked}", "-O", column)
+    for line in said.splitlines():
+        if line[:_ID_WIDTH].strip() == str(job.job_id):
+            found = line[_ID_WIDTH:].strip()
+            return "" if found == _NONE else found
+    return ""
 
 
 KIND: Final = ActionKind(
