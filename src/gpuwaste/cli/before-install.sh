@@ -44,7 +44,7 @@ fail() { line fail "$1" "$2" "$3"; }
 
 wants() { case " $roles " in *" $1 "*) return 0 ;; esac && return 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
-clean() { head -c 16384 | tr -cd '\12\40-\176'; }
+clean() { head -c 16384 | tr -cd '\12\40-\176' 2>/dev/null; } # its reader may have enough before the end
 content() { [ ! -r "$root$1" ] || clean <"$root$1"; }
 bounded() { if have timeout; then timeout -k 1 "$limit" "$@"; else "$@"; fi; }
 ask() { bounded "$@" 2>/dev/null </dev/null | clean; }
