@@ -33,7 +33,8 @@ OTEL: Final = (
 """An environment that has FastAPI send traces and metrics of whatever it serves."""
 QUIET_IN: Final = (
     "CI", "TF_BUILD", "GITHUB_ACTIONS", "GITLAB_CI", "CIRCLECI", "TRAVIS", "JENKINS_URL", "CODEBUILD_BUILD_ID",
-    "BUILDKITE", "TEAMCITY_VERSION", "APPVEYOR", "BITBUCKET_BUILD_NUMBER", "ORT_RUNNING_UNIT_TESTS", "ORT_DISABLE_TELEMETRY",
+    "BUILDKITE", "TEAMCITY_VERSION", "APPVEYOR", "BITBUCKET_BUILD_NUMBER", "ORT_RUNNING_UNIT_TESTS",
+    "ORT_DISABLE_TELEMETRY",
 )  # fmt: skip
 """ONNX Runtime 1.31 sends nothing where one of these is set: a site has none of them, so the scene has none."""
 CONTROL: Final = "import onnxruntime, sys; sys.stdin.read()"
