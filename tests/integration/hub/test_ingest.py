@@ -4,8 +4,10 @@ import contextlib
 import gzip
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
@@ -230,13 +232,18 @@ def test_a_node_that_moved_is_asked_for_anew(tmp_path: Path) -> None:
         assert hub.post(batch(hour(7)), uid=os.getuid(), origin="10.0.0.1").status == 403
 
 
+_OWN: Final = "198.51.100.7"
+"""Of RFC 5737's addresses for documentation."""
+
+
 def own_address() -> str:
     """Return an address of this host that other hosts can use."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.connect(("198.51.100.1", 9))  # sends nothing
-        except OSError:
-            pytest.skip("this host has no address but loopback")
+        except OSError:  # a network of the tests' own, with nothing but the loopback device
+            subprocess.run(["ip", "address", "replace", f"{_OWN}/32", "dev", "lo"], check=True, timeout=30)
+            return _OWN
         return str(sock.getsockname()[0])
 
 
