@@ -89,7 +89,7 @@ faults: venv packages native plugins ## every fault of the submit path on a real
 	@GPUWASTE_FAULTS_OUT=$(CURDIR)/docs/faults-measured.json $(VENV)/bin/pytest tests/system/test_submit_faults.py
 	@tools/generate-docs
 
-matrix: venv packages native ## every part of the product on Slurm 22.05, 24.11 and 26.05 (root; hours; trees in build/matrix or MATRIX_DIR)
+matrix: venv packages native ## every part of the product on Slurm 22.05, 24.11 and 26.05 (root; hours; trees in build/trees or GPUWASTE_TREES)
 	@$(PY) -m tools.matrix --part all --record docs/releases-measured.json; code=$$?; tools/generate-docs; exit $$code
 
 matrix-turn: venv packages native ## ten minutes of all parts on Slurm 24.11 or 26.05, in turn by the day (RELEASE=26.05: that one)

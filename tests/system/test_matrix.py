@@ -11,6 +11,7 @@ import pytest
 from tools.matrix import trees
 from tools.matrix.checks import checks_named
 from tools.matrix.releases import RELEASES, Release
+from tools.trees import store
 
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster_process import wait_until
@@ -18,7 +19,7 @@ from gpuwaste.testing.cluster_process import wait_until
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a cluster for each release
 
 _ROOT = Path(__file__).parents[2]
-_BASE = Path(os.environ.get("MATRIX_DIR") or _ROOT / "build" / "matrix").resolve()
+_BASE = store.folder()
 
 
 @pytest.fixture(autouse=True)

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from tools.matrix import trees
 from tools.matrix.releases import RELEASES, Release
+from tools.trees import store
 
 from gpuwaste.testing import cluster_host
 
 pytestmark = pytest.mark.cluster
 
 _ROOT = Path(__file__).parents[2]
-_BASE = Path(os.environ.get("MATRIX_DIR") or _ROOT / "build" / "matrix").resolve()
+_BASE = store.folder()
 
 
 def _run(release: Release, *command: str) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,6 @@
 """make matrix: every check on every release, one table; exit status 1 on any failure.
 
-Trees are in MATRIX_DIR, build/matrix without it. A missing one is created.
+Trees are in GPUWASTE_TREES, build/trees without it. A missing one is created.
 
     python -m tools.matrix --release 24.11 --run COMMAND...
 
@@ -28,6 +28,7 @@ from tools.matrix.parts import PARTS, TURN, part
 from tools.matrix.parts_run import record, run_part, turn_of
 from tools.matrix.releases import RELEASES, Release, release
 from tools.matrix.table import Column, failed_column, good, render, say
+from tools.trees import store
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _COLUMN_S: Final = 900.0
@@ -61,8 +62,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description="The submit path on Slurm's releases.")
-    default = Path(os.environ.get("MATRIX_DIR") or _REPOSITORY / "build" / "matrix")
-    parser.add_argument("--dir", type=Path, default=default, help="where the trees are")
+    parser.add_argument("--dir", type=Path, default=store.folder(), help="where the trees are")
     out = _REPOSITORY / "build" / "matrix"
     parser.add_argument("--out", type=Path, default=out, help="where the submit path writes what it needs and finds")
     parser.add_argument("--release", action="append", default=[], help="this one alone (may be given more than once)")

@@ -126,7 +126,7 @@ def turn_of(day: dt.date) -> Release:
 
 def _environment(folder: Path) -> dict[str, str]:
     defaults = {"GPUWASTE_TEST_PATIENCE": "4", "GPUWASTE_SKIPS": str(REPOSITORY / ".ci" / "skips")}
-    return {**defaults, **os.environ, "MATRIX_DIR": str(folder)}
+    return {**defaults, **os.environ, "GPUWASTE_TREES": str(folder)}
 
 
 def _reason(element: ET.Element) -> str:

@@ -56,28 +56,33 @@ def _serve(listener: socket.socket, replies: list[bytes]) -> None:
             peer.sendall(reply.replace(b"ID", str(request["id"]).encode()))
 
 
-def _ask(folder: Path, replies: list[bytes]) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a socket's path has at most 107 bytes, a folder of tests may have more
+
+
+def _ask(replies: list[bytes]) -> subprocess.CompletedProcess[str]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(folder / "port"))
+        listener.bind("port")
         listener.listen()
         server = threading.Thread(target=_serve, args=(listener, replies))
         server.start()
         try:
-            return port.ask(folder / "port", ["true"], 1)
+            return port.ask(Path("port"), ["true"], 1)
         finally:
             server.join()
 
 
-def test_answer_to_an_older_request_is_none(tmp_path: Path) -> None:
+def test_answer_to_an_older_request_is_none() -> None:
     """What a request that was given up is answered later is passed over, and so is a line that is no answer."""
     other = b'{"id": 1, "returncode": 1, "stdout": "old", "stderr": ""}\nlogin:\n[]\n'
     own = b'{"id": ID, "returncode": 0, "stdout": "new", "stderr": ""}\n'
-    assert _ask(tmp_path, [other, own[:20], own[20:]]).stdout == "new"
+    assert _ask([other, own[:20], own[20:]]).stdout == "new"
 
 
-def test_machine_that_ends_meanwhile_is_told(tmp_path: Path) -> None:
+def test_machine_that_ends_meanwhile_is_told() -> None:
     """A port that closes, or that nobody serves, is one clear line."""
     with pytest.raises(GpuwasteError, match="closed: has the virtual machine ended"):
-        _ask(tmp_path, [b""])
+        _ask([b""])
     with pytest.raises(GpuwasteError, match=r"nothing-here: .*has the virtual machine ended"):
-        port.ask(tmp_path / "nothing-here", ["true"], 1)
+        port.ask(Path("nothing-here"), ["true"], 1)
