@@ -91,19 +91,28 @@ def _records(cluster: LoopbackCluster) -> dict[tuple[str, int], dict[str, str]]:
     return {(row.get("HetJobId", row["JobId"]), int(row.get("HetJobOffset", 0))): row for row in rows if "JobId" in row}
 
 
-def counted_later(words: str) -> set[str]:
-    """Return the amounts that slurmctld after 22.05 counts, before a job is scheduled, as those it will get.
+def counted_later(words: str, release: tuple[int, int]) -> set[str]:
+    """Return the amounts that slurmctld of later releases counts, before a job is scheduled, as those it will get.
 
     The reader has the request alone, and says what 22.05 says of it.
     """
+    if release <= (22, 5):
+        return set()
     every = {"nodes", "cpus", "gpus", "memory"}
-    both = (
+    both = [
         ("--ntasks=", "--ntasks-per-node=", every),
         ("--nodes=", "--nodelist=", every),
         ("--gpus=", "--gpus-per-socket=", {"gpus", "memory"}),
         ("--gpus-per-node=", "--gpus-per-task=", {"gpus", "memory"}),
+        ("--gpus-per-task=", "--gpus-per-socket=", {"gpus", "memory"}),
         ("--cpus-per-gpu=", "", {"cpus", "memory"}),
-    )
+    ]
+    if release >= (26, 5):
+        both += [
+            ("--overcommit", "", {"cpus", "memory"}),
+            ("--ntasks-per-gpu=", "", {"cpus", "memory"}),
+            ("--nodes=", "--ntasks-per-node=", {"cpus", "memory"}),
+        ]
     return {amount for first, second, amounts in both if first in words and second in words for amount in amounts}
 
 
@@ -141,7 +150,7 @@ def test_drawn_requests_come_to_slurm_s_own_amounts(cluster: LoopbackCluster, dr
             continue
         for offset, request in enumerate(requests):
             words = script.split("#SBATCH hetjob\n")[offset]
-            later = counted_later(words) if cluster.release > (22, 5) else set()
+            later = counted_later(words, cluster.release)
             found = _difference(records[job, offset], request, words, later)
             wrong += [f"{script} +{offset}: {text}" for text in found]
     assert taken >= CASES

@@ -149,7 +149,8 @@ def test_request_of_sbatch(desk: Desk) -> None:
     assert request["uid"] == job["user_id"] == int(desk.cluster.run(["id", "-u", "alice"]).stdout)
     given = {"name": "train", "time_limit": 30, "cpus_per_task": 3, "num_tasks": 2, "mem_per_node_mb": 2048}
     assert {key: job.get(key) for key in given} == given
-    assert (job["comment"], job["tres_per_node"]) == ("why", "gres:gpu:2")
+    separator = ":" if desk.cluster.release == (22, 5) else "/"
+    assert (job["comment"], job["tres_per_node"]) == ("why", f"gres{separator}gpu:2")
     assert text_of(job["script"]) == script.encode()
     assert job["script_bytes"] == len(script.encode())
     absent = {

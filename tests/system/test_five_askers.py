@@ -34,14 +34,16 @@ _UNBOUNDED: Final = "[budget]\nrejects_per_user_per_day = 1000\n[override]\nper_
 Words = tuple[list[str], ...]
 _OURS: Final = re.compile(r"gpuwaste: .*")
 _PARTITIONS: Final[Words] = ([], ["-p", "gpu"], ["-p", "whole"], ["-p", "gpu,whole"])
-_SHARING: Final[Words] = ([], [], ["--exclusive"], ["--exclusive=user"], ["--exclusive", "--oversubscribe"])
+_SHARING: Final[Words] = ([], [], ["--exclusive"], ["--exclusive=user"])
+_BOTH: Final[Words] = (["--exclusive", "--oversubscribe"],)  # 22.05 takes the two together, later releases refuse them
 _GPUS: Final[Words] = (["--gres=gpu:a100:4"], ["--gres=gpu:4"], ["--gpus=4"], ["-N2", "--gpus-per-node=2"], [])
 _OTHERS: Final[Words] = ([], ["--array=0-3"], ["-t", "30"], ["--comment=gpuwaste:override=repaired"], ["-n", "2"])
 
 
-def _draw(rng: random.Random, names: tuple[str, str]) -> tuple[str, list[str]]:
+def _draw(rng: random.Random, names: tuple[str, str], release: tuple[int, int]) -> tuple[str, list[str]]:
     """Draw a job's name and its options."""
-    options = [word for choice in (_PARTITIONS, _SHARING, _GPUS, _OTHERS) for word in rng.choice(choice)]
+    sharing = (*_SHARING, *(_BOTH if release == (22, 5) else ()))
+    options = [word for choice in (_PARTITIONS, sharing, _GPUS, _OTHERS) for word in rng.choice(choice)]
     return rng.choice(names), options
 
 
@@ -89,7 +91,7 @@ def test_sbatch_prints_what_was_said_before(site: Site, user: str, name: str) ->
     _wait_hub(site, user, files[fails], (fails, ["-N2"]), "reject")
     drawn = [(wide, ["--gres=gpu:4"]), (wide, ["--gres=gpu:4", "--exclusive"]), (fails, ["-N2"])]
     drawn += [(fails, ["-N2", "--comment=gpuwaste:override=repaired"])]
-    drawn += [_draw(rng, (wide, fails)) for _ in range(SUBMISSIONS - len(drawn))]
+    drawn += [_draw(rng, (wide, fails), site.cluster.release) for _ in range(SUBMISSIONS - len(drawn))]
     told = {}
     for job, options in drawn:
         (predicted,) = _asked(site, user, files[job], job, options, "predict")["predictions"]

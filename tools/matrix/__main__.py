@@ -24,8 +24,8 @@ from tools.matrix import compare, trees
 from tools.matrix.checks import ORDER, checks_named
 from tools.matrix.column import START
 from tools.matrix.node import namespace, own_namespace
-from tools.matrix.parts import PARTS, TURN, part
-from tools.matrix.parts_run import record, run_part, turn_of
+from tools.matrix.parts import PARTS, part
+from tools.matrix.parts_run import record, run_part, run_turn, turn_of
 from tools.matrix.releases import RELEASES, Release, release
 from tools.matrix.table import Column, failed_column, good, render, say
 from tools.trees import store
@@ -43,7 +43,9 @@ def main() -> int:
     base.mkdir(parents=True, exist_ok=True)
     if options.run:
         return _become(options, base)
-    if options.part or options.turn:
+    if options.turn:
+        return _run_turn(options, base)
+    if options.part:
         return _run_parts(options, base)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     chosen = [release(name) for name in options.release] or list(RELEASES)
@@ -82,8 +84,7 @@ def _become(options: argparse.Namespace, base: Path) -> int:
         sys.exit("matrix: --run needs one --release, before it")
     chosen = release(options.release[0])
     try:
-        _make_tree(chosen, base)
-        _build_for_host()
+        _prepare(chosen, base)
     except GpuwasteError as error:
         sys.exit(str(error))
     argv = [sys.executable, "-m", "tools.matrix.view", chosen.name, str(base), *options.run]
@@ -94,15 +95,10 @@ def _run_parts(options: argparse.Namespace, base: Path) -> int:
     """Run parts on releases, one after the other; exit status 1 where one failed or tested nothing."""
     chosen = [release(name) for name in options.release] or list(RELEASES)
     parts = list(PARTS) if "all" in options.part else [part(name) for name in options.part]
-    if options.turn:
-        today = dt.datetime.now(dt.UTC).date()
-        chosen, parts = chosen if options.release else [turn_of(today)], [TURN]
-        say(f"turn of {today:%A %d %B}: Slurm {', '.join(item.name for item in chosen)}")
     bad = 0
     for item in chosen:
         try:
-            _make_tree(item, base)
-            _build_for_host()
+            _prepare(item, base)
             for one in parts:
                 cell = run_part(one, item, base)
                 bad += not cell.good
@@ -112,6 +108,27 @@ def _run_parts(options: argparse.Namespace, base: Path) -> int:
             say(f"{item.name}: {error}")
             bad += 1
     return 1 if bad else 0
+
+
+def _run_turn(options: argparse.Namespace, base: Path) -> int:
+    """Run the turn on the release of the day, or on those given; exit status 1 where one failed."""
+    today = dt.datetime.now(dt.UTC).date()
+    chosen = [release(name) for name in options.release] or [turn_of(today)]
+    say(f"turn of {today:%A %d %B}: Slurm {', '.join(item.name for item in chosen)}")
+    bad = 0
+    for item in chosen:
+        try:
+            _prepare(item, base)
+            bad += not run_turn(item, base).good
+        except GpuwasteError as error:
+            say(f"{item.name}: {error}")
+            bad += 1
+    return 1 if bad else 0
+
+
+def _prepare(chosen: Release, base: Path) -> None:
+    _make_tree(chosen, base)
+    _build_for_host()
 
 
 def _build_for_host() -> None:

@@ -29,7 +29,7 @@ def build_foreign(tree: Path | None, out: Path) -> None:
         shutil.copytree(_INCLUDE / "slurm", include / "slurm")
         version = include / "slurm" / "slurm_version.h"
         text = version.read_text(encoding="utf-8")
-        version.write_text(re.sub(r"(SLURM_VERSION_NUMBER\s+)0x(\w+)", r"\g<1>0x1a0000", text), encoding="utf-8")
+        version.write_text(re.sub(r"(SLURM_VERSION_NUMBER\s+)0x(\w+)", r"\g<1>0x7f0000", text), encoding="utf-8")
     build_plugins("c", out=out, slurm_include=include)
 
 

@@ -13,6 +13,12 @@ class Part:
     name: str
     shows: str
     tests: tuple[str, ...]
+    workers: int = 1
+    """How many clusters run at the same time."""
+
+    def selections(self, release: str) -> list[str]:
+        """Return the tests on a release."""
+        return [test.replace("{release}", release) for test in self.tests]
 
 
 PARTS: Final = (
@@ -138,13 +144,14 @@ TURN: Final = Part(
         "tests/system/test_plan.py",
         "tests/system/test_hub.py",
     ),
+    workers=3,
 )
 """What `make matrix-turn` runs on one newer release."""
 
 
 def part(name: str) -> Part:
     """Return one part by name. Raises ConfigError."""
-    for item in (*PARTS, TURN):
+    for item in PARTS:
         if item.name == name:
             return item
     raise ConfigError(f"no part {name!r} in the matrix; there are: {', '.join(item.name for item in PARTS)}")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -15,9 +15,10 @@ from xml.etree import ElementTree as ET
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from tools.matrix import trees
 from tools.matrix.node import namespace
-from tools.matrix.parts import Part
+from tools.matrix.parts import TURN, Part
 from tools.matrix.releases import RELEASES, Release
 from tools.matrix.table import say
+from tools.once_more import may_run_again
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 MEASURED: Final = REPOSITORY / "docs" / "releases-measured.json"
@@ -59,8 +60,9 @@ def run_part(part: Part, chosen: Release, folder: Path) -> Cell:
     _BUILD.mkdir(parents=True, exist_ok=True)
     report = _BUILD / f"{chosen.name}.{part.name.replace(' ', '-')}.xml"
     report.unlink(missing_ok=True)
-    tests = [test.format(release=chosen.name) for test in part.tests]
-    pytest = [sys.executable, "-m", "pytest", "-q", "-rfs", "--timeout", "900", "--junitxml", str(report), *tests]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-rfs", "--timeout", "900", "--junitxml", str(report)]
+    pytest += ["-n", str(part.workers), "--dist", "loadfile"] if part.workers > 1 else []
+    pytest += part.selections(chosen.name)
     say(f"{chosen.name}, {part.name}: {part.shows}")
     began = time.monotonic()
     view = [sys.executable, "-m", "tools.matrix.view", chosen.name, str(folder), *pytest]
@@ -71,6 +73,16 @@ def run_part(part: Part, chosen: Release, folder: Path) -> Cell:
     cell = read_report(report, version, round(time.monotonic() - began))
     say(f"{chosen.name}, {part.name}: {cell.text}, {cell.seconds} s")
     return cell
+
+
+def run_turn(chosen: Release, folder: Path) -> Cell:
+    """Run the turn. Where a few of its tests failed beside others, they run once more alone (docs/decisions/0066)."""
+    cell = run_part(TURN, chosen, folder)
+    if not may_run_again(list(cell.failed), ["tests/"]):
+        return cell
+    say("failed beside other clusters, once more alone")
+    again = run_part(replace(TURN, tests=tuple(cell.failed), workers=1), chosen, folder)
+    return replace(cell, seconds=cell.seconds + again.seconds, passed=cell.passed + again.passed, failed=again.failed)
 
 
 def read_report(report: Path, version: str, seconds: int) -> Cell:

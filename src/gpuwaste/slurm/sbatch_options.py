@@ -1,4 +1,4 @@
-"""sbatch's options: names, letters, arguments and environment variables, as sbatch(1) of 22.05 to 25.11 has them."""
+"""sbatch's options: names, letters, arguments and environment variables, as sbatch(1) of 22.05 to 26.05 has them."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -45,12 +45,14 @@ partition:p:PARTITION power prefer priority profile qos:q:QOS reservation signal
 tasks-per-node thread-spec threads-per-core time:t:TIMELIMIT time-min tmp uid wait-all-nodes wckey wrap
 """
 _FLAGS: Final = """
-contiguous help:h hold:H ignore-pbs no-requeue overcommit:O:OVERCOMMIT oversubscribe:s parsable quiet:Q reboot requeue
+contiguous help:h hold:H ignore-pbs no-requeue overcommit:O:OVERCOMMIT oversubscribe:s parsable quiet:Q reboot
 spread-job test-only usage use-min-nodes verbose:v version:V wait:W
 """
-_EITHER: Final = "exclusive::EXCLUSIVE get-user-env nice no-kill:k propagate"
-_LATER_VALUES: Final = "container-id extra oom-kill-step segment spread-segments tres-bind tres-per-task"
-_LATER_FLAGS: Final = "consolidate-segments external resv-ports stepmgr"
+_EITHER: Final = "exclusive::EXCLUSIVE get-user-env nice no-kill:k propagate requeue"
+"""Also what takes a value in some releases alone: --get-user-env in 22.05, --requeue in 26.05."""
+_LATER_VALUES: Final = "container-id container-type extra mem-update resources segment tres-bind tres-per-task"
+_LATER_FLAGS: Final = "consolidate-segments external spread-segments stepmgr"
+_LATER_EITHER: Final = "oom-kill-step resv-ports"
 # What `sbatch -vv` of 22.05.8 prints for a bare second component when the first one has the option; of the options of
 # later releases it can say nothing, and none of them changes what is read here.
 _INHERITED: Final = """
@@ -77,6 +79,7 @@ OPTIONS: Final = (
     *_options(_EITHER, Argument.OPTIONAL),
     *_options(_LATER_VALUES, Argument.REQUIRED, later=True),
     *_options(_LATER_FLAGS, Argument.NONE, later=True),
+    *_options(_LATER_EITHER, Argument.OPTIONAL, later=True),
 )
 BY_NAME: Final = {option.name: option for option in OPTIONS}
 INHERITED: Final = frozenset(option.name for option in OPTIONS if option.inherited)

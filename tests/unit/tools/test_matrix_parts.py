@@ -4,9 +4,10 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
-from tools.matrix.parts import PARTS, part
+from tools.matrix import parts_run
+from tools.matrix.parts import PARTS, Part, part
 from tools.matrix.parts_run import Cell, read_measured, read_report, record, turn_of
-from tools.matrix.releases import RELEASES
+from tools.matrix.releases import RELEASES, Release
 
 from gpuwaste.core.errors import ConfigError, ParseError
 
@@ -80,3 +81,34 @@ def test_unknown_part_is_refused_with_the_names_of_all() -> None:
     assert part("submit").name == "submit"
     with pytest.raises(ConfigError, match=r"no part 'x' in the matrix; there are: submit, "):
         part("x")
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "good", "calls"),
+    [
+        (_cell(), None, True, 1),
+        (_cell(failed={"tests/system/test_a.py::test_b[1]": "x"}), _cell(passed=1), True, 2),
+        (_cell(failed={"tests/system/test_a.py::test_b": "x"}), _cell(passed=0, failed={"b": "x"}), False, 2),
+        (_cell(failed={f"tests/system/test_a.py::test_{n}": "x" for n in range(6)}), None, False, 1),
+    ],
+)
+def test_few_tests_of_a_turn_that_failed_run_once_more_alone(
+    first: Cell, again: Cell | None, *, good: bool, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What passes alone counts as passed; what fails again, and many failures, make the turn fail."""
+    asked: list[Part] = []
+
+    def run(part: Part, chosen: Release, folder: Path) -> Cell:
+        del chosen, folder
+        asked.append(part)
+        cell = first if len(asked) == 1 else again
+        assert cell is not None
+        return cell
+
+    monkeypatch.setattr(parts_run, "run_part", run)
+    cell = parts_run.run_turn(RELEASES[1], Path("trees"))
+    assert (cell.good, len(asked)) == (good, calls)
+    if again is not None:
+        assert cell.passed == first.passed + again.passed
+        assert asked[1].selections(RELEASES[1].name) == list(first.failed)
+        assert asked[1].workers == 1
