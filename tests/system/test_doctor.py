@@ -26,7 +26,7 @@ from gpuwaste.testing.submit_plugins import build_plugins
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a site, and a daemon that restarts for each fault
 CONTROLLER = ("hub", "advisor")
 PLUGIN = "job_submit_gpuwaste.so"
-OTHER = 'char plugin_type[] = "job_submit/gpuwaste"; unsigned plugin_version = 0x180b05;'
+OTHER = 'char plugin_type[] = "job_submit/gpuwaste"; unsigned plugin_version = 0x170b05;'
 WATCHDOG_US = 800_000
 
 
@@ -146,7 +146,7 @@ def test_planted_faults_each_have_their_line(scene: Scene) -> None:
         found = scene.lines(*CONTROLLER)
         assert found["advisor.sock"]["found"].endswith("has mode 0600, not 0666")
         assert found["switch"]["status"] == "warn"
-        assert "was built for Slurm 24.11.5, slurmctld is" in found["plugin"]["found"]
+        assert "was built for Slurm 23.11.5, slurmctld is" in found["plugin"]["found"]
         plugin.unlink()
         found = scene.lines(*CONTROLLER)
         assert f"{PLUGIN} is not in PluginDir=" in found["plugin"]["found"]
