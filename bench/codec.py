@@ -20,6 +20,7 @@ from pydantic import ConfigDict, Field, create_model
 
 from bench.ingest import make_hour
 from gpuwaste.core.hour import HOUR_CODEC, hour_from_line
+from gpuwaste.core.typed import decoder
 from gpuwaste.wire.batch import encode_hour
 
 _IMPORT = """
@@ -91,7 +92,7 @@ def main() -> None:
     lines = [encode_hour(make_hour(rng, index, 1)).line for index in range(options.rows)]
     readers: dict[str, Callable[[bytes], Any]] = {
         "json.loads, nothing checked": json.loads,
-        "msgspec, fields checked": msgspec.json.Decoder(HOUR_CODEC.struct).decode,
+        "msgspec, fields checked": decoder(HOUR_CODEC.struct).decode,
         "pydantic, fields checked": pydantic_reader(),
         "ours: an AllocationHour": hour_from_line,
     }

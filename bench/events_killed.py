@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.events import START, filled
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.typed import decoder
 from gpuwaste.events.envelope import event_id
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.kafka_broker import KafkaBroker, kafka_broker
@@ -55,7 +56,7 @@ class Tally:
 
     def __post_init__(self) -> None:
         self.seen = [bytearray(self.jobs) for _ in _KINDS]
-        self._decoder = msgspec.json.Decoder(Came)
+        self._decoder = decoder(Came)
 
     def take(self, text: bytes) -> None:
         """Note one event."""

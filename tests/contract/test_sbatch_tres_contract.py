@@ -105,6 +105,7 @@ def counted_later(words: str, release: tuple[int, int]) -> set[str]:
         ("--gpus=", "--gpus-per-socket=", {"gpus", "memory"}),
         ("--gpus-per-node=", "--gpus-per-task=", {"gpus", "memory"}),
         ("--gpus-per-task=", "--gpus-per-socket=", {"gpus", "memory"}),
+        ("--gpus=", "--gpus-per-node=", {"nodes", "cpus", "memory"}),
         ("--cpus-per-gpu=", "", {"cpus", "memory"}),
     ]
     if release >= (26, 5):

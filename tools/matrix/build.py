@@ -14,6 +14,7 @@ from tools.matrix.node import HERE, inside
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _INCLUDE: Final = Path("/usr/include")
 _BUILD_S: Final = 120.0
+_STEP_ID: Final = 0x1A0500
 
 
 def build(tree: Path | None, out: Path) -> None:
@@ -22,14 +23,18 @@ def build(tree: Path | None, out: Path) -> None:
 
 
 def build_foreign(tree: Path | None, out: Path) -> None:
-    """Build the C plugin for another release: for the host's where there is a tree, else for a later one's number."""
+    """Build the C plugin for another release: for the host's where it is another one, else for another one's number.
+
+    The plugin's source goes by the number too: headers before 26.05 get an earlier one, later headers a later one.
+    """
     include = _INCLUDE
     if tree is None or slurm_number(tree / "usr" / "include") == slurm_number(_INCLUDE):
         include = out / "include"
         shutil.copytree(_INCLUDE / "slurm", include / "slurm")
         version = include / "slurm" / "slurm_version.h"
+        number = "0x170000" if int(slurm_number(_INCLUDE), 16) < _STEP_ID else "0x7f0000"
         text = version.read_text(encoding="utf-8")
-        version.write_text(re.sub(r"(SLURM_VERSION_NUMBER\s+)0x(\w+)", r"\g<1>0x7f0000", text), encoding="utf-8")
+        version.write_text(re.sub(r"(SLURM_VERSION_NUMBER\s+)0x(\w+)", rf"\g<1>{number}", text), encoding="utf-8")
     build_plugins("c", out=out, slurm_include=include)
 
 

@@ -94,6 +94,8 @@ class Server:
         self._counters = counters
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._closed = False
+        self._waking = threading.RLock()  # a signal may stop the loop while it closes
         self._epoll.register(listener.fileno(), select.EPOLLIN)
         self._epoll.register(self._wake, select.EPOLLIN)
         self._reading: dict[int, Connection] = {}
@@ -115,7 +117,7 @@ class Server:
     def call(self, work: Callable[[], None]) -> None:
         """Have something done on the loop's thread, soon."""
         self._calls.append(work)
-        os.eventfd_write(self._wake, 1)
+        self._wake_up()
 
     def between(self, work: Callable[[], bool]) -> None:
         """Set what is done between requests: one small piece a call, false where nothing is left."""
@@ -128,7 +130,7 @@ class Server:
     def stop(self) -> None:
         """End the loop once what waits is answered; also for signal handlers."""
         self._stop.set()
-        os.eventfd_write(self._wake, 1)
+        self._wake_up()
 
     def run(self) -> None:
         """Serve until stopped."""
@@ -280,4 +282,12 @@ class Server:
         for exchange in list(self._reading.values()):
             self._hang_up(exchange)
         self._epoll.close()
-        os.close(self._wake)
+        with self._waking:
+            self._closed = True
+            os.close(self._wake)
+
+    def _wake_up(self) -> None:
+        """End the loop's wait. After the end the number of its eventfd may be another file's: nothing is written."""
+        with self._waking:
+            if not self._closed:
+                os.eventfd_write(self._wake, 1)

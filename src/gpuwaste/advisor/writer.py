@@ -15,6 +15,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.once import Once
+from gpuwaste.core.typed import convert, decoder
 from gpuwaste.core.verdict import is_token
 from gpuwaste.core.worker import Worker
 from gpuwaste.wire.batch import MAX_VERDICT_BYTES, VerdictRow
@@ -146,7 +147,7 @@ class _Line(msgspec.Struct):
     override: str = ""
 
 
-_decode: Final = msgspec.json.Decoder(_Line).decode
+_decode: Final = decoder(_Line).decode
 
 
 def _read(line: bytes) -> _Line:
@@ -154,4 +155,4 @@ def _read(line: bytes) -> _Line:
     try:
         return _decode(line)
     except msgspec.DecodeError:  # half of a surrogate pair is refused there, and known to json
-        return msgspec.convert(json.loads(line), _Line)
+        return convert(json.loads(line), _Line)

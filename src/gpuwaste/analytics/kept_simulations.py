@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from gpuwaste.analytics.document import ViewDocument
 from gpuwaste.core.errors import NoDataError, StoreError
 from gpuwaste.core.files import open_plain, write_whole
+from gpuwaste.core.typed import decode
 
 DIRECTORY: Final = "simulations"
 MAX_B: Final = 16 << 20
@@ -71,7 +72,7 @@ def read_as(directory: Path, identity: str, kind: type[Kept]) -> Kept:
     if len(data) > MAX_B:
         raise StoreError(f"{path}: more than {MAX_B >> 20} MB: not a saved simulation; remove the file")
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decode(data, kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"{path}: not a saved simulation ({str(error)[:200]}); remove the file") from error
 

@@ -10,6 +10,7 @@ from gpuwaste.analytics.rewrite import LONGEST, asked
 from gpuwaste.core.config import AnalyticsConfig
 from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.core.text import decoded, words_of
+from gpuwaste.core.typed import decode
 from gpuwaste.wire.http import HttpExchange, HttpRequest, parse_endpoint, tls_context
 
 _MOST_B: Final = 256 << 10
@@ -102,7 +103,7 @@ class LanguageModel:
             said = words_of(decoded(answer.body[:400]), 200)
             raise ModelAnswerError(f"{self._endpoint.url}{self._target}: HTTP {answer.status}: {said}")
         try:
-            return msgspec.json.decode(answer.body, type=_Completion).choices[0].message.content[-8 * LONGEST :]
+            return decode(answer.body, _Completion).choices[0].message.content[-8 * LONGEST :]
         except (msgspec.MsgspecError, ValueError, IndexError, RecursionError) as error:
             raise ModelAnswerError(f"{self._endpoint.url}{self._target}: no chat completion in the answer") from error
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Generic, TypeVar, cast, get_args, get_
 import msgspec
 from msgspec import Meta
 
+from gpuwaste.core import typed
 from gpuwaste.core.errors import ParseError
 
 MAX_I64: Final = 2**63 - 1
@@ -45,7 +46,7 @@ class KeyColumn:
 
 def convert(data: object, kind: type[_T], what: str) -> _T:
     """Return parsed JSON as a value of the type. Raises ParseError: one line that names what it is and the field."""
-    return _checked(lambda: msgspec.convert(data, kind, str_keys=True), what)
+    return _checked(lambda: typed.convert(data, kind, str_keys=True), what)
 
 
 def problem(error: Exception) -> str:
@@ -97,7 +98,7 @@ class Codec(Generic[_R]):
             self._sparse += parts if SPARSE in marks else []
         self.struct: type[msgspec.Struct] = msgspec.defstruct(cast("type[Any]", record).__name__, names)
         self.struct.__doc__ = cast("type[Any]", record).__doc__
-        self._decoder = msgspec.json.Decoder(self.struct)
+        self._decoder = typed.decoder(self.struct)
 
     def decode(self, line: bytes) -> _R:
         """Return the record of a line of JSON. Raises ParseError."""

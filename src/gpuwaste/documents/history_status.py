@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from msgspec import convert
-
+from gpuwaste.core.typed import convert
 from gpuwaste.documents.fields import Document
 from gpuwaste.documents.history_types import HistoryStatus, UnreadField
 from gpuwaste.store.hub.history_store import PAGE_VERSION, UNREAD, HistoryStore

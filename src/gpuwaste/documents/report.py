@@ -4,12 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Final
 
-from msgspec import convert
-
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.typed import convert
 from gpuwaste.documents.job_hours import device_hours
 from gpuwaste.documents.report_types import (
     DeviceRow,

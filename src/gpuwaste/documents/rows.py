@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from msgspec import convert
-
+from gpuwaste.core.typed import convert
 from gpuwaste.documents.report_types import (
     AccountRow,
     ClusterRow,

@@ -8,10 +8,10 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Final
 
-import msgspec
 from msgspec import Meta, Struct
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.typed import convert
 from gpuwaste.estimate.program import Dtype
 
 GIB: Final = 1 << 30
@@ -76,7 +76,7 @@ class _Table(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
 @cache
 def _table() -> _Table:
     text = resources.files(__package__).joinpath("devices.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), _Table)
+    return convert(tomllib.loads(text), _Table)
 
 
 def devices() -> list[Device]:

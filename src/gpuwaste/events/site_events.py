@@ -16,6 +16,7 @@ from gpuwaste.core.codec import convert, problem
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import decoded, storable, words_of
 from gpuwaste.core.told_event import ToldEvent
+from gpuwaste.core.typed import decode, decoder
 from gpuwaste.events.catalogue import PREFIX
 from gpuwaste.events.envelope import event_id
 from gpuwaste.events.event_kind import EventKind
@@ -49,7 +50,7 @@ class SiteReader:
     def __init__(self, inlet: str, kinds: Mapping[str, EventKind]) -> None:
         self._inlet = inlet
         self._kinds = kinds
-        self._decoder = msgspec.json.Decoder(SentEvent)
+        self._decoder = decoder(SentEvent)
 
     def read(self, text: bytes, cluster: str, now_utc: int) -> ToldEvent | AsideEvent:
         """Return the event as the stream takes it, or why it cannot be one."""
@@ -89,7 +90,7 @@ def texts_of(body: bytes) -> Iterator[bytes]:
         yield body
         return
     try:
-        found = msgspec.json.decode(body, type=list[msgspec.Raw])
+        found = decode(body, list[msgspec.Raw])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ParseError(f"the body is no JSON: {problem(error)}") from error
     if len(found) > MAX_BATCH:
@@ -106,6 +107,6 @@ def set_aside(text: bytes, reason: str, sent_id: str = "", kind: str = "") -> As
 
 def _object(raw: msgspec.Raw) -> Any:
     try:
-        return msgspec.json.decode(raw)
+        return decode(raw)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ParseError(f"data: {problem(error)}") from error

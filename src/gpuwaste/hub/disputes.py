@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import parse_qs
 
-from msgspec import convert
-
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.typed import convert
 from gpuwaste.documents.report_types import Dispute
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import BAD, Refusal, not_found

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.typed import decode
 from gpuwaste.documents.energy import report_with_energy
 from gpuwaste.documents.report_types import ReportDocument
 from gpuwaste.energy.drawn import Bins, DrawnBy, DrawnGroups, drawn_by_group
@@ -51,4 +52,4 @@ class EnergyReads:
             answers = KeptAnswers(self._clock, _KEPT_B)
             self._drawn = tariff, answers
         key = (whose, window)
-        return msgspec.json.decode(answers.made(key, OLD_S, drawn), type=DrawnGroups)
+        return decode(answers.made(key, OLD_S, drawn), DrawnGroups)

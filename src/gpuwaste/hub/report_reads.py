@@ -9,6 +9,7 @@ import msgspec
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount
+from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.documents.report import Clusters, ReportLines, report_document, report_totals, user_reports
 from gpuwaste.documents.report_types import GpuTime, ReportDocument
@@ -133,7 +134,7 @@ class ReportReads:
         if past is not None:
             return past
         key = (subject, window, settings.to_text())
-        return msgspec.json.decode(self._before.made(key, _BEFORE_S, totals), type=GpuTime)
+        return decode(self._before.made(key, _BEFORE_S, totals), GpuTime)
 
     def _past_totals(self, subject: ReportSubject, window: tuple[int, int]) -> GpuTime | None:
         """Return the totals that are added up for all users at once: where parts of runs are kept for the window."""
@@ -184,7 +185,7 @@ class ReportReads:
             )
         except OutdatedError:
             return None
-        return msgspec.json.decode(body, type=ReportDocument)
+        return decode(body, ReportDocument)
 
     def _among_users(
         self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: KeptRuns

@@ -10,6 +10,7 @@ import msgspec
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.rule_types import (
     LookDocument,
@@ -170,7 +171,7 @@ def _check(scope: Scope) -> None:
 
 def _question(body: bytes) -> RuleQuestion:
     try:
-        return convert(msgspec.json.decode(body), RuleQuestion, "question")
+        return convert(decode(body), RuleQuestion, "question")
     except (msgspec.DecodeError, ParseError) as error:
         raise Refusal(BAD, str(error)) from error
 

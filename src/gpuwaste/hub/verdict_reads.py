@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from msgspec import convert, json
+from msgspec import json
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import END, START
 from gpuwaste.documents.report_types import Advice
@@ -96,7 +97,7 @@ class VerdictReads:
         if not scope.everything:
             raise Refusal(FORBIDDEN, _NOT_FOR_USERS)
         kept = self._scores.made("recent", _SCORE_KEPT_S, lambda: json.encode(self.score(scope, None)))
-        return json.decode(kept, type=ScoreDocument)
+        return decode(kept, ScoreDocument)
 
     def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
         """Return what was said of a job's submission and modifications, the oldest first.
@@ -157,7 +158,7 @@ def _advice(row: Mapping[str, Any], *, everything: bool) -> Advice:
 
 def _with_expected(said: Advice, row: Mapping[str, Any], started: int | None) -> Advice:
     """Return it with the start and end that were expected, and the start that came of it."""
-    quantiles = json.decode(row["quantiles"])
+    quantiles = decode(row["quantiles"])
     start, end = expected_of(quantiles, START), expected_of(quantiles, END)
     if start is not None:
         said = replace(said, expected_start=start, started=started)

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Final
 
-from msgspec import Struct, ValidationError, convert, defstruct, structs
+from msgspec import Struct, ValidationError, defstruct, structs
 
 from gpuwaste.core.codec import annotated, nullable, problem
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.typed import convert
 
 _LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: JSON can write it, UTF-8 cannot
 MAX_REQUESTS: Final = 1000

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
 
-import msgspec
 from prometheus_client.registry import CollectorRegistry
 from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import a_store
 
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.sample_server import Askers, SampleServer
+from gpuwaste.core.typed import decode
 from gpuwaste.documents.curve_types import NodeSamples
 from gpuwaste.wire.exporter import MetricsServer
 from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
@@ -73,7 +73,7 @@ class Node:
                 break
         assert answer.status == 200, answer.body
         verify_ack(MungeIssuer(Munge(self.munge), HUB), answer.ack, answer.body)
-        return msgspec.json.decode(gzip.decompress(answer.body), type=NodeSamples)
+        return decode(gzip.decompress(answer.body), NodeSamples)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from msgspec import to_builtins
-from msgspec.json import decode
 from tests.integration.cli.hub_double import HubDouble, running_hub
 from tests.integration.hub.model_double import running_model
 from tests.public_data import public
@@ -18,6 +17,7 @@ from gpuwaste.analytics.compare import compare
 from gpuwaste.analytics.document import ComparisonDocument, Fact, ViewDocument, ViewEntry, ViewsDocument
 from gpuwaste.analytics.view import all_views
 from gpuwaste.cli.main import main
+from gpuwaste.core.typed import decode
 
 COLUMNS = "Cluster|JobID|JobIDRaw|User|Account|Partition|State|Submit|Start|End|AllocCPUS|NNodes|AllocTRES|TimelimitRaw"
 DAY = 86400
@@ -96,12 +96,12 @@ def test_sacct_text_is_enough(sacct: Path, tmp_path: Path, capsys: pytest.Captur
     assert main(["analyze", *words, "-o", str(out)]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3 * len(all_views())
     for name in all_views():
-        view = decode((out / f"{name}.json").read_bytes(), type=ViewDocument)
-        facts = decode((out / f"{name}.facts.json").read_bytes(), type=list[Fact])
+        view = decode((out / f"{name}.json").read_bytes(), ViewDocument)
+        facts = decode((out / f"{name}.facts.json").read_bytes(), list[Fact])
         assert facts == view.facts
         header = (out / f"{name}.csv").read_text(encoding="utf-8").splitlines()[0]
         assert header == ",".join(column.name for column in view.columns)
-    jobs = {fact.id: fact.value for fact in decode((out / "jobs.json").read_bytes(), type=ViewDocument).facts}
+    jobs = {fact.id: fact.value for fact in decode((out / "jobs.json").read_bytes(), ViewDocument).facts}
     assert (jobs["ended"], jobs["gpu_hours"]) == (84, 84.0)
 
 
@@ -114,7 +114,7 @@ def test_pages_open_from_a_folder(sacct: Path, tmp_path: Path, capsys: pytest.Ca
     for name in all_views():
         assert f'href="{name}.html"' in (out / "index.html").read_text(encoding="utf-8")
         assert f'href="{name}.csv"' in (out / f"{name}.html").read_text(encoding="utf-8")
-        assert decode((out / f"{name}.json").read_bytes(), type=ViewDocument).view == name
+        assert decode((out / f"{name}.json").read_bytes(), ViewDocument).view == name
     assert main(["analyze", *words, "--html", str(tmp_path)]) == 2
     assert "files that gpuwaste did not write" in capsys.readouterr().err
 
@@ -126,10 +126,10 @@ def test_a_comparison_is_one_folder_of_pages(sacct: Path, tmp_path: Path, capsys
     window = ["-S", "2024-03-11", "-E", "2024-03-21", "--compare", "previous", "--html", str(out)]
     assert main(["analyze", *words, *window]) == 0
     assert "What changed" in (out / "states.html").read_text(encoding="utf-8")
-    found = decode((out / "states.json").read_bytes(), type=ComparisonDocument)
+    found = decode((out / "states.json").read_bytes(), ComparisonDocument)
     for side, document in (("before", found.before), ("after", found.after)):
         assert "How this is computed" in (out / f"states.{side}.html").read_text(encoding="utf-8")
-        assert decode((out / f"states.{side}.json").read_bytes(), type=ViewDocument).start == document.start
+        assert decode((out / f"states.{side}.json").read_bytes(), ViewDocument).start == document.start
     assert (out / "states.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
@@ -241,7 +241,7 @@ def test_files_are_analyzed_in_the_words_of_a_model(
         own.write_text(f'[analytics]\nmodel_url = "{keys.model_url}"\nmodel = "{keys.model}"\n', encoding="utf-8")
         words = ["analyze", "--sacct", str(sacct), "--time-zone", "UTC", "--view", "waits", "--config", str(own)]
         assert main([*words, "-o", str(tmp_path / "views"), "--html", str(tmp_path / "pages")]) == 0
-    assert decode((tmp_path / "views" / "waits.json").read_bytes(), type=ViewDocument).model == "liar"
+    assert decode((tmp_path / "views" / "waits.json").read_bytes(), ViewDocument).model == "liar"
     page = without_spans((tmp_path / "pages" / "waits.html").read_text(encoding="utf-8"))
     assert "<h1>Overall, half of the jobs that started waited 10 min or less;" in page
     assert "in the words of the language model liar" in page

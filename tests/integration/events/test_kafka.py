@@ -6,13 +6,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from tests.unit.events.stream import node_silent, open_stream
 from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.typed import convert
 from gpuwaste.events.catalogue import catalogue
 from gpuwaste.events.envelope import event_of, tell
 from gpuwaste.events.outlet import Outlet, OutletDownError
@@ -111,7 +111,7 @@ def test_an_event_of_each_kind_is_read_back_and_meets_its_schema(tmp_path: Path,
     broker.create(*topics)
     _, stream, clock = open_stream()
     for number, kind in enumerate(kinds.values()):
-        data = msgspec.convert(example(kind.schema()), kind.data)
+        data = convert(example(kind.schema()), kind.data)
         run = RunKey("gw", 7, HOUR) if "jobid" in {field.name for field in fields(kind.data)} else None
         subject = "" if run else f"subject/{number}"
         stream.tell([tell(kind.name, data, HOUR + number, subject=subject, run=run, unique=kind.name)])

@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from msgspec.json import decode, encode
+from msgspec.json import encode
 from tests.integration.hub.rig import Rig
 from tests.unit.hub.rig import AGENT_UID, FakeClock
+
+from gpuwaste.core.typed import decode
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

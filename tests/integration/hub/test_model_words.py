@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msgspec import convert
 from tests.integration.hub.model_double import Raw, Script, running_model
 from tests.integration.hub.rig import running_hub
 from tests.unit.analytics.sites import document
@@ -19,6 +18,7 @@ from gpuwaste.analytics.language_model import LanguageModel
 from gpuwaste.analytics.rewriter import RESULTS, Rewriter
 from gpuwaste.core.config import AnalyticsConfig
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.typed import convert
 
 OPER = 1004
 EDGES = f"start={HOUR - 86400}&end={HOUR + 86400}"

@@ -7,12 +7,13 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.typed import convert
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.documents.verdict_types import JudgedVerdict, VerdictsDocument

@@ -4,8 +4,8 @@ from datetime import UTC
 from typing import Any
 
 import pytest
-from msgspec import convert
 
+from gpuwaste.core.typed import convert
 from gpuwaste.documents.notice_types import Digest, NoticeRow, NoticesDocument, StaffList
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import digest_subject, digest_text, notices_text, staff_subject, staff_text

@@ -179,9 +179,8 @@ def _trial(options: argparse.Namespace, config: "Config") -> int:
 
 
 def _change(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: "Config") -> int:
-    from msgspec import convert
-
     from gpuwaste.core.owner import as_owner, become_owner
+    from gpuwaste.core.typed import convert
     from gpuwaste.documents.model_types import ModelChange
 
     files = None

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.files import open_plain
+from gpuwaste.core.typed import decode
 from gpuwaste.estimate.calibrate.folder import RECORDS
 from gpuwaste.estimate.devices import find
 
@@ -59,7 +60,7 @@ def read_records(folder: Path, gpu: str = "") -> tuple[list[Record], Counter[str
     left_out: Counter[str] = Counter()
     for line in lines_of(folder / RECORDS):
         try:
-            record = msgspec.json.decode(line, type=Record)
+            record = decode(line, Record)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             left_out["not a record"] += 1
             continue

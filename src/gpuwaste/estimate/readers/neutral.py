@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from gpuwaste.core.codec import problem
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.typed import decode
 from gpuwaste.estimate.program import (
     MAX_BUFFERS,
     MAX_OPS,
@@ -100,7 +101,7 @@ def read_several(stream: BinaryIO, name: str) -> Iterator[Program]:
 
 def _decoded(data: bytes, wanted: type[T]) -> T:
     try:
-        return msgspec.json.decode(data, type=wanted)
+        return decode(data, wanted)
     except msgspec.ValidationError as error:
         raise ParseError(f"not what a probe writes: {problem(error)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

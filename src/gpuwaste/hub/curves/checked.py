@@ -10,13 +10,14 @@ import msgspec
 from msgspec.structs import replace
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.typed import decoder
 from gpuwaste.documents.curve_types import MOST_GPUS, QUANTITIES, SCHEMA, GpuCurves, NodeCurves, NodeSamples, Series
 from gpuwaste.wire.samples import MOST_UNPACKED_B, SampleQuestion
 
 _MOST_VALUES: Final = 400_000  # of an answer: an honest one has fewer, however many GPUs
 _GZIP: Final = 31
 _decoding = threading.Lock()  # numbers take ten times their text: one answer at a time
-_decoder = msgspec.json.Decoder(NodeSamples)
+_decoder = decoder(NodeSamples)
 
 
 def checked(body: bytes, question: SampleQuestion, own: Collection[str], most_gpus: int) -> NodeCurves:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
+from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.event_store import EventStore
 
@@ -31,7 +30,7 @@ class Open:
                 if row["kind"] == closes:
                     found.pop(row["subject"], None)
                 else:
-                    data: dict[str, Any] = msgspec.json.decode(row["data"])
+                    data: dict[str, Any] = decode(row["data"])
                     found[row["subject"]] = int(data[self._number])
             self._known = found
         return self._known

@@ -5,10 +5,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from msgspec import convert
 from msgspec.structs import asdict
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.typed import convert
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.notice_types import (
     NoticePreview,

@@ -15,6 +15,7 @@ import numpy as np
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ModelError
+from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.trial_types import TrialDocument, TrialModel
 from gpuwaste.events.envelope import tell
@@ -158,7 +159,7 @@ class Renewer:
         """Tell of bundles that were not there before."""
         if self._told is None:
             rows = self._events.told_since((TRAINED,), now - 2 * _NEW_S, _MOST)
-            self._told = {str(msgspec.json.decode(row["data"])["model_hash"]) for row in rows}
+            self._told = {str(decode(row["data"])["model_hash"]) for row in rows}
         for entry in self._registry.list():
             manifest = entry.manifest
             if manifest is None or manifest.origin != "site" or entry.hash in self._told:
@@ -185,7 +186,7 @@ class Renewer:
     def _tell_drift(self, champion: _Bundle, now: int) -> None:
         """Tell once for each bundle and target that its probabilities are off."""
         if self._drifted is None:
-            rows = [msgspec.json.decode(row["data"]) for row in self._events.told_since((DRIFT,), 0, _MOST)]
+            rows = [decode(row["data"]) for row in self._events.told_since((DRIFT,), 0, _MOST)]
             self._drifted = {(row["model_hash"], row["target"]) for row in rows}
         for target, error, jobs in self._errors(champion):
             if error > ECE_LIMIT and (champion.hash, target) not in self._drifted:

@@ -14,6 +14,7 @@ import msgspec
 
 from gpuwaste.core.errors import StoreError, UsageError
 from gpuwaste.core.files import open_lock, write_whole
+from gpuwaste.core.typed import decode
 from gpuwaste.core.version import own_version
 from gpuwaste.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
@@ -142,7 +143,7 @@ def _known(directory: Path, head: EngineDocument) -> dict[int, RealRun]:
     path = directory / ENSEMBLE
     try:
         with path.open("rb") as file:
-            found = msgspec.json.decode(file.read(_MOST_B), type=EngineDocument)
+            found = decode(file.read(_MOST_B), EngineDocument)
     except FileNotFoundError:
         return {}
     except OSError as error:
