@@ -99,13 +99,11 @@ def counted_later(words: str, release: tuple[int, int]) -> set[str]:
     if release <= (22, 5):
         return set()
     every = {"nodes", "cpus", "gpus", "memory"}
+    if sum(f"{name}=" in words for name, _ in GPUS) > 1:
+        return every
     both = [
         ("--ntasks=", "--ntasks-per-node=", every),
         ("--nodes=", "--nodelist=", every),
-        ("--gpus=", "--gpus-per-socket=", {"gpus", "memory"}),
-        ("--gpus-per-node=", "--gpus-per-task=", {"gpus", "memory"}),
-        ("--gpus-per-task=", "--gpus-per-socket=", {"gpus", "memory"}),
-        ("--gpus=", "--gpus-per-node=", {"nodes", "cpus", "memory"}),
         ("--cpus-per-gpu=", "", {"cpus", "memory"}),
     ]
     if release >= (26, 5):
