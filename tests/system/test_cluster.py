@@ -51,6 +51,13 @@ def test_a_job_runs_on_each_node(cluster: LoopbackCluster, node: str, options: d
     assert [row["NodeList"] for row in cluster.wait_accounted(job)] == [node]
 
 
+def test_a_job_that_fails_is_told_with_what_it_wrote(cluster: LoopbackCluster) -> None:
+    """Who waits for a job to run learns from the error why it did not."""
+    job = cluster.sbatch("echo no such data; exit 3", user="alice")
+    with pytest.raises(ClusterError, match=r"ended as \['FAILED'\].*its output: 'no such data\\n'"):
+        cluster.wait_job(job, "RUNNING")
+
+
 def test_a_credential_carries_the_address_of_its_node(cluster: LoopbackCluster) -> None:
     """Credentials made on the nodes decode at the hub with each node's own address, the one that Slurm knows too."""
     for node in cluster.nodes.values():

@@ -29,6 +29,7 @@ ENDED = frozenset({
     "TIMEOUT",
 })  # fmt: skip
 _API_VERSION: Final = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/")
+_MAX_OUTPUT: Final = 500  # characters of a job that is part of an error
 SACCT_FIELDS = "JobIDRaw,JobID,User,Account,State,Start,End,Elapsed,NodeList,AllocTRES,ExitCode"
 
 
@@ -141,7 +142,8 @@ class SlurmCommands:
             if seen and set(seen) <= wanted:
                 return True
             if seen and set(seen) <= ENDED:
-                raise ClusterError(f"job {job_id} ended as {seen}, not {sorted(wanted)}: {self.show_job(job_id)}")
+                known = f"{self.show_job(job_id)}; its output: {self._end_of_output(job_id)}"
+                raise ClusterError(f"job {job_id} ended as {seen}, not {sorted(wanted)}: {known}")
             return False
 
         wait_until(
@@ -156,6 +158,12 @@ class SlurmCommands:
     def job_output(self, job_id: JobId) -> str:
         """Return what a batch job has written to its standard output so far."""
         return Path(self.show_job(job_id)[0]["StdOut"]).read_text(encoding="utf-8", errors="surrogateescape")
+
+    def _end_of_output(self, job_id: JobId) -> str:
+        try:
+            return repr(self.job_output(job_id)[-_MAX_OUTPUT:])
+        except (OSError, LookupError) as error:
+            return str(error)
 
     def sacct(self, *arguments: str, user: str = "root", fields: str = SACCT_FIELDS) -> list[dict[str, str]]:
         """Return sacct's rows of the last days, allocations alone, times in epoch seconds.
