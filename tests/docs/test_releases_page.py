@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tools.matrix.parts import PARTS, TURN
+from tools.matrix.parts import PARTS, TURN, TURN_ALONE
 from tools.matrix.parts_run import read_measured
 from tools.matrix.releases import RELEASES
 from tools.reference import releases
@@ -37,7 +37,7 @@ def test_the_record_is_of_releases_and_parts_that_are_declared() -> None:
 
 def test_the_tests_of_the_parts_exist() -> None:
     """Each selection names a file that is there, and a function that the file has."""
-    for selection in {test for part in (*PARTS, TURN) for test in part.tests}:
+    for selection in {test for part in (*PARTS, TURN, TURN_ALONE) for test in part.tests}:
         file, _, function = selection.partition("::")
         text = (ROOT / file).read_text(encoding="utf-8")
         assert not function or f"def {function.partition('[')[0]}(" in text, selection

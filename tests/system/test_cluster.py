@@ -54,6 +54,7 @@ def test_a_job_runs_on_each_node(cluster: LoopbackCluster, node: str, options: d
 def test_a_job_that_fails_is_told_with_what_it_wrote(cluster: LoopbackCluster) -> None:
     """Who waits for a job to run learns from the error why it did not."""
     job = cluster.sbatch("echo no such data; exit 3", user="alice")
+    cluster.wait_job(job)
     with pytest.raises(ClusterError, match=r"ended as \['FAILED'\].*its output: 'no such data\\n'"):
         cluster.wait_job(job, "RUNNING")
 
@@ -270,6 +271,8 @@ def test_a_backup_controller_takes_over(make_cluster: ClusterFactory) -> None:
     during = int(cluster.run(held, "alice", stdin="#!/bin/sh\ntrue\n", timeout_s=120).stdout)
     assert cluster.controllers_up() == {"backup"}
     assert cluster.job_states(before) == cluster.job_states(during) == ["PENDING"]
+    saved = cluster.directory / "state" / "node_state"  # without it slurmctld of 26.05 does not start again
+    wait_until(saved.exists, 60, f"the backup to save {saved}")
     cluster.restart_slurmctld()
     assert cluster.controllers_up() == {"primary", "backup"}
     assert cluster.job_states(before) == cluster.job_states(during) == ["PENDING"]

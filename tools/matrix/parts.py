@@ -135,7 +135,8 @@ TURN: Final = Part(
         "tests/contract/test_history_files.py",
         "tests/contract/test_sbatch_components_contract.py",
         "tests/plugins/test_job_submit_cluster.py",
-        "tests/system/test_attribution.py",
+        "tests/system/test_attribution.py::test_every_layout_is_right_or_unknown",
+        "tests/system/test_attribution.py::test_shards_and_constrained_devices[constrain_devices]",
         "tests/system/test_gpu_vendors.py",
         "tests/system/test_cluster.py",
         "tests/system/test_actor.py",
@@ -147,6 +148,12 @@ TURN: Final = Part(
     workers=3,
 )
 """What `make matrix-turn` runs on one newer release."""
+TURN_ALONE: Final = Part(
+    "turn",
+    "attribution v2, alone",
+    ("tests/system/test_attribution.py::test_shards_and_constrained_devices[cgroup_v2]",),
+)
+"""What the turn runs without workers: in their process namespaces slurmd refuses a cgroup with processes of others."""
 
 
 def part(name: str) -> Part:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from tools.matrix import trees
 from tools.matrix.node import namespace
-from tools.matrix.parts import TURN, Part
+from tools.matrix.parts import TURN, TURN_ALONE, Part
 from tools.matrix.releases import RELEASES, Release
 from tools.matrix.table import say
 from tools.once_more import may_run_again
@@ -77,12 +77,23 @@ def run_part(part: Part, chosen: Release, folder: Path) -> Cell:
 
 def run_turn(chosen: Release, folder: Path) -> Cell:
     """Run the turn. Where a few of its tests failed beside others, they run once more alone (docs/decisions/0066)."""
-    cell = run_part(TURN, chosen, folder)
+    alone = run_part(TURN_ALONE, chosen, folder)
+    cell = _both(run_part(TURN, chosen, folder), alone)
     if not may_run_again(list(cell.failed), ["tests/"]):
         return cell
     say("failed beside other clusters, once more alone")
     again = run_part(replace(TURN, tests=tuple(cell.failed), workers=1), chosen, folder)
-    return replace(cell, seconds=cell.seconds + again.seconds, passed=cell.passed + again.passed, failed=again.failed)
+    return _both(replace(cell, failed={}), again)
+
+
+def _both(cell: Cell, other: Cell) -> Cell:
+    return replace(
+        cell,
+        seconds=cell.seconds + other.seconds,
+        passed=cell.passed + other.passed,
+        failed={**cell.failed, **other.failed},
+        skipped={**cell.skipped, **other.skipped},
+    )
 
 
 def read_report(report: Path, version: str, seconds: int) -> Cell:

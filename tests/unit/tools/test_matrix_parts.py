@@ -84,31 +84,31 @@ def test_unknown_part_is_refused_with_the_names_of_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "again", "good", "calls"),
+    ("alone", "first", "again", "good"),
     [
-        (_cell(), None, True, 1),
-        (_cell(failed={"tests/system/test_a.py::test_b[1]": "x"}), _cell(passed=1), True, 2),
-        (_cell(failed={"tests/system/test_a.py::test_b": "x"}), _cell(passed=0, failed={"b": "x"}), False, 2),
-        (_cell(failed={f"tests/system/test_a.py::test_{n}": "x" for n in range(6)}), None, False, 1),
+        (_cell(), _cell(), None, True),
+        (_cell(), _cell(failed={"tests/system/test_a.py::test_b[1]": "x"}), _cell(passed=1), True),
+        (_cell(passed=0, failed={"tests/system/test_v.py::test_v": "x"}), _cell(), _cell(passed=1), True),
+        (_cell(), _cell(failed={"tests/system/test_a.py::test_b": "x"}), _cell(passed=0, failed={"b": "x"}), False),
+        (_cell(), _cell(failed={f"tests/system/test_a.py::test_{n}": "x" for n in range(6)}), None, False),
     ],
 )
 def test_few_tests_of_a_turn_that_failed_run_once_more_alone(
-    first: Cell, again: Cell | None, *, good: bool, calls: int, monkeypatch: pytest.MonkeyPatch
+    alone: Cell, first: Cell, again: Cell | None, *, good: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What passes alone counts as passed; what fails again, and many failures, make the turn fail."""
     asked: list[Part] = []
+    cells = [cell for cell in (alone, first, again) if cell is not None]
 
     def run(part: Part, chosen: Release, folder: Path) -> Cell:
         del chosen, folder
         asked.append(part)
-        cell = first if len(asked) == 1 else again
-        assert cell is not None
-        return cell
+        return cells[len(asked) - 1]
 
     monkeypatch.setattr(parts_run, "run_part", run)
     cell = parts_run.run_turn(RELEASES[1], Path("trees"))
-    assert (cell.good, len(asked)) == (good, calls)
+    assert (cell.good, len(asked)) == (good, len(cells))
+    assert cell.passed == sum(one.passed for one in cells)
     if again is not None:
-        assert cell.passed == first.passed + again.passed
-        assert asked[1].selections(RELEASES[1].name) == list(first.failed)
-        assert asked[1].workers == 1
+        assert set(asked[2].selections(RELEASES[1].name)) == {*alone.failed, *first.failed}
+        assert asked[2].workers == 1
