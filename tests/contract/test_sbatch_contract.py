@@ -220,8 +220,9 @@ _LATER_COUNTS = re.compile(r"--cpus-per-gpu|-n4 --ntasks-per-node")
 REMOVED = {"power"}
 """Options of 22.05 that a later release does not have."""
 IGNORED = {"autocomplete"}
-SOMETIMES = {"get-user-env", "requeue"}  # take a value in some releases alone
 """Options of later releases that ask for nothing."""
+SOMETIMES = {"get-user-env", "requeue"}
+"""Options that take a value in some releases alone."""
 LATER = (
     "-N2,4", "-N4,2", "-N1-4:2", "-N1-2,4", "--gres=gpu=2", "--gres=gpu:a100=2", "--gres=gres/gpu=2",
     "--gres=gres/gpu:2", "--gres=gpu=1k", "-G a100=2", "-N1 -w gpu[1-2]",

@@ -15,6 +15,7 @@ _REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _INCLUDE: Final = Path("/usr/include")
 _BUILD_S: Final = 120.0
 _STEP_ID: Final = 0x1A0500
+"""The release from which the plugin's source finds a modified job's number elsewhere."""
 
 
 def build(tree: Path | None, out: Path) -> None:
