@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int fd = -1;
@@ -39,6 +40,14 @@ static const char *number_or_null(const char *name, const char *absent, char *bu
     return buffer;
 }
 
+/* CPU time of the process with all its threads, as the kernel counts it. */
+static double own_cpu_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 void load_log(const char *event, const load_gpu *gpu, int64_t mono_ns, int64_t utc_offset_ns)
 {
     char line[1024], job[24], restart[24], step[24], host[64] = "node";
@@ -52,13 +61,13 @@ void load_log(const char *event, const load_gpu *gpu, int64_t mono_ns, int64_t u
     int n = snprintf(line, sizeof line,
         "{\"t_utc\": %.6f, \"mono\": %.6f, \"pid\": %d, \"job_id\": %s, \"restart\": %s, \"step\": %s, \"node\": \"%s\","
         " \"minor\": %u, \"uuid\": \"%s\", \"mig_uuid\": \"%s\", \"util\": %g, \"mem_mib\": %d, \"power_w\": %d,"
-        " \"sm_ratio\": %g, \"listed\": %s, \"event\": \"%s\"}\n",
+        " \"sm_ratio\": %g, \"listed\": %s, \"cpu_s\": %.3f, \"event\": \"%s\"}\n",
         (double)(mono_ns + utc_offset_ns) / 1e9, (double)mono_ns / 1e9, (int)getpid(),
         number_or_null("SLURM_JOB_ID", "null", job, sizeof job),
         number_or_null("SLURM_RESTART_COUNT", "0", restart, sizeof restart),
         number_or_null("SLURM_STEP_ID", "null", step, sizeof step), node, gpu->gpu->minor, gpu->gpu->uuid,
         gpu->mig ? gpu->mig->uuid : "", p->util_pct, p->mem_mib, p->power_w, p->sm_ratio,
-        gpu->flags & SIM_NO_PROCESS ? "false" : "true", event);
+        gpu->flags & SIM_NO_PROCESS ? "false" : "true", own_cpu_s(), event);
     if (n <= 0 || (size_t)n >= sizeof line || write(fd, line, (size_t)n) != n)
         fprintf(stderr, "gpuwaste-load: the log could not be written\n");
 }

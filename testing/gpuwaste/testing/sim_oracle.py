@@ -33,6 +33,7 @@ class OracleEvent:
     sm_ratio: float
     listed: bool  # whether NVML lists the process
     event: str  # start, phase, suspend, resume, end
+    cpu_s: float | None = None  # CPU time of the program until then; None in logs of programs that did not write it
 
 
 @dataclass(frozen=True, slots=True)

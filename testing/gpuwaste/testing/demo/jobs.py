@@ -9,14 +9,15 @@ from typing import Final
 class DemoJob:
     """One submission.
 
-    `finding` is the kind that must be named, "" for none; `load` is the load program's arguments, `devices` the number
-    of GPUs of the whole submission (all tasks of an array).
+    `finding` is the kind that must be named, "" for none, and `near` the one that it nearly is; `load` is the load
+    program's arguments, `devices` the number of GPUs of the whole submission (all tasks of an array).
     """
 
     name: str
     user: str
     load: str
     finding: str = ""
+    near: str = ""
     devices: int = 1
     gpus: int = 1
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
@@ -41,11 +42,11 @@ SECOND: Final = (
 
 # Near misses: too short, too cool, too few, too busy or too evenly spread to be named.
 NEAR: Final = (
-    DemoJob("near-tail", "bob", "--phase 30:85 --phase 10:0"),
-    DemoJob("near-touch", "alice", "--phase 5:60:4000 --phase 30:0"),
+    DemoJob("near-tail", "bob", "--phase 30:85 --phase 10:0", near="idle_tail"),
+    DemoJob("near-touch", "alice", "--phase 5:60:4000 --phase 30:0", near="idle_tail"),
     DemoJob("near-sweep", "bob", "--phase 35:3:2000", devices=2, options={"array": "0-1"}),
-    DemoJob("near-shell", "carol", "--phase 30:50 --phase 5:0", interactive=True),
+    DemoJob("near-shell", "carol", "--phase 30:50 --phase 5:0", near="idle_interactive", interactive=True),
     DemoJob("near-hang", "bob", "--phase 35:100:20000:340:0.9"),
     DemoJob("near-pair", "alice", "--per-gpu '0=35:90;1=35:30'", devices=2, gpus=2),
-    DemoJob("near-starved", "alice", "--phase 35:22 --cpu 0.2", options={"c": 1}),
+    DemoJob("near-starved", "alice", "--phase 35:22 --cpu 0.2", near="cpu_starved", options={"c": 1}),
 )
