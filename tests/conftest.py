@@ -15,6 +15,7 @@ from tests import examples
 
 from gpuwaste.testing import cluster_host, own_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.patience import patient
 
 __all__ = ["examples"]  # its profiles are there before --hypothesis-profile is read
 ClusterFactory = Callable[..., LoopbackCluster]
@@ -79,6 +80,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} has a cluster: it belongs into tests/system")
         if any(folder in item.path.parents for folder in _ANYWHERE) and item.get_closest_marker("cluster") is None:
             item.add_marker("anywhere")
+        if limit := item.get_closest_marker("timeout"):  # of a test that hangs, not of one on a busy host
+            item.add_marker(pytest.mark.timeout(patient(limit.args[0])), append=False)
     lengths = json.loads((_TESTS / "durations.json").read_text(encoding="utf-8"))
     known = {_TESTS.parent / file: -seconds for file, seconds in lengths.items()}
     clusters = {item.path: -_CLUSTER_S for item in items if item.get_closest_marker("cluster")}

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.testing.patience import patient
 
 MARKER = "GPUWASTE_CLUSTER_ID"
 """Environment variable that every process of a cluster carries; the sweep at stop looks for its value."""
 
 _POLL_S = 0.02
-PATIENCE = float(os.environ.get("GPUWASTE_TEST_PATIENCE", "1"))
-"""How many times as long to wait for anything: where many clusters share few processors, all is as much slower."""
 SLURM_POLL_S = 0.1
 """Between two questions to slurmctld: asked without a pause it never comes to end its jobs."""
 _REST = 2.0
@@ -47,7 +46,7 @@ def wait_until(
     one that starts a program is asked less often, or it would take the processor from what it waits for, and so is
     one that has been asked for long.
     """
-    timeout_s *= PATIENCE
+    timeout_s = patient(timeout_s)
     began = asked = time.monotonic()
     deadline = began + timeout_s
     while not predicate():

@@ -18,9 +18,9 @@ import pytest
 from tests.integration.cli.hub_double import running_hub
 
 from gpuwaste.cli.main import main
-from gpuwaste.testing.cluster_process import PATIENCE
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
+from gpuwaste.testing.patience import patient
 
 pytestmark = [
     pytest.mark.sockets,
@@ -50,7 +50,7 @@ def configured(hub: LoneHub, directory: Path, url: str) -> Path:
 def redeem(link: str) -> tuple[int, str]:
     """Do what a browser does with the link; return the answer's status and its cookie."""
     parts = urlsplit(link)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=20 * PATIENCE)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=patient(20))
     try:
         body = urlencode({"link": parts.fragment})
         connection.request("POST", parts.path, body, {"Sec-Fetch-Site": "same-origin"})

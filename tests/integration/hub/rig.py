@@ -35,8 +35,8 @@ from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.testing.cluster_process import PATIENCE
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.patience import patient
 from gpuwaste.wire.identity import Caller, CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import request_digest
 
@@ -118,7 +118,7 @@ class Rig:
 
     def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
         """Send a request on a connection of its own."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=20 * PATIENCE)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=patient(20))
         try:
             # A hub that refuses a large body early closes before all of it is sent; its answer is there all the same.
             with contextlib.suppress(BrokenPipeError):

@@ -19,8 +19,9 @@ from gpuwaste.events.catalogue import catalogue
 from gpuwaste.hub.event_reads import MAX_STREAMS
 from gpuwaste.hub.event_sources import SourceStores, sources
 from gpuwaste.slurm.cluster_config import NodeInfo
-from gpuwaste.testing.cluster_process import PATIENCE, wait_until
+from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.webhook_receiver import webhook_receiver
 from gpuwaste.wire.batch import Envelope
 
@@ -191,7 +192,7 @@ def test_the_catalogue_and_the_outlets_are_documents(rig: Rig) -> None:
 
 def followed(rig: Rig, uid: int, target: str, headers: dict[str, str], count: int) -> list[dict[str, Any]]:
     """Read Server-Sent Events until there are `count`."""
-    connection = HTTPConnection("127.0.0.1", rig.port, timeout=30 * PATIENCE)
+    connection = HTTPConnection("127.0.0.1", rig.port, timeout=patient(30))
     try:
         authorization = {"Authorization": rig.credential(uid, "GET", target)}
         connection.request("GET", target, headers={**authorization, **headers})

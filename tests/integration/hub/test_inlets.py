@@ -20,8 +20,8 @@ from gpuwaste.core.codec import convert
 from gpuwaste.documents.inlet_types import InletsDocument
 from gpuwaste.hub.inlet_parts import InletParts
 from gpuwaste.hub.refusal import Refusal
-from gpuwaste.testing.cluster_process import PATIENCE
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.patience import patient
 
 TARGET = "/v1/inlets/storage"
 
@@ -143,7 +143,7 @@ def test_a_request_that_had_to_wait_may_come_again(rig: Rig) -> None:
 
 def test_a_body_of_ten_megabytes_is_refused_in_one_line(rig: Rig) -> None:
     """By its length, none of it sent yet, and counted; the hub answers the next one."""
-    connection = HTTPConnection("127.0.0.1", rig.port, timeout=20 * PATIENCE)
+    connection = HTTPConnection("127.0.0.1", rig.port, timeout=patient(20))
     with contextlib.closing(connection):
         connection.putrequest("POST", TARGET)
         connection.putheader("Content-Length", "10000000")

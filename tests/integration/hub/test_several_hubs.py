@@ -19,8 +19,9 @@ from tests.unit.hub.rig import HOUR, hour
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
-from gpuwaste.testing.cluster_process import PATIENCE, wait_until
+from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.postgres_server import PostgresServer
 from gpuwaste.wire.batch import Batch, encode_batch, encode_hour
 from gpuwaste.wire.hub_client import BusyError, HubClient
@@ -99,7 +100,7 @@ def jobs(hub: LoneHub) -> list[int]:
 
 def exchange(hub: LoneHub, method: str, path: str, body: str = "", **headers: str) -> tuple[int, str]:
     """Send a request as a browser does; return the status and the cookie that is set."""
-    connection = HTTPConnection("127.0.0.1", hub.port, timeout=20 * PATIENCE)
+    connection = HTTPConnection("127.0.0.1", hub.port, timeout=patient(20))
     with contextlib.closing(connection):
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()

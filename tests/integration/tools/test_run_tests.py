@@ -29,7 +29,7 @@ def checkout(tmp_path: Path) -> Path:
     tools, programs = tmp_path / "tools", tmp_path / ".venv" / "bin"
     tools.mkdir()
     programs.mkdir(parents=True)
-    for name in ("run-tests", "parts.py", "once_more.py", "__init__.py"):
+    for name in ("run-tests", "parts.py", "once_more.py", "lift.py", "__init__.py"):
         shutil.copy(ROOT / "tools" / name, tools)
     scripts = {
         programs / "pytest": _PYTEST,

@@ -16,7 +16,7 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import WebConfig
-from gpuwaste.testing.cluster_process import PATIENCE
+from gpuwaste.testing.patience import patient
 from gpuwaste.wire.http import UnixConnection
 
 PUBLIC = "https://gpuwaste.example.org"
@@ -87,7 +87,7 @@ class Browser:
     def _connection(self) -> HTTPConnection:
         if self.unix:
             return UnixConnection(str(self.rig.socket), 20)
-        return HTTPConnection("127.0.0.1", self.rig.port, timeout=20 * PATIENCE)
+        return HTTPConnection("127.0.0.1", self.rig.port, timeout=patient(20))
 
 
 def link_of(rig: Rig, uid: int = 1001) -> str:
