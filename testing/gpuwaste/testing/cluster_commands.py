@@ -20,6 +20,7 @@ import urllib3
 from gpuwaste.testing.cluster_host import search_path
 from gpuwaste.testing.cluster_options import Layout, Node
 from gpuwaste.testing.cluster_process import MARKER, SLURM_POLL_S, ClusterError, as_user, wait_until
+from gpuwaste.testing.patience import patient
 
 JobId = int | str
 """7, "3_1" (array task) or "4+1" (het component)."""
@@ -89,7 +90,7 @@ class SlurmCommands:
                 capture_output=True,
                 text=True,
                 errors="surrogateescape",
-                timeout=timeout_s,
+                timeout=patient(timeout_s),
                 check=False,
                 env=variables,
                 cwd=own["HOME"],
@@ -97,7 +98,7 @@ class SlurmCommands:
         except OSError as error:
             raise ClusterError(f"cannot run {argv[0]} as {user}: {error.strerror}") from error
         except subprocess.TimeoutExpired:
-            raise ClusterError(f"no answer within {timeout_s:g} s: {shlex.join(argv)} (as {user})") from None
+            raise ClusterError(f"no answer within {patient(timeout_s):g} s: {shlex.join(argv)} (as {user})") from None
         if check and done.returncode:
             text = (done.stderr or done.stdout).strip()
             raise ClusterError(f"{shlex.join(argv)} (as {user}) exited {done.returncode}: {text}")

@@ -16,7 +16,7 @@ from gpuwaste.testing.demo.story import Story
 from gpuwaste.testing.running_site import Site
 
 _HOLDER: Final = "carol"
-_HELD_FOR: Final = "--phase 240:90"  # longer than the hub compiles at the first plan; they are cancelled in the end
+_HELD_FOR: Final = "--phase 580:90"  # longer than a busy host compiles at the first plan; they are cancelled in the end
 _START_S: Final = 60.0
 _SIMULATED_S: Final = 90.0
 _REACTION_S: Final = 10  # a plan is read and submitted after it was made, and slurmctld takes seconds to start a job

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from gpuwaste.testing import chromium
 from gpuwaste.testing.demo.story import Story
+from gpuwaste.testing.patience import patient
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -63,7 +64,7 @@ class PageAlbum:
         """Return the origin of the pages and a user's own window, signed in by a one-time link."""
         if user not in self._windows:
             page = browser.new_context(viewport={"width": _SIZE[0], "height": _SIZE[1]}).new_page()
-            page.set_default_timeout(_WAIT_MS)
+            page.set_default_timeout(patient(_WAIT_MS))
             link = one_time_link(self.site, user)
             page.goto(link)
             page.wait_for_url("**/me")

@@ -18,6 +18,7 @@ from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.testing.demo.checks import DemoCheck
 from gpuwaste.testing.demo.ending import Ending
 from gpuwaste.testing.frameworks import framework_python
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site
 
 DATA: Final = Path(__file__).with_name("data")
@@ -58,7 +59,7 @@ def probed(python: str, probe: str, batch: int) -> str:
             env={**os.environ, "JAX_PLATFORMS": "cpu"},
             capture_output=True,
             text=True,
-            timeout=_PROBE_S,
+            timeout=patient(_PROBE_S),
             check=True,
         )
     return done.stdout
