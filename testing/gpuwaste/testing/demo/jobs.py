@@ -28,7 +28,7 @@ FIRST: Final = (
     DemoJob("train-ddp", "alice", "--per-gpu '0=70:92:20000' --for 70", "one_gpu_of_many", devices=4, gpus=4),
     DemoJob("preprocess", "bob", "--gpus none --for 74", "gpus_untouched"),
     DemoJob("solver", "carol", "--phase 70:96:30000", devices=2, gpus=2),
-    DemoJob("finetune", "bob", "--phase 12:90 --phase 70:0", "idle_tail"),
+    DemoJob("finetune", "bob", "--phase 12:90 --phase 78:0", "idle_tail"),
 )
 
 SECOND: Final = (
