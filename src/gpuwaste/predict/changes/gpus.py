@@ -10,7 +10,7 @@ from gpuwaste.predict.changes import Proposal
 from gpuwaste.predict.changes._support import asked, safe
 from gpuwaste.predict.prediction import TargetPrediction
 from gpuwaste.predict.wording import number
-from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
+from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
 
 LEAST: Final = 0.9
 _OF_HISTORY: Final = 0.5  # history knows the last job alone
@@ -47,7 +47,9 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
 def _option(request: JobRequest) -> GpuRequest:
     """Return the option of the script, else --gres."""
     options = asked(request)
+    kind = request.gpu_type if "," not in request.gpu_type else ""
+    ntasks, per_task = (options[name].value if name in options else None for name in ("ntasks", "gpus-per-task"))
     for name in GPU_OPTIONS:
         if name.startswith("--") and name[2:] in options:
-            return GpuRequest(name, request.gpu_type if "," not in request.gpu_type else "")
-    return GpuRequest("--gres", request.gpu_type if "," not in request.gpu_type else "")
+            return GpuRequest(name, kind, tasks_of(ntasks, per_task, request.gpus))
+    return GpuRequest("--gres", kind)

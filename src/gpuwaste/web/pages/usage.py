@@ -80,7 +80,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
         report=report,
         sentence=_sentence(report, asked, frame),
         more=_more(report, before, asked),
-        finding=next((finding for finding in report.findings if finding.fix), None),
+        finding=next((finding for finding in report.findings if finding.fixes), None),
         levels=levels_of(report.totals),
         energy=energy_words(report.energy),
         cluster_energy=energy_titles(row.energy for row in report.clusters),
