@@ -75,6 +75,11 @@ class GpuTime(Struct, kw_only=True, frozen=True):
     cpu_energy_measured_s: _CpuEnergyMeasured = None
 
 
+def unexplained_s(totals: "GpuTime | RunTime") -> float:
+    """Return the wasted GPU-seconds without those that are exempt: what a headline says of somebody's jobs."""
+    return max(0.0, totals.wasted_s - totals.exempt_s)
+
+
 if TYPE_CHECKING:
 
     class RunTime(GpuTime, kw_only=True, frozen=True):

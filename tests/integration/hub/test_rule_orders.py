@@ -122,7 +122,7 @@ def test_an_edited_rule_withdraws_what_its_old_version_wanted(rig: Rig) -> None:
     passed(rig)
     (row,) = rows(rig, "cancel")
     assert rig.hub.actions.manager.decide(row, "oper", approve=True)
-    write(rig, 'expires = 2099-01-01\n' + APPROVED)
+    write(rig, "expires = 2099-01-01\n" + APPROVED)
     passed(rig)
     assert [(one.status, one.reason) for one in rows(rig, "cancel")] == [
         ("moot", "the rule has changed"),

@@ -2,7 +2,7 @@
 
 Thresholds. The tail is finding_min_s (ten minutes) and a tenth of the run at least: shorter ones are checkpoints and
 copying of results. All GPUs must have stopped: one that still works is needed. Interactive jobs belong to
-idle_interactive.
+idle_interactive, and of a run whose work is all on one GPU the others to one_gpu_of_many.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ from typing import Final
 from gpuwaste.core.finding import Finding, Fix
 from gpuwaste.core.units import format_duration
 from gpuwaste.waste.findings._support import judgeable, memory_resident, plural, processes
+from gpuwaste.waste.findings.one_gpu_of_many import applies
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -29,6 +30,8 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         if any(memory_resident(d, settings) for d in ledger.devices):
             continue
         worked = [d for d in ledger.devices if d.use.last_active_ms is not None]
+        if applies(ledger, settings):
+            worked = [max(worked, key=lambda d: d.use.pct_ms)]
         tail = format_duration(tail_ms / 1000)
         yield Finding(
             kind="idle_tail",
