@@ -1,5 +1,6 @@
 """What findings propose, given to Slurm itself: lines of the script to sbatch, commands to the cluster."""
 
+import re
 import shlex
 
 import pytest
@@ -41,7 +42,7 @@ def test_the_commands_work_as_they_stand(cluster: LoopbackCluster) -> None:
     cluster.wait_job(job, "RUNNING")
     try:
         for line in commands:
-            here = line.replace("--jobid=7 ", f"--jobid={job} ").replace("-w gpu1 ", f"-w {node_of(cluster, job)} ")
+            here = re.sub(r"--jobid=\d+ ", f"--jobid={job} ", line).replace("-w gpu1 ", f"-w {node_of(cluster, job)} ")
             done = cluster.run(shlex.split(here.replace("$USER", "alice")), "alice", check=False)
             assert done.returncode == 0, f"{here}: {done.stderr}"
             assert "sleep 300" in done.stdout or "gpu:" in done.stdout

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tests.unit.waste.builders import LATER, T0, job, judged, untouched, use
+from tests.unit.waste.builders import LATER, T0, job, judge_many, judged, untouched, use
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings import finders
+from gpuwaste.waste.job_ledgers import job_ledgers
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -48,13 +49,23 @@ USES: Final[dict[str, tuple[Any, ...]]] = {
 
 def runs() -> Iterator[tuple[str, JobLedger]]:
     """Yield runs of each of USES: by several forms of a request, running, and on nodes that come whole."""
-    for name, uses in USES.items():
-        nodes = len({one.node for one in uses})
-        ended = [(submitted, 3600, False) for submitted in (SUBMITTED if name in _EVERY_FORM else SUBMITTED[:2])]
-        for submitted, seconds, whole_node in (*ended, (SUBMITTED[0], None, False), (SUBMITTED[0], 3600, True)):
-            facts: dict[str, Any] = {"gpus": 4, "n_nodes": nodes, "submit_line": submitted, "seconds": seconds}
-            record = job(interactive=name == "idle_interactive", **facts)
-            yield name, judged(record, *uses, now=LATER if seconds else T0 + 3600, whole_node=whole_node)
+    ended = [(name, form) for name in USES for form in (SUBMITTED if name in _EVERY_FORM else SUBMITTED[:2])]
+    yield from _judged(ended, 3600, whole_node=False)
+    others = [(name, SUBMITTED[0]) for name in USES]
+    yield from _judged(others, None, whole_node=False)
+    yield from _judged(others, 3600, whole_node=True)
+
+
+def _judged(cases: list[tuple[str, str]], seconds: int | None, *, whole_node: bool) -> Iterator[tuple[str, JobLedger]]:
+    """Yield the runs of cases and forms of a request, judged together: one after another takes a minute."""
+    records = []
+    for number, (name, submitted) in enumerate(cases, 1):
+        nodes = len({one.node for one in USES[name]})
+        facts: dict[str, Any] = {"gpus": 4, "n_nodes": nodes, "submit_line": submitted, "seconds": seconds}
+        records.append((job(number, interactive=name == "idle_interactive", **facts), USES[name]))
+    db = judge_many(records, now=LATER if seconds else T0 + 3600, whole_node=whole_node)
+    for _, ledger in job_ledgers(db):
+        yield cases[ledger.job.job_id - 1][0], ledger
 
 
 def findings(*ledgers: JobLedger) -> list[Finding]:
