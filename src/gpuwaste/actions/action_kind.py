@@ -95,7 +95,7 @@ class ActionKind:
     """A kind; without an `execution` the hub takes it, which has no rights in Slurm.
 
     `needs` is the AdminLevel of the actor's user in sacctmgr, or "program" where a program of the site acts. `undo` is
-    how it is undone, "" where it cannot be.
+    how it is undone, "" where it cannot be. `ends_runs` says whether a user may lose a run by it.
     """
 
     name: str
@@ -105,6 +105,7 @@ class ActionKind:
     undo: str
     execution: Execution | None = None
     options: tuple[Option, ...] = ()
+    ends_runs: bool = False
 
     @property
     def final(self) -> bool:

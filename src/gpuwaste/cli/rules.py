@@ -11,6 +11,7 @@ from gpuwaste.cli.options import print_own, typed
 from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config
 from gpuwaste.core.typed_toml import read_data
+from gpuwaste.core.units import say_duration
 from gpuwaste.documents.rule_types import LookDocument, ReplayDocument, RulesDocument
 from gpuwaste.report.cells import one_line
 from gpuwaste.report.rule_text import look_text, replay_text, rules_text, test_text
@@ -36,8 +37,9 @@ def check(options: argparse.Namespace, config: Config) -> int:
     for error in found.errors:
         sys.stderr.write(f"gpuwaste: {one_line(str(error))}\n")
     for rule in found.rules:
-        steps = ", ".join(f"{step.action} after {step.after_s // 60} min" for step in rule.steps)
-        sys.stdout.write(f"{rule.name}: {rule.head.mode}, about {rule.head.about}: {steps}\n")
+        steps = ", ".join(f"{step.action} after {say_duration(step.after_s)}" for step in rule.steps)
+        head = rule.head
+        sys.stdout.write(f"{rule.name}: {head.mode}, about {head.about}, approve {head.approve}: {steps}\n")
     if not files:
         sys.stdout.write("no rules: the hub does nothing\n")
     return EXIT_BAD if found.errors else 0

@@ -203,9 +203,14 @@ def _node_row(name: str, node: NodeInfo | None, pairs: Sequence[tuple[HeldRun, H
         gpus=None if node is None else node.gpus,
         reported=max(reports) // 1000 if reports else None,
         levels="".join(gpu.level[0] for _, gpu in pairs),
-        mean_pct=[None if gpu.mean_pct is None or gpu.level == "unknown" else round(gpu.mean_pct) for _, gpu in pairs],
+        mean_pct=[None if gpu.level == "unknown" else _percent(gpu.mean_pct) for _, gpu in pairs],
         jobs=[run.printed_id for run, _ in pairs],
     )
+
+
+def _percent(mean_pct: float | None) -> int | None:
+    """Return whole percent; a little above 0 is not 0, which means idle."""
+    return None if mean_pct is None else round(mean_pct) or int(mean_pct > 0)
 
 
 def _queue(db: Database, cluster: str | None, now: int) -> list[QueueRow]:

@@ -16,7 +16,9 @@ class NowTotals(Struct, kw_only=True, frozen=True):
     high: int
     moderate: int
     low: int
-    idle: Annotated[int, Meta(description="GPUs at 0 % for a minute and more at their last report.")]
+    idle: Annotated[
+        int, Meta(description="GPUs at 0 % at their last report: for a minute and more, or in all of its hour.")
+    ]
     suspended: int
     unknown: Annotated[int, Meta(description="GPUs without a report that is new enough; never waste.")]
     shares: Annotated[int, Meta(description="Shares of GPUs that running jobs hold.")]
@@ -91,7 +93,9 @@ class NodeRow(Struct, kw_only=True, frozen=True):
     ]
     mean_pct: Annotated[
         list[int | None],
-        Meta(description="Mean utilization of the UTC hour of `reported` so far, percent; null: not known."),
+        Meta(
+            description="Mean utilization of the UTC hour of `reported` so far, percent, 0 for none; null: not known."
+        ),
     ]
     jobs: Annotated[list[str], Meta(description="The job that holds it.")]
 

@@ -51,6 +51,12 @@ class PredictDocument(Document, kw_only=True, frozen=True):
     targets: list[TargetPrediction]
     changes: Annotated[list[Change], Meta(description="Smaller requests, and what they would change.")]
     notes: list[str]
+    own_history: Annotated[
+        bool,
+        Meta(
+            description="Whether any job of the user is known to have ended: if not, a model says what the site's do."
+        ),
+    ] = True
     facts: PredictFacts | UnsetType = UNSET
     policy: PredictPolicy | UnsetType = UNSET
     program: Annotated[
@@ -84,6 +90,7 @@ def predict_document(
         targets=list(prediction.targets),
         changes=list(prediction.changes),
         notes=list(prediction.notes),
+        own_history=prediction.own_history,
         facts=facts,
         policy=policy,
     )

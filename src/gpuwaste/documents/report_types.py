@@ -75,6 +75,11 @@ class GpuTime(Struct, kw_only=True, frozen=True):
     cpu_energy_measured_s: _CpuEnergyMeasured = None
 
 
+def unexplained_s(totals: "GpuTime | RunTime") -> float:
+    """Return the wasted GPU-seconds without those that are exempt: what a headline says of somebody's jobs."""
+    return max(0.0, totals.wasted_s - totals.exempt_s)
+
+
 if TYPE_CHECKING:
 
     class RunTime(GpuTime, kw_only=True, frozen=True):
@@ -200,6 +205,13 @@ class FindingRun(Struct, kw_only=True, frozen=True):
     printed_id: str
 
 
+class FixRow(Struct, kw_only=True, frozen=True):
+    """One change of a job."""
+
+    text: Annotated[str, Meta(description="What to do, as an instruction.")]
+    lines: Annotated[list[str], Meta(description="To copy as they are, all of them: into the script or a terminal.")]
+
+
 class FindingRow(Struct, kw_only=True, frozen=True):
     """A named cause of waste."""
 
@@ -207,7 +219,10 @@ class FindingRow(Struct, kw_only=True, frozen=True):
     title: str
     runs: list[FindingRun]
     evidence: Annotated[Mapping[str, Any], Meta(description="The figures behind the title, by name with their unit.")]
-    fix: Annotated[list[str], Meta(description="Lines to use.")]
+    fix: Annotated[list[str], Meta(description="The lines of the first of `fixes`.")]
+    fixes: Annotated[
+        list[FixRow], Meta(description="Changes that exclude each other: one of them is to be chosen.")
+    ] = []
     wasted_gpu_s: GpuSeconds
     provisional: Annotated[bool, Meta(description="Whether the job still runs.")]
 

@@ -70,3 +70,4 @@ class Prediction:
     targets: tuple[TargetPrediction, ...]
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
+    own_history: bool = True  # whether any job of the user is known to have ended

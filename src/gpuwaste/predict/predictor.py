@@ -66,6 +66,7 @@ class Predictor:
             targets=said,
             changes=self.changes(request, said),
             notes=self._notes(view),
+            own_history=_has_history(view),
         )
 
     @property
@@ -191,9 +192,13 @@ class Predictor:
         else:
             left_out = sorted(self._bundle.manifest.left_out.items())
             notes += [f"no model of {name}: {why}" for name, why in left_out if applies(name, view.request)]
-        if not view.get(f"user_{ENDED}"):
+        if not _has_history(view):
             notes.append(NO_HISTORY)
         return tuple(notes)
+
+
+def _has_history(view: View) -> bool:
+    return bool(view.get(f"user_{ENDED}"))
 
 
 def level(model: TargetModel, p: float) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import QUANTITY
+from gpuwaste.documents.fix_words import fix_steps
 from gpuwaste.documents.report_types import FindingRow
 from gpuwaste.report.cells import bar, fit, one_line, short, uncut, width
 
@@ -107,13 +108,17 @@ def wrapped(text: str, columns: int, first: str = "", later: str = "") -> list[s
 
 
 def finding_lines(finding: FindingRow) -> list[str]:
-    """Return a finding as a note that ends in the lines to use."""
+    """Return a finding as a note that ends in what to change."""
     runs = [run.printed_id for run in finding.runs]
     more = len(runs) - _NAMED
     named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     gain = f"{short(finding.wasted_gpu_s)} GPU-time{' so far' if finding.provisional else ''}"
     text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding.title} ({gain})"
-    return [*bullet(text), *(f"        {line}" for line in finding.fix)]
+    lines = bullet(text)
+    for step in fix_steps(finding.fixes):
+        lines += wrapped(step.text, COLUMNS, "    ", "    ")
+        lines += (f"        {line}" for line in step.lines)
+    return lines
 
 
 def said_lines(texts: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ def now_text(document: NowDocument, look: Look) -> str:
     lines += _totals(document.totals, document.ages, now)
     lines += ["", *(_level(document.totals, name, look) for name in _LEVELS if _shown(document.totals, name))]
     lines += look.heading("Jobs that hold idle GPUs, largest waste first")
-    lines += _idle_table(document.idle, document.idle_left_out, now, look)
+    lines += _idle_table(document.idle, document.idle_left_out, look)
     lines += look.heading("Nodes with held GPUs that report nothing, longest silence first")
     lines += _silent_table(document.silent, document.totals.silent_nodes, now, look)
     lines += look.heading("Pending jobs")
@@ -60,7 +60,7 @@ def _level(totals: NowTotals, level: str, look: Look) -> str:
     )
 
 
-def _idle_table(rows: Sequence[IdleJob], left_out: int, now: int, look: Look) -> list[str]:
+def _idle_table(rows: Sequence[IdleJob], left_out: int, look: Look) -> list[str]:
     if not rows and not left_out:
         return ["  none"]
     cells = [
@@ -69,7 +69,7 @@ def _idle_table(rows: Sequence[IdleJob], left_out: int, now: int, look: Look) ->
             str(row.gpus),
             str(row.idle),
             local_time(row.since, look.zone)[5:16],
-            short(max(0, now - row.since)),
+            short(row.reported - row.since),
             short(row.wasted_s),
             _told(row.advice),
             fit(f"{row.user}: {row.name}", 20),

@@ -11,7 +11,7 @@ from gpuwaste.core.units import format_duration, format_size, say_duration
 from gpuwaste.core.verdict import TOLD
 from gpuwaste.documents.prediction import PredictDocument, PredictionsDocument
 from gpuwaste.predict.prediction import Change, TargetPrediction
-from gpuwaste.report.cells import UNKNOWN, fit, uncut
+from gpuwaste.report.cells import UNKNOWN, fit, percent, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
 from gpuwaste.report.program_text import program_lines
 
@@ -27,6 +27,7 @@ _NAMES: Final = {
 _LEVELS: Final = {"warn": "above the warn threshold", "reject": "above the reject threshold"}
 _REASONS: Final = {"failure": 3}  # other targets have one
 _SILENT: Final = frozenset({"failure_or_cancel"})  # its reasons are those of failure
+_OF_SITE: Final = frozenset({"site model", "baseline"})
 _SCREEN: Final = 8  # components of a het job that are shown
 
 
@@ -49,7 +50,7 @@ def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -
     targets = prediction.targets
     if targets:
         lines += look.heading(f"Prediction by {_who(prediction)}")
-        lines += [_target(target, look) for target in targets]
+        lines += [_target(target, look, own=prediction.own_history) for target in targets]
     if prediction.program is not UNSET:
         lines += [*look.heading("The program"), *program_lines([("", prediction.program)])]
     lines += _reasons(targets, look)
@@ -82,10 +83,13 @@ def _asked(request: JobRequest) -> list[tuple[str, str]]:
     ]
 
 
-def _target(target: TargetPrediction, look: Look) -> str:
+def _target(target: TargetPrediction, look: Look, *, own: bool) -> str:
+    """Return one line: a bar only where the probability rests on jobs of the user themselves."""
     name = _NAMES.get(target.target, fit(target.target, 12))
     if target.p is None:
         return fit(f"  {name:<12}{_quantiles(target)}", COLUMNS)
+    if not own and target.source in _OF_SITE:
+        return f"  {name:<12}{percent(target.p)} of the site's jobs like it (none of this user is known)"
     said = _LEVELS.get(target.level, "")
     if target.source == "history":
         said = f"of your last {target.basis}" if target.basis > 1 else "of your last job"

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from gpuwaste.store.database import Database
-from gpuwaste.waste.held import HeldGpu, HeldRun
+from gpuwaste.waste.held import IDLE_MS, HeldGpu, HeldRun
 
 PREFIX: Final = "ledger."
 
@@ -61,8 +61,8 @@ def gpu_state(held: Sequence[HeldGpu], now: int) -> GpuState:
     """Return what is known of a run's GPUs; nothing where one is silent, suspended or shared: that never acts."""
     if not held or any(gpu.level in {"unknown", "suspended"} for gpu in held):
         return _NOT_KNOWN
-    idle = [gpu for gpu in held if gpu.level == "idle"]
-    lengths = [((gpu.seen_ms or 0) - (gpu.idle_from_ms or 0)) / 1000 for gpu in idle]
+    idle = [gpu for gpu in held if gpu.level == "idle" and gpu.idle_ms >= IDLE_MS]
+    lengths = [gpu.idle_ms / 1000 for gpu in idle]
     return GpuState(
         idle_s=min(lengths) if len(idle) == len(held) else 0.0,
         idle_gpus=len(idle),

@@ -14,6 +14,8 @@ from gpuwaste.rules.expression import Expression
 from gpuwaste.rules.facts import About
 
 Mode = Literal["observe", "notify", "act"]
+Notice = Literal["before", "none"]
+NOTICES: Final[tuple[Notice, ...]] = get_args(Notice)
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 NOTIFY: Final = "notify"  # the action that mode notify allows
 MINUTE: Final = "minute"
@@ -49,7 +51,16 @@ class Head:
         " a step that cannot be undone.",
     )
     valid: Span = _key(Span(900), "An action that is not taken up within this time is dropped.")
-    approve: Approval = _key("none", "person: somebody must approve each action (`gpuwaste actions approve ID`).")
+    approve: Approval = _key(
+        "none",
+        "person: somebody must approve each action (`gpuwaste actions approve ID`). To be set in mode act if a step may"
+        " end a job.",
+    )
+    notify: Notice = _key(
+        "before",
+        "none: in mode act a step that may end a job (cancel, requeue, signal, resubmit) needs no notify step to the"
+        " user before it.",
+    )
     quiet_hours: Hours = _key(NO_HOURS, 'Local hours without any step, "20:00-07:00"; it is done later.')
     expires: date = _key(NEVER, "Last day of the rule, a TOML date: 2027-03-31.")
 

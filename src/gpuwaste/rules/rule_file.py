@@ -18,7 +18,21 @@ from gpuwaste.policy.values import READERS
 from gpuwaste.rules.expression import Expression
 from gpuwaste.rules.facts import ABOUTS, About, facts_of
 from gpuwaste.rules.placeholders import problem_of, widest
-from gpuwaste.rules.rule import DAY_S, MINUTE, MODES, Budget, Exempt, Head, Mode, Rule, Span, Step
+from gpuwaste.rules.rule import (
+    DAY_S,
+    MINUTE,
+    MODES,
+    NOTICES,
+    NOTIFY,
+    Budget,
+    Exempt,
+    Head,
+    Mode,
+    Notice,
+    Rule,
+    Span,
+    Step,
+)
 from gpuwaste.store.duckdb_connection import connect
 
 MAX_FILE_B: Final = 64 * 1024
@@ -115,6 +129,7 @@ def _rule(parsed: dict[str, Any], name: str, digest: str, where: str) -> Rule:
         raise ConfigError(f"since: unknown fact {head.since!r:.60}{nearest(head.since, _seconds(head.about))}")
     _check_on(head)
     steps = _steps(parsed.get("do"), head)
+    _check_words(parsed, head, steps)
     return Rule(name, where, digest, head, expression, steps, **rest)
 
 
@@ -141,6 +156,25 @@ def _steps(data: Any, head: Head) -> tuple[Step, ...]:
             raise ConfigError(f"{place} after: earlier than the step before")
         steps.append(step)
     return tuple(steps)
+
+
+def _check_words(parsed: dict[str, Any], head: Head, steps: Sequence[Step]) -> None:
+    """Ask a rule that may end jobs for an explicit word on the delay, the mail before it, and the approval."""
+    for number, (step, table) in enumerate(zip(steps, parsed["do"], strict=True), start=1):
+        if head.mode != "act" or not actions()[step.action].ends_runs:
+            continue
+        told = any(one.action == NOTIFY and one.options.get("to", "user") == "user" for one in steps[: number - 1])
+        words = (
+            ("after" in parsed or "after" in table, 'after = "2h" ("0s": at once)'),
+            (
+                told or head.notify == "none",
+                'a [[do]] with action = "notify" to the user before it, or notify = "none"',
+            ),
+            ("approve" in parsed, 'approve = "person" (or "none")'),
+        )
+        if missing := [word for said, word in words if not said]:
+            why = f"{step.action!r} may end jobs: mode act needs"
+            raise ConfigError(f"[[do]] {number} action: {why} {'; '.join(missing)}")
 
 
 def _step(table: dict[str, Any], head: Head, place: str) -> Step:
@@ -223,5 +257,6 @@ _READERS: Final[Mapping[Any, Reader]] = {
     Mode: _choice(MODES),
     About: _choice(ABOUTS),
     Approval: _choice(("none", "person")),
+    Notice: _choice(NOTICES),
     tuple[str, ...]: _on,
 }

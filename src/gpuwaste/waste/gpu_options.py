@@ -1,4 +1,4 @@
-"""How a job asked for its GPUs, and the same line with another number: what a user copies into the script."""
+"""How a job asked for its GPUs and CPUs on its command line: a proposal takes the same option with another number."""
 
 import re
 import shlex
@@ -7,11 +7,15 @@ from functools import lru_cache
 from typing import Final
 
 from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
+from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
 
 _TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")
 _COUNT: Final = re.compile(r"(?:gpu:)?(?:([A-Za-z0-9_.\-]+)[:=])?(\d{1,5})")
+_CPUS: Final = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 MAX_LINE: Final = 4096  # characters of a submit line that are read: options come first, and shlex takes its time
+_LONG: Final = {"-n": "--ntasks", "-c": "--cpus-per-task"}
+_LETTERS: Final = frozenset({"-G", *_LONG})
+_READ: Final = frozenset({*GPU_OPTIONS, *_LONG.values()})
 # Options of sbatch, salloc and srun without a value: the word after them starts the script.
 _FLAGS: Final = frozenset(
     {
@@ -46,20 +50,31 @@ _FLAGS: Final = frozenset(
 
 def gpu_request(job: JobRecord) -> GpuRequest:
     """Return how the job asked: from its submit line, else as --gres with the type that it was given."""
-    for option, value in _options(job.submit_line[:MAX_LINE]):
+    options = _options(job.submit_line[:MAX_LINE])
+    given = dict(options)
+    for option, value in options:
+        if option not in GPU_OPTIONS:
+            continue
         for part in value.split(","):
             if option == "--gres" and not part.startswith("gpu"):
                 continue
             found = _COUNT.fullmatch(part)
             if found or part == "gpu":
                 named = found[1] if found and found[1] not in {None, "gpu"} else ""
-                return GpuRequest(option, named or "")
+                tasks = tasks_of(given.get("--ntasks"), given.get("--gpus-per-task"), job.gpus or 0)
+                return GpuRequest(option, named or "", tasks, on_command_line=True)
     return GpuRequest("--gres", job.gpu_type if _TYPE.fullmatch(job.gpu_type) else "")
+
+
+def cpus_per_task(job: JobRecord) -> int | None:
+    """Return the CPUs that the submit line asks for each task; None: it does not say."""
+    value = dict(_options(job.submit_line[:MAX_LINE])).get("--cpus-per-task", "")
+    return int(value) if _CPUS.fullmatch(value) else None
 
 
 @lru_cache(maxsize=4096)  # the same line is submitted over and over
 def _options(submit_line: str) -> list[tuple[str, str]]:
-    """Return the GPU options in front of the script; a line that no shell could read has none."""
+    """Return the options of GPUs, tasks and CPUs before the script; a line that no shell could read has none."""
     try:
         words = deque(shlex.split(submit_line)[1:])
     except ValueError:
@@ -70,10 +85,11 @@ def _options(submit_line: str) -> list[tuple[str, str]]:
         if not word.startswith("-"):
             break
         name, equals, value = word.partition("=")
-        if word.startswith("-G") and word != "-G":
-            name, value = "-G", word[2:].lstrip("=")
+        if word[:2] in _LETTERS and len(word) > 2:  # noqa: PLR2004 -G4
+            name, equals, value = word[:2], "=", word[2:].lstrip("=")
         elif not equals and name not in _FLAGS and (name.startswith("--") or len(name) == 2):  # noqa: PLR2004 -X
             value = words.popleft() if words and not words[0].startswith("-") else ""
-        if name in GPU_OPTIONS:
+        name = _LONG.get(name, name)
+        if name in _READ:
             found.append((name, value))
     return found

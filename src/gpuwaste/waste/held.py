@@ -12,7 +12,7 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import HANG_LIMITS, judge_held
 
 NowLevel = Literal["high", "moderate", "low", "idle", "suspended", "unknown"]
-IDLE_MS: Final = 60_000  # as long as a run of zeros that counts as waste
+IDLE_MS: Final = 60_000  # as long as a run of zeros that counts as waste; rules ask for no less
 HANG_HOURS: Final = 6  # a hang is looked for no further back
 _UNLIMITED_S: Final = 365 * DAY_S  # with a day more as query history_open has it
 
@@ -38,6 +38,11 @@ class HeldGpu:
     def idle_from_ms(self) -> int | None:
         """When it was last active; when it was first seen where it never was."""
         return self.first_ms if self.last_active_ms is None else self.last_active_ms
+
+    @property
+    def idle_ms(self) -> int:
+        """For how long it had been at 0 % at its last report."""
+        return max(0, (self.seen_ms or 0) - (self.idle_from_ms or 0))
 
 
 @dataclass(slots=True)
@@ -93,15 +98,17 @@ def held_runs(db: Database, cluster: str | None, settings: LedgerSettings, now: 
 
 
 def _level(gpu: HeldGpu, run: HeldRun, settings: LedgerSettings, now: int) -> NowLevel:
-    """Return what a GPU does, as of the agent's last report; unknown where that is older than reports may be."""
+    """Return what a GPU does, as of the agent's last report; unknown where that is older than reports may be.
+
+    A GPU with activity in the hour is idle after a minute at 0 %; one without any is idle from its first second on.
+    """
     if run.state == "SUSPENDED":
         return "suspended"
-    idle_from_ms = gpu.idle_from_ms
-    if gpu.seen_ms is None or idle_from_ms is None or gpu.mean_pct is None:
+    if gpu.seen_ms is None or gpu.idle_from_ms is None or gpu.mean_pct is None:
         return "unknown"
     if gpu.seen_ms < 1000 * (now - settings.pending_s):
         return "unknown"
-    if gpu.seen_ms - idle_from_ms >= IDLE_MS:
+    if gpu.mean_pct == 0 or gpu.idle_ms >= IDLE_MS:
         return "idle"
     if gpu.mean_pct < settings.low_below_pct:
         return "low"

@@ -14,6 +14,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.waste.day_sums import summed_days
 from gpuwaste.waste.few_runs import FEW_RUNS, FewRuns, finding_counts, groups_of
+from gpuwaste.waste.findings import CAUSE_ORDER
 from gpuwaste.waste.job_lines import EVERY_LINE, JobLine, LineFilter, job_lines
 from gpuwaste.waste.judged import JudgedRun, finding_order, named
 from gpuwaste.waste.kept_runs import KeptRuns, OutdatedError
@@ -130,9 +131,9 @@ class JudgedRuns:
         return self._db.rows("waste.judged_wasted", self._window)
 
     def account_causes(self) -> dict[str, dict[str, float]]:
-        """Return the GPU-seconds that each cause wastes, by account; of whole runs."""
+        """Return the GPU-seconds that each cause wastes in the window, by account: each is of one cause."""
         found: dict[str, dict[str, float]] = {}
-        for row in self._db.rows("waste.judged_account_causes", self._runs):
+        for row in self._db.rows("waste.judged_account_causes", {**self._window, "order": list(CAUSE_ORDER)}):
             found.setdefault(row["account"], {})[row["kind"]] = row["wasted_s"]
         return found
 

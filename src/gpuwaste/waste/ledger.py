@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gpuwaste.core.job import JobRecord
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of these rules: raise it where the same hours and thresholds give another ledger; runs are judged anew then."""
 
 

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size
 from gpuwaste.documents.energy_words import energy_number
+from gpuwaste.documents.fix_words import fix_steps
 from gpuwaste.waste.findings import cause_name
 from gpuwaste.web import words
 from gpuwaste.web.charts.day_bars import day_bars
@@ -69,6 +70,7 @@ def _environment() -> Environment:
         cut=words.cut,
         cause=cause_name,
         energy_number=energy_number,
+        fix_steps=fix_steps,
     )
     environment.globals.update(
         static=static_url,

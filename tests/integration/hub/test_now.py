@@ -11,6 +11,7 @@ from tests.unit.web.parsed import without_spans
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.run import RunKey
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.now_types import NowDocument
 from gpuwaste.hub.now import FRESH_S, OLD_S, NowReads
@@ -91,6 +92,27 @@ def test_an_idle_gpu_is_named_with_its_job_its_time_and_its_waste(filled: Rig) -
         ("gpu1", "ih", [0, 90], ["7", "8"]),
         ("gpu2", "uu", [None, None], ["9", "9"]),
     ]
+
+
+def test_a_gpu_at_0_percent_is_idle_from_its_first_second_on(now_hub: Rig) -> None:
+    """Three GPUs of a job that began 24 s ago stand at 0 %: they are idle, for 24 s, in every text; a fourth works."""
+    began = REPORTED - 24
+    run: dict[str, Any] = {**OPEN, "start": began}
+    now_hub.store.upsert_jobs([record(7, "alice", **run, gpus=3, name="train"), record(8, "bob", **run)])
+    span: dict[str, Any] = {"t0_ms": began * 1000, "idle_run_ms": 0, "proc_seen": True}
+    rows = [
+        used(7, 0, gpu_uuid=f"GPU-{n}", util_ms={0: 24_000}, run_key=RunKey("gw", 7, began), **span) for n in range(3)
+    ]
+    worked = used(8, 10, util_ms={0: 23_900, 10: 100}, run_key=RunKey("gw", 8, began), **span)
+    assert now_hub.post(batch(*rows, worked)).status == 200
+    document = asked(now_hub, OPER)
+    assert (document["totals"]["idle"], document["totals"]["low"]) == (3, 1)
+    assert next((node["levels"], node["mean_pct"]) for node in document["nodes"]) == ("iiil", [0, 0, 0, 1])
+    assert [(row["jobid"], row["idle"], row["reported"] - row["since"]) for row in document["idle"]] == [("7", 3, 24)]
+    assert "24s" in now_text(convert(document, NowDocument, "an answer"), Look())
+    page = without_spans(now_hub.page(OPER, "/now").body.decode())
+    assert "3 of 8 GPUs are held and idle now" in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert "24 s" in page.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_node_whose_agent_is_silent_is_named_since_its_last_word(filled: Rig) -> None:

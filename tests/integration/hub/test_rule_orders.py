@@ -17,9 +17,13 @@ rig = test_rules.rig
 CANCEL = """mode = "act"
 where = "ledger.idle_s >= 600.0 && ledger.age_s < 1200.0"
 valid = "12h"
+approve = "none"
+notify = "none"
 [[do]]
+after = "0s"
 action = "cancel"
 """
+APPROVED = CANCEL.replace('approve = "none"', 'approve = "person"')
 WARNED = 'valid = "12h"\n' + LADDER.replace("MODE", "act")
 
 
@@ -114,11 +118,11 @@ def test_who_went_back_to_work_is_warned_anew(rig: Rig) -> None:
 
 def test_an_edited_rule_withdraws_what_its_old_version_wanted(rig: Rig) -> None:
     """An approved cancellation of the old file is moot with the first pass of the new one."""
-    write(rig, 'approve = "person"\n' + CANCEL)
+    write(rig, APPROVED)
     passed(rig)
     (row,) = rows(rig, "cancel")
     assert rig.hub.actions.manager.decide(row, "oper", approve=True)
-    write(rig, 'approve = "person"\nexpires = 2099-01-01\n' + CANCEL)
+    write(rig, "expires = 2099-01-01\n" + APPROVED)
     passed(rig)
     assert [(one.status, one.reason) for one in rows(rig, "cancel")] == [
         ("moot", "the rule has changed"),
@@ -129,7 +133,7 @@ def test_an_edited_rule_withdraws_what_its_old_version_wanted(rig: Rig) -> None:
 @pytest.mark.parametrize("others", [False, True])
 def test_a_removed_rule_withdraws_what_it_wanted(rig: Rig, *, others: bool) -> None:
     """An approved cancellation is moot with the next pass, whether other rules are left or none."""
-    write(rig, 'approve = "person"\n' + CANCEL)
+    write(rig, APPROVED)
     if others:
         write(rig, CANCEL.replace("idle_s >= 600.0", "idle_s >= 1e9"), "other")
     passed(rig)

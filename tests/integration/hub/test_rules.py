@@ -22,6 +22,7 @@ LADDER = """
 mode = "MODE"
 where = "ledger.idle_s >= 600.0"
 since = "ledger.idle_s"
+approve = "none"
 [[do]]
 after = "30m"
 action = "notify"
@@ -161,7 +162,7 @@ def test_what_waits_is_dropped_once_the_condition_holds_no_more(rig: Rig, *, sen
     What was sent already is the actor's to end.
     """
     head = 'mode = "act"\nwhere = "ledger.idle_s >= 600.0"\napprove = "person"\nvalid = "12h"\n'
-    write(rig, f'{head}[[do]]\naction = "cancel"\n')
+    write(rig, f'{head}notify = "none"\n[[do]]\nafter = "0s"\naction = "cancel"\n')
     passed(rig, 1)
     passed(rig, 2, 480)
     manager = rig.hub.actions.manager
@@ -184,7 +185,7 @@ def test_a_restart_of_the_hub_drops_only_what_is_over(rig: Rig, *, works: bool, 
     head = (
         'mode = "act"\nwhere = "ledger.idle_s >= 600.0 && ledger.age_s < 1200.0"\napprove = "person"\nvalid = "12h"\n'
     )
-    write(rig, f'{head}[[do]]\naction = "cancel"\n')
+    write(rig, f'{head}notify = "none"\n[[do]]\nafter = "0s"\naction = "cancel"\n')
     passed(rig, 1)
     store = rig.hub.actions.store
     (waiting,) = store.listed(ActionQuestion(0, 2**40))

@@ -14,7 +14,7 @@ from gpuwaste.analytics.views.waste import CAUSE_ROLES
 from gpuwaste.core.run import RunKey
 from gpuwaste.documents.report import report_document
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.findings import finders
+from gpuwaste.waste.findings import CAUSE_ORDER, NOT_WASTE, finders
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 NOW = HOUR + 10 * 86400
@@ -99,3 +99,51 @@ def test_what_no_agent_reports_is_unknown(store: HubStore, edges: tuple[int, int
     assert unknown == {"alice": 0, "bob": 0, "carol": pytest.approx(report.totals.unknown_s / 3600)}
     assert unknown["carol"] > 0
     assert fact(found, "unknown_share") == pytest.approx(1 / 3)
+
+
+def stacked(found: ViewDocument) -> dict[str, float]:
+    """Return the GPU-hours of the stack of causes, by cause."""
+    (chart,) = (chart for chart in found.charts if "cause" in chart.title)
+    assert isinstance(chart, Bars)
+    return {one.name: sum(y or 0.0 for y in one.y) for one in chart.series}
+
+
+@pytest.mark.parametrize("edges", [(HOUR - 60, HOUR + 7200), (HOUR + 1800, HOUR + 7200), (HOUR, HOUR + 2700)])
+def test_each_wasted_hour_has_one_cause_in_the_stack(store: HubStore, edges: tuple[int, int]) -> None:
+    """A job that is idle at its end and short of CPUs has both findings, and each hour of it one cause.
+
+    The stack adds up to the waste of the window, whole or cut; time that looks busy and hangs is no waste.
+    """
+    began = HOUR
+    run: dict[str, Any] = {"start": began, "end": began + 3600, "elapsed_s": 3600, "gpus": 1, "cpus": 8}
+    jobs = [record(20, "carol", **run), record(21, "dave", **run), record(22, "erin", **{**run, "gpus": 2})]
+    store.upsert_jobs(jobs)
+    whole: dict[str, Any] = {"t1_ms": (began + 3600) * 1000, "final": True, "proc_seen": True}
+    tail: dict[str, Any] = {
+        "util_ms": {0: 2_400_000, 40: 1_200_000}, "idle_run_ms": 2_400_000, "last_active_ms": (began + 2400) * 1000,
+        "cpu_s": 8 * 3600 * 0.95,
+    }  # fmt: skip
+    hang: dict[str, Any] = {"util_ms": {100: 3_600_000}, "power_w_at_full": 50.0, "power_limit_w": 400.0}
+    blip: dict[str, Any] = {
+        "util_ms": {0: 3_590_000, 5: 10_000}, "idle_run_ms": 3_500_000, "last_active_ms": (began + 600) * 1000,
+    }  # fmt: skip
+    worked: dict[str, Any] = {
+        "util_ms": {0: 1_800_000, 90: 1_800_000}, "idle_run_ms": 1_800_000, "last_active_ms": (began + 1800) * 1000,
+    }  # fmt: skip
+    store.upsert_hours(
+        [
+            hour(job, gpu_uuid=f"GPU-{name}", run_key=RunKey("gw", job, began), **whole, **of)
+            for job, name, of in ((20, "t", tail), (21, "h", hang), (22, "w", worked), (22, "b", blip))
+        ]
+    )
+    found = seen(store, edges)
+    assert sum(stacked(found).values()) == pytest.approx(fact(found, "wasted_hours"), abs=0.05)
+    kinds = set(stacked(found))
+    assert {"idle at the end", "too few CPUs for the GPUs", "one GPU of many"} <= kinds
+    assert "hang that looks busy" not in kinds
+
+
+def test_the_order_of_causes_has_every_finding_of_waste() -> None:
+    """Each finding has a place in the order, is time that is no waste, or is of several jobs together."""
+    assert {*CAUSE_ORDER, *NOT_WASTE, "many_small_jobs"} == set(finders())
+    assert not set(CAUSE_ORDER) & NOT_WASTE

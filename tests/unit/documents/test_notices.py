@@ -49,7 +49,7 @@ def test_waste_is_told_and_work_is_not() -> None:
     digest = found["alice"].digest
     assert digest is not None
     assert [row.jobid for row in digest.jobs] == ["7"]
-    assert digest.findings[0].fix == ["#SBATCH --gres=none"] or digest.findings[0].fix
+    assert [fix.lines for fix in digest.findings[0].fixes] == [["#SBATCH --gres=none"], []]
     assert digest.findings[0].runs[0].printed_id == "7"
     assert found["bob"].why == "little_waste"
 

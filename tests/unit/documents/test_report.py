@@ -145,12 +145,12 @@ def test_a_recording_says_so() -> None:
 
 
 def test_whole_node_partitions_are_known_to_the_findings() -> None:
-    """In a partition that gives whole nodes the report's lines never ask for fewer GPUs."""
+    """In a partition that gives whole nodes the report never proposes fewer GPUs."""
     db = week()
     db.execute("INSERT INTO partitions VALUES ('gw', 'gpu', true)")
-    lines = [line for finding in report(db)["findings"] for line in finding["fix"]]
-    assert lines
-    assert not any("--gres" in line for line in lines)
+    fixes = [fix for finding in report(db)["findings"] for fix in finding["fixes"]]
+    assert fixes
+    assert not any(fix["lines"] or "ask for" in fix["text"] for fix in fixes)
 
 
 def test_documents_are_json() -> None:

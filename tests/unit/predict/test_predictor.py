@@ -90,6 +90,15 @@ def test_a_baseline_bundle_is_no_model_of_the_site() -> None:
     assert NO_MODEL in said.notes
 
 
+def test_a_model_without_the_user_s_jobs_says_that_it_has_none() -> None:
+    """Alice's jobs are known, bob's are not: only the prediction for alice rests on jobs of its user."""
+    predictor = Predictor(FormulaModel(), history(FAILING))
+    assert predictor.predict(TRAIN).own_history
+    said = predictor.predict(replace(TRAIN, user="bob"))
+    assert (said.own_history, NO_HISTORY in said.notes) == (False, True)
+    assert _target(said, "failure").p is not None
+
+
 def test_a_target_without_a_model_is_told_by_history() -> None:
     """A site model of failure alone: walltime is history's, and what the bundle left out is noted."""
     said = Predictor(FormulaModel(), history(FAILING)).predict(TRAIN)

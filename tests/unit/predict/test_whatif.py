@@ -13,6 +13,7 @@ from gpuwaste.predict.changes.memory import friendly_gib
 from gpuwaste.predict.changes.time_limit import friendly_s
 from gpuwaste.predict.prediction import Change
 from gpuwaste.predict.predictor import Predictor
+from gpuwaste.slurm.sbatch import read_submission
 
 FITTING = FormulaModel(
     bias=-3.0,
@@ -50,6 +51,27 @@ def test_a_job_that_asks_for_far_too_much_gets_three_lines() -> None:
     assert limit.text == "99 of 100 such jobs end within 38 min; you ask for 12 h"
     assert found["#SBATCH --gres"].after["gpus"] == 1
     assert found["#SBATCH --mem"].after["mem_b"] == 6 * GIB
+
+
+def test_fewer_gpus_keep_the_memory_and_the_cpus_that_the_script_asks_for_each() -> None:
+    """With amounts for each GPU a quarter of the GPUs comes with four times of each: alone, and with less memory."""
+    directives = "--gres=gpu:a100:4 --mem-per-gpu=16G --cpus-per-gpu=2 -t 12:00:00 -n1"
+    request = replace(TRAIN, script=_script(directives), cpus=1)
+    found = _changes(FITTING, request)
+    fewer, memory = (found[name].option for name in ("#SBATCH --gres", "#SBATCH --mem-per-gpu"))
+    assert fewer == "#SBATCH --gres=gpu:a100:1 --mem-per-gpu=65536M --cpus-per-gpu=8"
+    assert memory == "#SBATCH --mem-per-gpu=6144M"
+    (both,) = read_submission(_script(f"{directives}\n{fewer}\n{memory}")).requests
+    assert (both.gpus, both.mem_b) == (1, 6 * GIB)
+
+
+def test_changes_are_taken_alone_or_all_together() -> None:
+    """Any of the lines, and all of them, in the script: what is asked for is what each change says."""
+    directives = "--gres=gpu:a100:4 -c8 --mem=64G -t 12:00:00"
+    found = _changes(FITTING, replace(TRAIN, script=_script(directives)))
+    lines = [change.option for change in found.values()]
+    (together,) = read_submission(_script("\n".join([directives, *lines]))).requests
+    assert (together.gpus, together.mem_b, together.time_limit_s) == (1, 6 * GIB, 2400)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ def prediction(**values: Any) -> dict[str, Any]:
             },
         ],
         "notes": ["no model of memory: no MaxRSS"],
+        "own_history": True,
         **values,
     }  # fmt: skip
 

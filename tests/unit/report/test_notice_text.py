@@ -24,6 +24,7 @@ def digest(name: str = "train", **more: Any) -> dict[str, Any]:
     finding = {
         "kind": "gpus_untouched", "title": "no process ever used its 1 GPU: drop the request", "evidence": {},
         "runs": [{"cluster": "gw", "jobid": 30, "start": 1, "printed_id": "30_0"}], "fix": ["#SBATCH --gres=none"],
+        "fixes": [{"text": "ask for no GPU", "lines": ["#SBATCH --gres=none"]}, {"text": "use the GPU", "lines": []}],
         "wasted_gpu_s": 36_000.0, "provisional": False,
     }  # fmt: skip
     return {
@@ -42,7 +43,7 @@ def test_a_digest_says_what_and_how_to_change_it() -> None:
         "55.6h of GPU time",
         "50.0h (90%)",
         "30_[0-4]",
-        "#SBATCH --gres=none",
+        "    Either ask for no GPU:\n        #SBATCH --gres=none\n    or use the GPU.\n",
         "notify off",
     ):
         assert part in text

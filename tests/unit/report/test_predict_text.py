@@ -66,3 +66,18 @@ def test_rows_have_each_probability_and_each_quantile() -> None:
     assert len(rows) == 1 + 3 + 4 + 2
     assert "1|train|alice|walltime|site model|9000|||0.99|2300|" in rows[6]
     assert to_csv(read(document(prediction()))).count("\n") == len(rows)
+
+
+def test_what_rests_on_the_site_alone_has_no_bar() -> None:
+    """Of a user without any known job the model says what the site's jobs do: the line says so, and draws nothing."""
+    said = prediction(own_history=False, targets=[target("failure", p=0.61, level="warn")], changes=[])
+    text = predict_text(read(document(said)), Look())
+    assert "  Fails       61% of the site's jobs like it (none of this user is known)\n" in text
+    assert "|" not in text
+    assert "[|||" in predict_text(read(document(said | {"own_history": True})), Look())
+
+
+def test_a_program_s_own_memory_keeps_its_line_for_a_new_user() -> None:
+    """What does not come from the site's model, such as an estimate of the program, is drawn as ever."""
+    said = prediction(own_history=False, targets=[target("memory", p=0.9, source="white box")], changes=[])
+    assert "[|||" in predict_text(read(document(said)), Look())

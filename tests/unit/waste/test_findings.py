@@ -57,7 +57,9 @@ def test_one_of_four_gpus_used_names_75_percent_and_the_line() -> None:
     assert finding.kind == "one_gpu_of_many"
     assert finding.evidence["wasted_share"] == 0.75
     assert finding.wasted_gpu_s == 3 * 3600
-    assert finding.fix == ("#SBATCH --gres=gpu:a100:1", "torchrun --standalone --nproc_per_node=4 train.py")
+    one, all_of_them = finding.fixes
+    assert one.lines == ("#SBATCH --gres=gpu:a100:1",)
+    assert (all_of_them.lines, all_of_them.text.partition(":")[0]) == ((), "use all 4 GPUs")
 
 
 def test_two_of_four_gpus_used_is_not_work_on_one() -> None:
@@ -66,7 +68,7 @@ def test_two_of_four_gpus_used_is_not_work_on_one() -> None:
     (finding,) = all_findings([ledger])
     assert finding.kind == "gpus_untouched"
     assert finding.evidence["untouched_gpus"] == 2
-    assert finding.fix == ("#SBATCH --gres=gpu:a100:2",)
+    assert finding.fixes[0].lines == ("#SBATCH --gres=gpu:a100:2",)
 
 
 def test_a_second_gpu_with_some_work_is_spread_work() -> None:
@@ -79,7 +81,7 @@ def test_a_second_gpu_with_some_work_is_spread_work() -> None:
 def test_an_untouched_gpu_is_named_and_a_touched_one_is_not() -> None:
     """A GPU that stayed at 0 % is untouched only where no process was ever seen on it."""
     (finding,) = found("gpus_untouched", judged(job(), untouched()))
-    assert finding.fix == ("#SBATCH --gres=none",)
+    assert finding.fixes[0].lines == ("#SBATCH --gres=none",)
     assert not found("gpus_untouched", judged(job(), untouched(proc_seen=True)))
 
 
@@ -89,7 +91,8 @@ def test_gpus_that_were_opened_and_never_used_are_named() -> None:
     (finding,) = all_findings([judged(job(), opened)])
     assert finding.kind == "gpus_opened_idle"
     assert finding.wasted_gpu_s == 3600
-    assert finding.fix[0] == 'model.to("cuda")'
+    assert finding.fixes[0].text.startswith("compute on the GPU")
+    assert finding.fixes[1].lines == ("#SBATCH --gres=none",)
     for near in (
         use(0, util={0: 3599, 40: 1}, proc_seen=True),
         untouched(proc_seen=True, mem_max_b=30 * GIB),
@@ -103,15 +106,15 @@ def test_an_opened_gpu_beside_busy_ones_is_one_to_give_back() -> None:
     """With two busy GPUs and one that was opened only, the line asks for two."""
     ledger = judged(job(gpus=3, submit_line="sbatch --gres=gpu:a100:3 x"), use(0), use(1), untouched(2, proc_seen=True))
     (finding,) = found("gpus_opened_idle", ledger)
-    assert finding.fix == ("#SBATCH --gres=gpu:a100:2",)
+    assert finding.fixes[0].lines == ("#SBATCH --gres=gpu:a100:2",)
 
 
 def test_a_whole_node_is_never_told_to_ask_for_less() -> None:
-    """Where the partition gives whole nodes, the lines say how to use all GPUs."""
+    """Where the partition gives whole nodes, the one change is to use all GPUs."""
     for uses in ((use(0), untouched(1)), (untouched(0), untouched(1))):
         ledger = judged(job(gpus=2), *uses, whole_node=True)
         for finding in all_findings([ledger]):
-            assert not any("--gres" in line or "--gpus" in line or "-G" in line for line in finding.fix)
+            assert not any(fix.lines or "ask for" in fix.text for fix in finding.fixes)
             assert "ask for" not in finding.title
 
 
@@ -139,7 +142,7 @@ def test_three_small_jobs_at_once_would_share_one_gpu() -> None:
     (finding,) = found("many_small_jobs", small(1), small(2), small(3))
     assert len(finding.runs) == 3
     assert finding.wasted_gpu_s == 7200
-    assert finding.fix[0] == "#SBATCH --gres=gpu:1"
+    assert finding.fixes[0].text.startswith("start 3 of them in one job with one GPU")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +182,7 @@ def test_an_idle_tail_is_found_from_ten_minutes_on() -> None:
     """Ten idle minutes at the end of an hour are a tail, nine are not."""
     (finding,) = found("idle_tail", tailed(600))
     assert finding.wasted_gpu_s == 600
-    assert finding.fix[0] == "#SBATCH --time=01:00:00"
+    assert "cancel" not in str(finding.fixes)
     assert not found("idle_tail", tailed(540))
 
 
@@ -208,7 +211,7 @@ def test_a_cpu_starved_gpu_is_found_at_90_percent_of_the_cpus() -> None:
     cpus = {"cpu_known_ms": 3_600_000}
     starved = judged(job(), use(util={20: 3600}, cpu_s=8 * 3600 * 0.92, **cpus))
     (finding,) = found("cpu_starved", starved)
-    assert finding.fix[0] == "#SBATCH --cpus-per-task=16"
+    assert finding.fixes[0].text.startswith("ask for more CPUs, 16 on a node")
     assert not found("cpu_starved", judged(job(), use(util={20: 3600}, cpu_s=8 * 3600 * 0.85, **cpus)))
     assert not found("cpu_starved", judged(job(), use(util={40: 3600}, cpu_s=8 * 3600 * 0.92, **cpus)))
 
@@ -226,11 +229,11 @@ def test_a_busy_gpu_beside_idle_ones_is_not_cpu_starved() -> None:
 
 
 def test_memory_resident_is_information_from_half_of_the_memory_on() -> None:
-    """An idle GPU with half its memory in use is exempt, named without a line to change; 49 % is plain waste."""
+    """An idle GPU with half its memory in use is exempt, named without a change; 49 % is plain waste."""
     idle = {0: 3000, 50: 600}
     held = judged(job(), use(util=idle, mem_max_b=20 * GIB))
     (finding,) = found("memory_resident", held)
-    assert finding.fix == ()
+    assert finding.fixes == ()
     assert held.devices[0].exempt == {"memory_resident": held.wasted_ms}
     assert held.wasted_ms == 3_000_000
     assert not found("memory_resident", judged(job(), use(util=idle, mem_max_b=19 * GIB)))
@@ -273,8 +276,8 @@ def test_few_multiprocessors_at_work_are_found_where_the_power_agrees() -> None:
         0.1,
     )
     assert finding.wasted_gpu_s == pytest.approx(3600 * 0.95)
-    assert finding.fix[0].startswith("DataLoader(..., batch_size=")
-    assert any("shard:1" in line for line in finding.fix)
+    assert "larger batches: at most 10%" in finding.fixes[0].text
+    assert "a shard or a MIG slice" in finding.fixes[1].text
 
 
 @pytest.mark.parametrize(

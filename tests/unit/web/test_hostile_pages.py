@@ -128,4 +128,4 @@ def test_a_report_page_has_every_part() -> None:
     classes = [attributes.get("class") for _, attributes in page.tags]
     assert {"level-bar", "day-bars", "fix", "squares", "legend"} <= set(classes)
     assert "#SBATCH --gres=gpu:a100:1" in page.text
-    assert page.text.index("You wasted") < page.text.index("By day")
+    assert page.text.index("were idle without") < page.text.index("By day")

@@ -27,9 +27,9 @@ def test_no_held_gpu_is_said_in_words(held: bool) -> None:
 @pytest.mark.parametrize(
     ("held", "gpus", "words"),
     [
-        (1, 0, "1 GPU is held by a job now, and it is not known to be idle;"),
-        (2, 0, "2 GPUs are held by jobs now, and none of them is known to be idle;"),
-        (1, 16, "1 of 16 GPUs is held by jobs now, and none of them is known to be idle;"),
+        (1, 0, "1 GPU is held by a job now, and it is not reported idle;"),
+        (2, 0, "2 GPUs are held by jobs now, and none of them is reported idle;"),
+        (1, 16, "1 of 16 GPUs is held by jobs now, and none of them is reported idle;"),
     ],
 )
 def test_the_number_of_held_gpus_and_its_verb_agree(held: int, gpus: int, words: str) -> None:

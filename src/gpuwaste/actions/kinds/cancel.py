@@ -22,6 +22,7 @@ KIND: Final = ActionKind(
     subject="run",
     needs="operator",
     undo="",
+    ends_runs=True,
     execution=Execution(
         on_run(HELD | WAITING, _judge), command("scancel", "--user={user}", "--state={state}", "{job}")
     ),

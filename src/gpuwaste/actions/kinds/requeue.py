@@ -45,6 +45,7 @@ KIND: Final = ActionKind(
     subject="run",
     needs="operator",
     undo="",
+    ends_runs=True,
     execution=Execution(_look, _act),
     options=(Option("hold", "yes: the job is held after it", choice("no", "yes"), "no"),),
 )

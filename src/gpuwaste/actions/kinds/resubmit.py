@@ -45,6 +45,7 @@ KIND: Final = ActionKind(
     subject="run",
     needs="program",
     undo="",
+    ends_runs=True,
     execution=Execution(on_run(WAITING, _judge), Program("resubmit", ("job", "user", "part", "jobs")), visible=False),
     options=(Option("part", "time limit of each job, such as 4:00:00", duration(HOUR_S, 7 * DAY_S)),),
 )

@@ -23,6 +23,7 @@ KIND: Final = ActionKind(
     subject="run",
     needs="operator",
     undo="",
+    ends_runs=True,
     execution=Execution(on_run(RUNNING, not_yet), _act, visible=False),
     options=(
         Option("signal", f"the signal: {', '.join(_SIGNALS)}", choice(*_SIGNALS), "USR1"),

@@ -11,7 +11,7 @@ from gpuwaste.analytics.charting import CUT_NOTE, gpus_note, named, sideways, us
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.waste.findings import cause_name
+from gpuwaste.waste.findings import CAUSE_ORDER, cause_name
 from gpuwaste.waste.judged_runs import judged_runs
 from gpuwaste.waste.load import Selection
 
@@ -25,7 +25,7 @@ SENTENCES: Final = (
         "the {most_users} who waste most made {most_users_share} of it."
     ),
     "Account {top_account} wasted most: {top_account_hours}, {top_account_share} of all waste.",
-    "The largest cause is {top_cause}: {top_cause_hours} of whole jobs.",
+    "The largest cause is {top_cause}: {top_cause_hours}.",
     "Jobs held {held_only_hours+}; how much of it was wasted is not known, as no agent reports GPUs.",
 )
 _COLUMNS: Final = (
@@ -79,10 +79,20 @@ def answer(asking: Asking) -> Answer:
     lines = sorted((_line(key, own) for key, own in held.items()), key=lambda line: (-line[3], -line[2], line[:2]))
     notes = [
         CUT_NOTE,
-        "Causes are findings of whole jobs that overlap the window: one hour may have several causes, some have none.",
+        f"Each wasted GPU-hour has one cause, the first finding of: {', '.join(map(cause_name, CAUSE_ORDER))}.",
+        "Of a job that an edge of the window cuts, each cause has the part of the inside that it has of the whole job.",
         "The interval of the wasted share is of whole jobs by the day of their end.",
     ]
-    return Answer(facts, _COLUMNS, lines, _charts(lines, causes), notes)
+    return Answer(facts, _COLUMNS, lines, _charts(lines, _whole(causes, lines)), notes)
+
+
+def _whole(causes: Mapping[str, Counter[str]], lines: list[list[Any]]) -> dict[str, Counter[str]]:
+    """Return the causes of each account in GPU-seconds with the waste that no finding explains, kind ""."""
+    wasted: Counter[str] = Counter()
+    for line in lines:
+        wasted[line[1]] += line[3] * HOUR_S
+    rest = {name: wasted_s - causes.get(name, Counter()).total() for name, wasted_s in wasted.items() if wasted_s}
+    return {name: causes.get(name, Counter()) + Counter({"": max(0.0, rest_s)}) for name, rest_s in rest.items()}
 
 
 def _add_totals(
@@ -141,7 +151,7 @@ def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Cha
     )
     series = [
         Series(
-            name=cause_name(kind),
+            name=cause_name(kind) if kind else "no finding",
             role=CAUSE_ROLES.get(kind, "muted"),
             y=[round(causes[name][kind] / HOUR_S, 2) for name in accounts],
         )

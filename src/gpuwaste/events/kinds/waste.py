@@ -34,9 +34,13 @@ class CauseFound:
     account: str
     cause: Annotated[str, Meta(description="The finding's kind, such as gpus_untouched.")]
     title: str
-    fix: Annotated[tuple[str, ...], Meta(description="Lines to copy.")]
+    fix: Annotated[tuple[str, ...], Meta(description="The lines of the first of fixes.")]
     wasted_gpu_s: Number
     evidence: dict[str, Any]
+    fixes: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(description="Changes that exclude each other, each with its text and its lines to copy."),
+    ] = ()
 
 
 KINDS: Final = (

@@ -64,5 +64,6 @@ def _causes(row: Mapping[str, Any]) -> Iterator[ToldEvent]:
             fix=tuple(cause["fix"]),
             wasted_gpu_s=float(cause["wasted_gpu_s"]),
             evidence=evidence,
+            fixes=tuple(cause.get("fixes", ())),
         )
         yield tell("waste.finding", data, row["end"], run=run, unique=cause["kind"])

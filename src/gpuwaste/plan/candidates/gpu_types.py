@@ -5,10 +5,11 @@ from typing import Final
 
 from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.candidates import Candidate
-from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
+from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
 
 RANK: Final = 6
 _MOST: Final = 3
+_BY_TASK: Final = ("ntasks", "gpus-per-task")
 
 
 def propose(asked: Asked) -> Iterable[Candidate]:
@@ -23,8 +24,10 @@ def propose(asked: Asked) -> Iterable[Candidate]:
         for kind, count in sorted(asked.site.types(partition).items()):
             if kind != request.gpu_type and count >= on_a_node:
                 found.setdefault(kind, partition)
+    ntasks, per_task = (asked.options[name].value if name in asked.options else None for name in _BY_TASK)
+    tasks = tasks_of(ntasks, per_task, request.gpus)
     for kind, partition in list(found.items())[:_MOST]:
-        words = GpuRequest(option, kind).line(request.gpus, on_a_node).removeprefix("#SBATCH ").split()
+        words = GpuRequest(option, kind, tasks).line(request.gpus, on_a_node).removeprefix("#SBATCH ").split()
         place = () if partition == asked.partition else (f"--partition={partition}",)
         text = f"{kind} instead of {request.gpu_type}: memory, speed and run time differ"
         yield Candidate("gpu_types", f"{kind} GPUs", (*words, *place), text, needs=f"a program that runs on {kind}")

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import format_size
-from gpuwaste.predict.changes import Proposal
+from gpuwaste.predict.changes import Proposal, gpus
 from gpuwaste.predict.changes._support import asked, safe
 from gpuwaste.predict.prediction import TargetPrediction
 
@@ -30,7 +30,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
         return None
     return Proposal(
         request=replace(request, mem_b=gib * _GIB),
-        option=_line(request, gib),
+        option=_line(request, gib, said),
         text=f"{found[0] * 100:g} of 100 such jobs use at most {format_size(found[1])}; "
         f"you ask for {format_size(request.mem_b)}",
         before={"mem_b": float(request.mem_b)},
@@ -53,11 +53,12 @@ def _one_task(request: JobRequest) -> bool:
     return bool(options) and all(options[name].value in {"1", None} for name in _TASKS & options.keys())
 
 
-def _line(request: JobRequest, gib: int) -> str:
-    """Return the line by the option of the script: for each CPU or GPU where it asks so."""
+def _line(request: JobRequest, gib: int, said: Mapping[str, TargetPrediction]) -> str:
+    """Return the line by the option of the script: for each CPU, or for each GPU of those that are proposed."""
     options = asked(request)
     if "mem-per-cpu" in options and request.cpus:
         return f"#SBATCH --mem-per-cpu={math.ceil(gib * 1024 / request.cpus)}M"
     if "mem-per-gpu" in options and request.gpus:
-        return f"#SBATCH --mem-per-gpu={math.ceil(gib * 1024 / request.gpus)}M"
+        fewer = gpus.propose(request, said)
+        return f"#SBATCH --mem-per-gpu={math.ceil(gib * 1024 / (fewer.request if fewer else request).gpus)}M"
     return f"#SBATCH --mem={gib}G"

@@ -8,12 +8,28 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
+from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings import many_small_jobs
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
+CAUSE_ORDER: Final = (
+    "one_gpu_of_many",
+    "gpus_untouched",
+    "gpus_opened_idle",
+    "memory_resident",
+    "idle_interactive",
+    "idle_tail",
+    "cpu_starved",
+)
+"""To which finding a wasted GPU-second of a run belongs: the first of these that has it.
+
+All but the last are of GPUs that no other one has; cpu_starved is of the whole waste of its run and takes the rest.
+"""
+NOT_WASTE: Final = frozenset({"busy_hang", "few_sms"})
+"""Findings of time that is not counted as waste."""
 Find = Callable[[Sequence[JobLedger], LedgerSettings], Iterator[Finding]]
 
 

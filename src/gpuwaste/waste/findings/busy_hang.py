@@ -9,9 +9,9 @@ cards).
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.finding import Finding
+from gpuwaste.core.finding import Finding, Fix
 from gpuwaste.core.units import format_duration
-from gpuwaste.waste.findings._support import judgeable, plural
+from gpuwaste.waste.findings._support import judgeable, plural, processes
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -37,11 +37,18 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
                 "power_limit_w": hung[0].use.power_limit_w,
                 "sm_ratio": hung[0].use.sm_ratio_at_full,
             },
-            fix=(
-                f"py-spy dump --pid $(pgrep -u $USER -n python)    # on {hung[0].use.node}",
-                "export TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
-                *((f"scancel {ledger.job.printed_id}",) if ledger.running else ()),
-            ),
+            fixes=(_fix(ledger, hung[0].use.node),),
             wasted_gpu_s=sum(d.use.hang_ms for d in hung) / 1000,
             provisional=ledger.running,
         )
+
+
+def _fix(ledger: JobLedger, node: str) -> Fix:
+    if not ledger.running:
+        return Fix(
+            "let collective operations time out, so that a lost process ends the job (see the end of its output)"
+        )
+    return Fix(
+        "see where its processes wait (py-spy dump --pid PID) before you cancel it: what is not written is lost",
+        processes(ledger, node),
+    )

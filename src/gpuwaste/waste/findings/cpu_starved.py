@@ -8,9 +8,10 @@ minutes), so that a start-up phase of reading data does not decide.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.finding import Finding
+from gpuwaste.core.finding import Finding, Fix
 from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.findings._support import judgeable, plural
+from gpuwaste.waste.gpu_options import cpus_per_task
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -37,18 +38,20 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
             + ("load data with all CPUs" if ledger.whole_node else "ask for more CPUs"),
             runs=(ledger.job.run_key,),
             evidence={"mean_pct": mean, "cpu_ratio": ratio, "cpus": cpus, "gpus": len(ledger.devices)},
-            fix=_fix(ledger, cpus),
+            fixes=(_fix(ledger, cpus),),
             wasted_gpu_s=ledger.wasted_ms / 1000,
             provisional=ledger.running,
         )
 
 
-def _fix(ledger: JobLedger, cpus: int) -> tuple[str, ...]:
-    """Return the lines: twice the CPUs where the job may ask for them, and loaders on each of them."""
+def _fix(ledger: JobLedger, cpus: int) -> Fix:
+    """Return twice the CPUs where the job may ask for them; a line only where its CPUs for each task are known."""
     per_node = max(1, cpus // max(1, ledger.job.n_nodes or 1))
     if ledger.whole_node:
-        return (f"DataLoader(..., num_workers={per_node}, pin_memory=True)",)
-    return (
-        f"#SBATCH --cpus-per-task={2 * per_node}",
-        f"DataLoader(..., num_workers={2 * per_node}, pin_memory=True)",
+        return Fix(f"load data with all {plural(per_node, 'CPU')} of a node (PyTorch: num_workers of DataLoader)")
+    each = cpus_per_task(ledger.job)
+    return Fix(
+        f"ask for more CPUs, {2 * per_node} on a node if the nodes have them, and load data with all of them "
+        "(PyTorch: num_workers of DataLoader)",
+        (f"#SBATCH --cpus-per-task={2 * each}",) if each else (),
     )

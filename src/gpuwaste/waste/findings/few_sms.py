@@ -12,7 +12,7 @@ of a hang (busy_hang) is no such use.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.finding import Finding
+from gpuwaste.core.finding import Finding, Fix
 from gpuwaste.waste.findings._support import judgeable, plural
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -46,7 +46,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
                 "power_limit_w": use.power_limit_w,
                 "memory_share": use.memory_ratio,
             },
-            fix=_fix(least),
+            fixes=_fixes(least),
             wasted_gpu_s=sum(d.high_ms * (1 - (d.use.sm_share or 0.0)) for d in few) / 1000,
             provisional=ledger.running,
         )
@@ -61,12 +61,14 @@ def _is_few(device: DeviceLedger, settings: LedgerSettings) -> bool:
     return use.power_w_at_full < LOW_POWER * use.power_limit_w
 
 
-def _fix(device: DeviceLedger) -> tuple[str, ...]:
-    """Return the lines: a larger batch where memory is left for it, fewer launches, a part of a GPU."""
+def _fixes(device: DeviceLedger) -> tuple[Fix, ...]:
+    """Return larger batches where memory is left for them, else fewer launches; or a part of a GPU."""
     memory = device.use.memory_ratio
-    larger = f"DataLoader(..., batch_size=...)    # larger: at most {memory or 0:.0%} of the GPU's memory is in use"
+    room = memory is not None and memory < _MEMORY_LEFT
+    more = (
+        f"larger batches: at most {memory or 0:.0%} of the GPU's memory is in use" if room else "fewer, larger kernels"
+    )
     return (
-        *((larger,) if memory is not None and memory < _MEMORY_LEFT else ()),
-        'model = torch.compile(model, mode="reduce-overhead")    # many small kernels',
-        "#SBATCH --gres=shard:1    # or a MIG slice: sinfo -o '%P %G' lists what the cluster has",
+        Fix(f"give the GPU more work at a time ({more})"),
+        Fix("ask for a part of a GPU, a shard or a MIG slice, if the cluster has them", ("sinfo -o '%P %G'",)),
     )

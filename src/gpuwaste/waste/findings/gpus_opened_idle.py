@@ -8,8 +8,8 @@ separate findings.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.finding import Finding
-from gpuwaste.waste.findings._support import ask_for, judgeable, memory_resident, plural, spread_over
+from gpuwaste.core.finding import Finding, Fix
+from gpuwaste.waste.findings._support import ask_for, judgeable, needed, only_opened, plural, use_all
 from gpuwaste.waste.findings.one_gpu_of_many import applies
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -22,7 +22,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
     for ledger in judgeable(jobs, settings, settings.finding_min_s):
         if ledger.job.interactive or applies(ledger, settings):
             continue
-        opened = [d for d in ledger.devices if _only_opened(d, settings)]
+        opened = [d for d in ledger.devices if only_opened(d, settings)]
         if not opened:
             continue
         wasted_s = sum(d.wasted_ms for d in opened) / 1000
@@ -36,19 +36,15 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
                 "uuids": [d.use.gpu_uuid for d in opened],
                 "wasted_share": wasted_s * 1000 / ledger.alloc_ms,
             },
-            fix=_fix(ledger, [d for d in ledger.devices if d.use.pct_ms]),
+            fixes=_fixes(ledger, needed(ledger, settings)),
             wasted_gpu_s=wasted_s,
             provisional=ledger.running,
         )
 
 
-def _only_opened(device: DeviceLedger, settings: LedgerSettings) -> bool:
-    idle = device.use.proc_seen and not device.use.pct_ms and device.wasted_ms >= settings.finding_min_s * 1000
-    return idle and not memory_resident(device, settings)
-
-
-def _fix(ledger: JobLedger, busy: Sequence[DeviceLedger]) -> tuple[str, ...]:
-    """Return a test of the framework where nothing computed, else the lines that use or ask for what is needed."""
-    if busy:
-        return (spread_over(ledger),) if ledger.whole_node else ask_for(ledger, busy)
-    return ('model.to("cuda")', "python -c 'import torch; print(torch.cuda.is_available())'    # in the job")
+def _fixes(ledger: JobLedger, used: Sequence[DeviceLedger]) -> tuple[Fix, ...]:
+    """Return a test of the framework where nothing computed, else to use all GPUs or to ask for those in use."""
+    if used:
+        return (use_all(ledger),) if ledger.whole_node else (ask_for(ledger, used), use_all(ledger))
+    check = Fix("compute on the GPU: check in the job that the framework finds it (PyTorch: torch.cuda.is_available())")
+    return (check,) if ledger.whole_node else (check, ask_for(ledger, ()))

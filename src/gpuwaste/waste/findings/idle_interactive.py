@@ -7,13 +7,17 @@ it the idle runs count.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.finding import Finding
+from gpuwaste.core.finding import Finding, Fix
 from gpuwaste.core.units import format_duration
 from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 CAUSE: Final = "idle interactive job"
+_RUNNING: Final = Fix("save your work, then exit the shell or the notebook server of the job")
+_ENDED: Final = Fix(
+    "exit the shell when the work is done, and ask for a shorter time: a forgotten job then ends earlier"
+)
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
@@ -32,7 +36,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
             + ("leave it" if ledger.running else "exit the shell when the work is done"),
             runs=(ledger.job.run_key,),
             evidence={"gpus": len(idle), "idle_s": longest_s, "grace_s": settings.interactive_grace_s},
-            fix=(f"scancel {ledger.job.printed_id}",) if ledger.running else ("exit", "salloc --time=01:00:00 ..."),
+            fixes=(_RUNNING if ledger.running else _ENDED,),
             wasted_gpu_s=sum(d.wasted_ms - grace_ms for d in idle) / 1000,
             provisional=ledger.running,
         )

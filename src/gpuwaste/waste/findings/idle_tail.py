@@ -1,16 +1,17 @@
-"""GPUs that worked and then were idle until the end of the job: nothing ends the job when the work is done.
+"""GPUs that worked and then were idle until the end of the job: work without GPUs follows, or nothing ends the job.
 
 Thresholds. The tail is finding_min_s (ten minutes) and a tenth of the run at least: shorter ones are checkpoints and
 copying of results. All GPUs must have stopped: one that still works is needed. Interactive jobs belong to
-idle_interactive.
+idle_interactive, and of a run whose work is all on one GPU the others to one_gpu_of_many.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.finding import Finding
+from gpuwaste.core.finding import Finding, Fix
 from gpuwaste.core.units import format_duration
-from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
+from gpuwaste.waste.findings._support import judgeable, memory_resident, plural, processes
+from gpuwaste.waste.findings.one_gpu_of_many import applies
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -29,13 +30,15 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         if any(memory_resident(d, settings) for d in ledger.devices):
             continue
         worked = [d for d in ledger.devices if d.use.last_active_ms is not None]
+        if applies(ledger, settings):
+            worked = [max(worked, key=lambda d: d.use.pct_ms)]
         tail = format_duration(tail_ms / 1000)
         yield Finding(
             kind="idle_tail",
-            title=f"{plural(len(worked))} idle for the last {tail} of the run: end the job when its work is done",
+            title=f"{plural(len(worked))} idle for the last {tail} of the run: what ran then?",
             runs=(ledger.job.run_key,),
             evidence={"tail_s": tail_ms / 1000, "gpus": len(worked), "ran_s": ledger.ran_ms / 1000},
-            fix=_fix(ledger, tail_ms),
+            fixes=_fixes(ledger, worked[0].use.node),
             wasted_gpu_s=sum(min(d.idle_run_ms, tail_ms) for d in worked) / 1000,
             provisional=ledger.running,
         )
@@ -51,9 +54,11 @@ def tail_of(ledger: JobLedger) -> int:
     return min(max(0, min(seen_ms, ledger.until_ms) - last_ms), *(d.idle_run_ms for d in worked))
 
 
-def _fix(ledger: JobLedger, tail_ms: int) -> tuple[str, ...]:
+def _fixes(ledger: JobLedger, node: str) -> tuple[Fix, ...]:
+    """Return what to look at; the end of a job is never proposed: work after that of the GPUs would be lost."""
     if ledger.running:
-        return (f"scancel {ledger.job.printed_id}",)
-    needed_s = (ledger.ran_ms - tail_ms) / 1000 * 1.2
-    minutes = max(1, -(-int(needed_s) // 60))
-    return (f"#SBATCH --time={format_duration(minutes * 60)}", "kill $(jobs -p); exit    # last line of the script")
+        return (Fix("see what still runs, and the end of its output", processes(ledger, node)),)
+    return (
+        Fix("move work that ran then and needs no GPU to a job of its own (sbatch --dependency=afterok:JOBID)"),
+        Fix("if nothing ran then, see which process the script still waited for: the job ends with its last process"),
+    )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.core.finding import Finding
+from gpuwaste.core.finding import Finding, Fix
 from gpuwaste.core.run import RunKey
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -99,7 +99,6 @@ def _finding(group: Sequence[SmallRun], most: Sequence[SmallRun]) -> Finding:
     needed_ms = max(r.until_ms for r in group) - min(r.begin_ms for r in group)
     sum_pct = sum(r.pct for r in most)
     mean_pct = sum_pct / sum(r.devices for r in most)
-    steps = f"for i in $(seq {len(most)}); do ./run.sh $i & done; wait"
     return Finding(
         kind=KIND,
         title=f"{len(group)} jobs, {len(most)} at once, use {mean_pct:.1f} % of a GPU each: "
@@ -114,7 +113,12 @@ def _finding(group: Sequence[SmallRun], most: Sequence[SmallRun]) -> Finding:
             "gpu_s": alloc_ms / 1000,
             "needed_gpu_s": needed_ms / 1000,
         },
-        fix=(steps,) if most[0].whole_node else ("#SBATCH --gres=gpu:1", steps),
+        fixes=(Fix(_together(len(most), whole_node=most[0].whole_node)),),
         wasted_gpu_s=max(0, alloc_ms - needed_ms) / 1000,
         provisional=any(r.running for r in group),
     )
+
+
+def _together(runs: int, *, whole_node: bool) -> str:
+    job = "one job" if whole_node else "one job with one GPU"
+    return f"start {runs} of them in {job}: each with & at its end, then wait"

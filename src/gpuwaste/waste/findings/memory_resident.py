@@ -29,7 +29,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
             title=f"{plural(len(held))} idle with up to {share:.0%} of the memory in use: exempt, for information",
             runs=(ledger.job.run_key,),
             evidence={"gpus": len(held), "memory_share": share},
-            fix=(),
+            fixes=(),
             wasted_gpu_s=sum(d.wasted_ms for d in held) / 1000,
             provisional=ledger.running,
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.core.finding import Finding
-from gpuwaste.waste.findings._support import ask_for, judgeable, memory_resident, plural, spread_over
+from gpuwaste.waste.findings._support import ask_for, judgeable, memory_resident, plural, use_all
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -24,7 +24,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         devices = sorted(ledger.devices, key=lambda d: -d.use.pct_ms)
         idle = devices[1:]
         wasted_s = sum(d.wasted_ms for d in idle) / 1000
-        fewer = () if ledger.whole_node else ask_for(ledger, devices[:1])
+        fewer = () if ledger.whole_node else (ask_for(ledger, devices[:1]),)
         yield Finding(
             kind="one_gpu_of_many",
             title=f"all work on one GPU, {len(idle)} of {plural(len(devices))} idle: "
@@ -38,7 +38,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
                 "busy_mean_pct": devices[0].mean_pct,
                 "wasted_share": wasted_s * 1000 / ledger.alloc_ms,
             },
-            fix=(*fewer, spread_over(ledger)),
+            fixes=(*fewer, use_all(ledger)),
             wasted_gpu_s=wasted_s,
             provisional=ledger.running,
         )

@@ -5,6 +5,7 @@ from typing import Final
 from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
+from gpuwaste.documents.fix_words import fix_steps
 from gpuwaste.documents.report_types import FindingRow, JobDocument
 from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.pages.job import evidence_of, job_sentence
@@ -36,9 +37,9 @@ def reply(document: JobDocument, url: str) -> Markup:
 
 
 def _cause(finding: FindingRow) -> list[str]:
-    """Return the cause, its evidence and the lines that change it."""
+    """Return the cause, its evidence and what changes it."""
     lines = [f"Cause: {cut(finding.title, 200)}."]
     lines += [f"  {name}: {value}" for name, value in evidence_of(finding)[:_EVIDENCE]]
-    if finding.fix:
-        lines += ["Change:", *(f"  {cut(line, 400)}" for line in finding.fix[:_FIXES])]
+    for step in fix_steps(finding.fixes[:_FIXES]):
+        lines += [cut(step.text, 400), *(f"  {cut(line, 400)}" for line in step.lines[:_FIXES])]
     return lines

@@ -86,25 +86,27 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
         gpu_s=_sum(runs, "gpu_s"),
         wasted_s=_sum(runs, "wasted_s"),
+        exempt_s=_sum(runs, "exempt_s"),
     )
 
 
 def job_sentence(document: JobDocument) -> str:
-    """Say in one sentence what a job wasted, and why."""
+    """Say in one sentence how much of a job's GPU-time was idle without being exempt, and why."""
     runs = document.runs
     job = f"Job {document.job_id} {cut(runs[0].name)}".rstrip()
     started = [run for run in runs if run.start is not None]
     if not started:
         return f"{job} has not started."
-    gpu_s, wasted_s = _sum(runs, "gpu_s"), _sum(runs, "wasted_s")
+    gpu_s, idle_s = _sum(runs, "gpu_s"), _sum(runs, "wasted_s") - _sum(runs, "exempt_s")
     if not gpu_s:
         return f"{job} held no GPU of its own."
     if not any(run.totals.coverage for run in started):
         return f"What j{job[1:]} did with its GPUs is not known."
     so_far = " so far" if any(run.running for run in started) else ""
-    wasted = f"{job} wasted {gpu_hours(wasted_s)} of {gpu_hours(gpu_s)} GPU-hours{so_far} ({share(wasted_s, gpu_s)})"
+    hours = f"{gpu_hours(idle_s)} of its {gpu_hours(gpu_s)} GPU-hours"
+    idle = f"{job}: {hours} were idle{so_far} ({share(idle_s, gpu_s)})"
     cause = document.findings[0].title.partition(": ")[0][:200] if document.findings else ""
-    return f"{wasted}: {cause}." if cause and wasted_s >= _MUCH * gpu_s else f"{wasted}."
+    return f"{idle}: {cause}." if cause and idle_s >= _MUCH * gpu_s else f"{idle}."
 
 
 def evidence_of(finding: FindingRow) -> list[tuple[str, str]]:

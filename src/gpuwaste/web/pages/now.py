@@ -62,9 +62,9 @@ def _sentence(document: NowDocument) -> str:
     jobs = f"by {totals.idle_jobs:,} {'job' if totals.idle_jobs == 1 else 'jobs'}"
     if not totals.idle:
         if totals.held == 1 and not of:
-            return f"1 GPU is held by a job now, and it is not known to be idle; {nodes}."
+            return f"1 GPU is held by a job now, and it is not reported idle; {nodes}."
         are = "is" if totals.held == 1 else "are"
-        return f"{totals.held:,}{of} GPUs {are} held by jobs now, and none of them is known to be idle; {nodes}."
+        return f"{totals.held:,}{of} GPUs {are} held by jobs now, and none of them is reported idle; {nodes}."
     are = f"{'GPU' if totals.idle == 1 and not of else 'GPUs'} {'is' if totals.idle == 1 else 'are'}"
     return f"{totals.idle:,}{of} {are} held and idle now, {jobs}; {nodes}."
 

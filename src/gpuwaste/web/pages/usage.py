@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.energy_words import energy_titles, energy_words
-from gpuwaste.documents.report_types import GpuTime, JobRow, NameRow, ReportDocument
+from gpuwaste.documents.report_types import GpuTime, JobRow, NameRow, ReportDocument, unexplained_s
 from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.words import cut, gpu_hours, share
@@ -80,7 +80,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
         report=report,
         sentence=_sentence(report, asked, frame),
         more=_more(report, before, asked),
-        finding=next((finding for finding in report.findings if finding.fix), None),
+        finding=next((finding for finding in report.findings if finding.fixes), None),
         levels=levels_of(report.totals),
         energy=energy_words(report.energy),
         cluster_energy=energy_titles(row.energy for row in report.clusters),
@@ -121,20 +121,23 @@ def job_link(row: JobRow) -> str:
 
 
 def _sentence(report: ReportDocument, asked: Asked, frame: Frame) -> str:
-    totals, who = report.totals, _who(report, frame)
+    totals, (who, theirs, of) = report.totals, _who(report, frame)
     when = f"in the last {asked.days} days and today" if asked.days else "in this time"
     if not report.job_count:
         return f"{who[0].upper()}{who[1:]} had no jobs with GPUs {when}."
     if not totals.coverage:
         return f"What {who} did with {gpu_hours(totals.gpu_s)} GPU-hours {when} is not known."
-    wasted = f"wasted {gpu_hours(totals.wasted_s)} of {gpu_hours(totals.gpu_s)} GPU-hours {when}"
-    return f"{who[0].upper()}{who[1:]} {wasted} ({share(totals.wasted_s, totals.gpu_s)})."
+    idle_s = unexplained_s(totals)
+    hours = f"{gpu_hours(idle_s)} of {theirs}{gpu_hours(totals.gpu_s)} GPU-hours{of} {when}"
+    return f"{hours} were idle without a known reason ({share(idle_s, totals.gpu_s)})."
 
 
-def _who(report: ReportDocument, frame: Frame) -> str:
-    if report.scope == "user":
-        return "you" if report.name == frame.user else f"user {cut(report.name)}"
-    return f"account {cut(report.name)}" if report.scope == "account" else "the cluster"
+def _who(report: ReportDocument, frame: Frame) -> tuple[str, str, str]:
+    """Return whose jobs they are: as a subject, and before or after the GPU-hours."""
+    if report.scope == "user" and report.name == frame.user:
+        return "you", "your ", ""
+    who = "the cluster" if report.scope == "cluster" else f"{report.scope} {cut(report.name)}"
+    return who, "", f" of {who}"
 
 
 def _more(report: ReportDocument, before: GpuTime | None, asked: Asked) -> str:
@@ -145,18 +148,21 @@ def _more(report: ReportDocument, before: GpuTime | None, asked: Asked) -> str:
 def _worst(worst: NameRow | None, totals: GpuTime) -> str:
     if worst is None or not totals.wasted_s or worst.wasted_s < _MOST_OF_IT * totals.wasted_s:
         return ""
-    jobs = "one job" if worst.jobs == 1 else f"{worst.jobs} jobs"
-    return f"{share(worst.wasted_s, totals.wasted_s)} of it is {jobs} of the name {cut(worst.name)}."
+    part = f"{share(worst.wasted_s, totals.wasted_s)} of the wasted GPU-hours"
+    if worst.jobs == 1:
+        return f"Job {cut(worst.name)} caused {part}."
+    return f"{worst.jobs} jobs named {cut(worst.name)} caused {part}."
 
 
 def _trend(totals: GpuTime, before: GpuTime | None, days: int | None) -> str:
     if before is None or not before.coverage or not totals.coverage:
         return ""
     when = f"in the {days} days before" if days else "in as much time before"
-    old, new = share(before.wasted_s, before.gpu_s), share(totals.wasted_s, totals.gpu_s)
+    idle_before_s, idle_s = unexplained_s(before), unexplained_s(totals)
+    old, new = share(idle_before_s, before.gpu_s), share(idle_s, totals.gpu_s)
     if old == new:
         return f"No change: {old} {when}."
-    change = "Down" if totals.wasted_s * before.gpu_s < before.wasted_s * totals.gpu_s else "Up"
+    change = "Down" if idle_s * before.gpu_s < idle_before_s * totals.gpu_s else "Up"
     return f"{change} from {old} {when}."
 
 

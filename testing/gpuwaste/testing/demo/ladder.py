@@ -26,6 +26,8 @@ _RULE: Final = """\
 mode = "{mode}"
 where = "ledger.idle_s >= 20.0"
 since = "ledger.idle_s"
+approve = "none"
+notify = "none"
 
 [[do]]
 after = "{after}"
