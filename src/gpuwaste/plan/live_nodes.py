@@ -135,7 +135,7 @@ def _types(node: NodeInfo) -> dict[str, int]:
     """Return the GPUs of a node by type, in the order of names."""
     found: dict[str, int] = {}
     for entry in sorted((one for one in node.gres if one.name == "gpu"), key=lambda one: one.type):
-        found[entry.type] = found.get(entry.type, 0) + (entry.count or 0)
+        found[entry.type] = found.get(entry.type, 0) + entry.number
     return found
 
 

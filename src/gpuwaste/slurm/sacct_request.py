@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.gpu_items import gpu_items
 from gpuwaste.slurm.req_mem import printed, total_b
 
 _WHOLE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_GPU = re.compile(r"(?:gres:)?gpu(?::([A-Za-z][\w.-]{0,63}))?:(\d{1,6})", re.ASCII)
 
 
 def request_tres(values: Mapping[str, str]) -> str:
@@ -37,10 +37,9 @@ def _memory(text: str, cpus: int, nodes: int) -> str:
 
 
 def _gpus(text: str, nodes: int) -> list[str]:
-    parts, total = [], 0
-    for item in text.split(","):
-        match = _GPU.fullmatch(item.strip())
-        if match is not None and int(match[2]):
-            total += int(match[2]) * nodes
-            parts += [f"gres/gpu:{match[1]}={int(match[2]) * nodes}"] if match[1] else []
-    return [f"gres/gpu={total}", *parts] if total else []
+    by_type: dict[str, int] = {}
+    for kind, count in gpu_items(text):
+        by_type[kind] = by_type.get(kind, 0) + count * nodes
+    total = sum(by_type.values())
+    typed = [f"gres/gpu:{kind}={count}" for kind, count in by_type.items() if kind and count]
+    return [f"gres/gpu={total}", *typed] if total else []

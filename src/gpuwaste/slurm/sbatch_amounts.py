@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
-from gpuwaste.slurm.gpu_amounts import KILO, cpus_by_gpus, cpus_of, settle
+from gpuwaste.slurm.gpu_amounts import cpus_by_gpus, cpus_of, settle
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.sbatch_components import MEMORY_OPTIONS, two_memories
 from gpuwaste.slurm.sbatch_gpus import gpus_asked
 from gpuwaste.slurm.sbatch_values import bad, value, whole
 from gpuwaste.slurm.sbatch_words import Given, refusal
 
+_KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}  # what the last letter of a number of nodes stands for
 _NODES: Final = re.compile(r"(\d{1,9})([km]?)(?:-(\d{1,9})([km]?)(?::(\d{1,9}))?)?", re.ASCII | re.IGNORECASE)
 _MEMORY: Final = re.compile(r"(\d{1,15})([KMGT]?)B?", re.ASCII | re.IGNORECASE)
 _TIME: Final = re.compile(r"(?:(\d{1,6})-)?(\d{1,9})?(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
@@ -101,8 +102,8 @@ def _node_counts(given: Given, text: str) -> tuple[int, int]:
     found = _NODES.fullmatch(text)
     if found is None:
         raise bad(given, "a number of nodes, or MIN-MAX")
-    low = max(1, int(found[1]) * KILO[found[2].lower()])
-    high = (int(found[3]) * KILO[found[4].lower()] if found[3] else 0) or low
+    low = max(1, int(found[1]) * _KILO[found[2].lower()])
+    high = (int(found[3]) * _KILO[found[4].lower()] if found[3] else 0) or low
     if high < low:
         raise bad(given, "MIN-MAX, with MIN not above MAX")
     step = int(found[5] or 1) or 1

@@ -3,14 +3,17 @@
 import re
 import shlex
 from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.gpu_items import gpu_item, typed_count
 from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
 
-_TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")
-_COUNT: Final = re.compile(r"(?:gpu:)?(?:([A-Za-z0-9_.\-]+)[:=])?(\d{1,5})")
+_TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")  # that a shell reads as it stands: users copy the line
 MAX_LINE: Final = 4096  # characters of a submit line that are read: options come first, and shlex takes its time
 # Options of sbatch, salloc and srun without a value: the word after them starts the script.
 _FLAGS: Final = frozenset(
@@ -47,14 +50,19 @@ _FLAGS: Final = frozenset(
 def gpu_request(job: JobRecord) -> GpuRequest:
     """Return how the job asked: from its submit line, else as --gres with the type that it was given."""
     for option, value in _options(job.submit_line[:MAX_LINE]):
-        for part in value.split(","):
-            if option == "--gres" and not part.startswith("gpu"):
-                continue
-            found = _COUNT.fullmatch(part)
-            if found or part == "gpu":
-                named = found[1] if found and found[1] not in {None, "gpu"} else ""
-                return GpuRequest(option, named or "")
+        for kind in _types(option, value):
+            if not kind or _TYPE.fullmatch(kind):
+                return GpuRequest(option, kind)
     return GpuRequest("--gres", job.gpu_type if _TYPE.fullmatch(job.gpu_type) else "")
+
+
+def _types(option: str, value: str) -> Iterator[str]:
+    """Yield the type of each item of the option's list that asks for GPUs, "" for any."""
+    for part in value.split(","):
+        with suppress(ParseError):
+            found = gpu_item(part) if option == "--gres" else typed_count(part)
+            if found is not None:
+                yield found[0]
 
 
 @lru_cache(maxsize=4096)  # the same line is submitted over and over
