@@ -34,8 +34,10 @@ def request_from_tres(tres: str, **known: Any) -> JobRequest:
 
 
 def _whole(text: str | None) -> int | None:
-    """Return a count: Slurm prints a large one as 1K or 1.50M."""
+    """Return a count: Slurm prints a large one as 1K or 1.50M; a fraction of one is none."""
+    if text is None or ("." in text and text[-1].isdigit()):
+        return None
     try:
-        return None if text is None else (int(text) if text.isdigit() else parse_size_b(text))
-    except (ParseError, ValueError):
+        return parse_size_b(text)
+    except ParseError:
         return None
