@@ -8,7 +8,7 @@ from typing import Final
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, MORE_FIELDS
-from gpuwaste.slurm.sacct_row import is_row_start
+from gpuwaste.slurm.sacct_row import RowIds
 
 MAX_PAGE_B: Final = 64 * 1024**2
 _NAME = re.compile(r"[A-Za-z]{2,40}")
@@ -63,16 +63,16 @@ def cut_pages(
     Reading the pieces one by one gives what reading the whole gives. A file with no such place is cut at 64 MiB all
     the same. `position` and `line` are where the lines begin.
     """
-    wanted, id_column = len(columns) - 1, columns.index("JobIDRaw")
+    wanted, ids = len(columns) - 1, RowIds.of(columns, delimiter)
 
     def whole(text: bytes) -> bool:
-        return text.count(delimiter) == wanted and is_row_start(text, delimiter, id_column)
+        return text.count(delimiter) == wanted and ids.starts(text)
 
     parts: list[bytes] = []
     size = 0
     for text in lines:
         if size >= page_b:
-            runs_end = whole(parts[-1]) and whole(text) and b"." not in text.split(delimiter, id_column + 1)[id_column]
+            runs_end = whole(parts[-1]) and whole(text) and ids.begins_job(text)
             if runs_end or size >= MAX_PAGE_B:
                 yield Cut(position, line, b"".join(parts))
                 position, line = position + size, line + len(parts)
