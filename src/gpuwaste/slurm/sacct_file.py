@@ -13,7 +13,7 @@ from gpuwaste.slurm.sacct_row import RowIds
 MAX_PAGE_B: Final = 64 * 1024**2
 _NAME = re.compile(r"[A-Za-z]{2,40}")
 _KNOWN: Final = (
-    *(*FIELDS, *MORE_FIELDS, "Cluster", "Elapsed", "ReqCPUS", "ReqNodes", "ReqGRES"),
+    *(*FIELDS, *MORE_FIELDS, "Cluster", "Elapsed", "ReqCPUS", "ReqNodes", "ReqGRES", "AllocGRES"),
     *("AveDiskRead", "AveDiskWrite"),
 )
 _ADVICE: Final = f"sacct -P --format={','.join(name for name in FIELDS if name != ADMIN_COMMENT)}"

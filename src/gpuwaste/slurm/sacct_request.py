@@ -1,4 +1,4 @@
-"""What a job asked for, as a TRES text, where sacct's ReqTRES is not there: from the columns beside and before it."""
+"""What a job asked for and got, as TRES texts, where sacct's ReqTRES and AllocTRES do not tell: from older columns."""
 
 import re
 from collections.abc import Mapping
@@ -22,6 +22,18 @@ def request_tres(values: Mapping[str, str]) -> str:
     parts += [f"mem={memory}"] if memory and cpus else []
     parts += [f"node={nodes}"] if nodes else []
     return ",".join([*parts, *_gpus(values.get("ReqGRES", ""), nodes or 1)])
+
+
+def allocated_tres(values: Mapping[str, str]) -> str:
+    """Return AllocTRES, with the GPUs of AllocGRES where it has none.
+
+    AllocGRES, of all nodes, is a column up to Slurm 20.02. AllocTRES has GPUs only where AccountingStorageTRES names
+    them.
+    """
+    told = values.get("AllocTRES", "")
+    if "gres/gpu" in told:
+        return told
+    return ",".join(part for part in (told, *_gpus(values.get("AllocGRES", ""), 1)) if part)
 
 
 def _count(text: str) -> int:
