@@ -26,6 +26,9 @@ from gpuwaste.slurm.tres import count_of_tres, held_gpus, memory_b, parse_tres
 
 _NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 _KEPT: Final = 2000
+_NOT_ACCOUNTED: Final = (
+    "a job as squeue --json and scontrol --json write it, not one of accounting: write the file with sacct --json"
+)
 
 
 def parse_page(data: bytes, cluster: str) -> Iterator[JobRecord | BadRow]:
@@ -61,6 +64,10 @@ def _record(job: Any, cluster: str, steps: RestSteps) -> AccountedRun:
         raise ParseError(f"cluster: a job of {own}, where {cluster} was requested")
     job_id = value.number(job, "job_id")
     submit = value.time_s(job, "time", "submission")
+    if value.at(job, "time") is None and value.at(job, "job_state") is not None:
+        raise ParseError(
+            "a job as squeue --json and scontrol --json write it, not one of accounting: write the file with sacct --json"
+        )
     if not job_id or submit is None:
         raise ParseError("job_id or time.submission is missing")
     end = value.time_s(job, "time", "end")

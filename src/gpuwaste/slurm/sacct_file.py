@@ -21,6 +21,9 @@ _CANONICAL: Final = {name.lower(): name for name in _KNOWN}
 # Columns that say the same as one that the reader knows, used where that one is not there.
 _INSTEAD: Final = {"timelimit": "TimelimitRaw", "ncpus": "AllocCPUS", "allocnodes": "NNodes", "jobid": "JobIDRaw"}
 
+_IDS: Final = frozenset({"jobid", "jobidraw"})
+_SEVERAL: Final = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -47,12 +50,18 @@ def columns_of(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
+def are_columns(names: Sequence[str]) -> bool:
+    """Whether names are those of a header: JobID or JobIDRaw is among them, or several other columns of sacct's."""
+    lower = [name.strip().lower() for name in names]
+    known = sum(name in _CANONICAL or name in _INSTEAD for name in lower)
+    return known >= _SEVERAL or not _IDS.isdisjoint(lower)
+
+
 def header_columns(line: bytes, delimiter: bytes) -> tuple[str, ...] | None:
     """Return the columns of a header line; None where the line is no header. Raises UsageError as `columns_of`."""
     names = line.removeprefix(BOM_UTF8).strip(b"\r\n").decode("utf-8", "replace").split(delimiter.decode())
-    if not any(name.lower() in {"jobid", "jobidraw"} for name in names):
-        return None
-    return columns_of(names) if all(_NAME.fullmatch(name) or not name for name in names) else None
+    plain = all(_NAME.fullmatch(name) or not name for name in names)
+    return columns_of(names) if plain and are_columns(names) else None
 
 
 def cut_pages(

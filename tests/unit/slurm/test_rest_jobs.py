@@ -73,6 +73,16 @@ def test_a_release_tells_what_its_sacct_tells(slurm: str, version: str, count: i
         assert all(as_recorded(run) == as_recorded(seen[key]) for key, run in told.items())
 
 
+def test_jobs_of_slurmctld_are_named() -> None:
+    """Squeue --json and scontrol --json write other jobs than accounting: the reason says what to write."""
+    job = {"job_id": 7, "job_state": ["RUNNING"], "submit_time": {"set": True, "infinite": False, "number": 1777866658}}
+    (bad,) = parse_page(page(job), "gw")
+    assert isinstance(bad, BadRow)
+    assert bad.reason == (
+        "a job as squeue --json and scontrol --json write it, not one of accounting: write the file with sacct --json"
+    )
+
+
 def _as_23_02(found: Any, name: str) -> None:
     """Give a step the id of v0.0.39: DUMP_FUNC(SLURM_STEP_ID) of data_parser/v0.0.39 in Slurm 23.02."""
     job_id, _, step = name.partition(".")
