@@ -65,9 +65,7 @@ def _record(job: Any, cluster: str, steps: RestSteps) -> AccountedRun:
     job_id = value.number(job, "job_id")
     submit = value.time_s(job, "time", "submission")
     if value.at(job, "time") is None and value.at(job, "job_state") is not None:
-        raise ParseError(
-            "a job as squeue --json and scontrol --json write it, not one of accounting: write the file with sacct --json"
-        )
+        raise ParseError(_NOT_ACCOUNTED)
     if not job_id or submit is None:
         raise ParseError("job_id or time.submission is missing")
     end = value.time_s(job, "time", "end")
