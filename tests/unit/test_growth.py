@@ -38,6 +38,7 @@ from gpuwaste.predict.request_json import requests_from_json
 from gpuwaste.report import cells
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.cluster_config import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.gpu_items import gpu_items, typed_count
 from gpuwaste.slurm.gres import parse_gres, parse_positions
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.interactive import is_interactive
@@ -145,7 +146,8 @@ READERS: Final[Mapping[str, Read]] = {
     "admin comment": token_of,
     "program of a comment": lambda text: tie_of(f"gpuwaste:program={text}"),
     "program of a script": _script_program,
-    "GPU request": gpu_request._COUNT.fullmatch,
+    "GPU request": lambda text: list(gpu_items(f"gpu:{text}:1,{text}")),
+    "GPUs with a type": lambda text: typed_count(f"{text[:4000]}:1"),
     "scontrol's jobs": lambda text: parse_jobs(_shown_job(text)),
     "scontrol's text": parse_jobs,
     "scontrol's job": lambda text: parse_job(_shown_job(text), 7, text),

@@ -31,6 +31,8 @@ PARTS: Final = (
             "tests/plugins/test_job_submit_lua.py",
             "tests/contract/test_sbatch_contract.py",
             "tests/contract/test_sbatch_tres_contract.py",
+            "tests/contract/test_sbatch_values_contract.py",
+            "tests/contract/test_gpu_types_contract.py",
             "tests/contract/test_sbatch_components_contract.py",
             "tests/system/test_submit_advice.py",
             "tests/system/test_submit_faults.py",

@@ -63,8 +63,8 @@ def _refused(store: HistoryStore, source: Source, page: PageRow) -> NoDataError:
     store.drop(page.digest)
     first = page.bad[0]
     return NoDataError(
-        f"{source.key}: no job in its first {page.bad_count} rows: line {first.line}: {first.reason}: "
-        f"is it {source.kind}?"
+        f"{source.key}: read as {source.kind}, and no job in its first {page.bad_count} rows: "
+        f"line {first.line}: {first.reason}"
     )
 
 

@@ -14,7 +14,7 @@ from gpuwaste.plan.when.queue import MAX_POOLS, NO_LIMIT_S, Nodes
 from gpuwaste.sim.cluster import Reservation
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.slurm.node_state import is_usable
-from gpuwaste.slurm.tres import memory_b, tres_or_none
+from gpuwaste.slurm.tres import count_of_tres, memory_b, tres_or_none
 
 ALONE: Final = 1 << 20  # shares of a node: a job that shares it takes one, a job that gets whole nodes all of them
 CPUS, MEMORY, GPUS, SHARES = range(4)
@@ -120,7 +120,7 @@ def live_nodes(nodes: Iterable[NodeInfo], reservations: Sequence[Reservation]) -
                 continue
         pool = pools.setdefault(key, LivePool(key, len(pools)))
         tres = tres_or_none(node.tres)
-        one = (_whole(tres.get("cpu")), memory_b(tres) or 0, node.gpus)
+        one = (count_of_tres(tres, "cpu") or 0, memory_b(tres) or 0, node.gpus)
         pool.nodes += 1
         pool.gpus += node.gpus
         pool.largest = (max(pool.largest[0], one[0]), max(pool.largest[1], one[1]), max(pool.largest[2], one[2]))
@@ -135,14 +135,10 @@ def _types(node: NodeInfo) -> dict[str, int]:
     """Return the GPUs of a node by type, in the order of names."""
     found: dict[str, int] = {}
     for entry in sorted((one for one in node.gres if one.name == "gpu"), key=lambda one: one.type):
-        found[entry.type] = found.get(entry.type, 0) + (entry.count or 0)
+        found[entry.type] = found.get(entry.type, 0) + entry.number
     return found
 
 
 def whole_amounts(tres: Mapping[str, str]) -> tuple[int, int]:
     """Return CPUs and bytes of a printed TRES list."""
-    return _whole(tres.get("cpu")), memory_b(dict(tres)) or 0
-
-
-def _whole(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 9 else 0  # noqa: PLR2004 any cluster
+    return count_of_tres(tres, "cpu") or 0, memory_b(dict(tres)) or 0

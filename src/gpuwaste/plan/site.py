@@ -65,7 +65,7 @@ class Site:
             if partition in node.partitions and is_usable(node.state):
                 for entry in node.gres:
                     if entry.name == "gpu" and entry.type:
-                        found[entry.type] = max(found.get(entry.type, 0), entry.count or 0)
+                        found[entry.type] = max(found.get(entry.type, 0), entry.number)
         return found
 
     def gpus(self, partition: str) -> int:

@@ -87,7 +87,7 @@ class NodeInfo:
     @property
     def gpus(self) -> int:
         """How many GPUs Slurm schedules on the node."""
-        return sum(entry.count or 0 for entry in self.gres if entry.name == "gpu")
+        return sum(entry.number for entry in self.gres if entry.name == "gpu")
 
 
 def parse_config(text: str) -> SlurmConfig:

@@ -16,7 +16,7 @@ from gpuwaste.slurm.printed_id import PrintedId, parse_printed
 from gpuwaste.slurm.req_mem import printed as printed_memory
 from gpuwaste.slurm.run_details import flag_text
 from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
+from gpuwaste.slurm.tres import count_of_tres, held_gpus, memory_b, parse_tres
 
 if TYPE_CHECKING:
     from gpuwaste.core.run import RunKey
@@ -102,9 +102,10 @@ def _job(row: RowValues, cluster: str) -> AccountedRun:
         raise ParseError(f"submit: {row.unread['submit']}" if "submit" in row.unread else "no submit time")
     start, end, elapsed = _interval(row, submit)
     allocated, requested = row.tres("alloc_tres"), row.tres("req_tres")
+    granted = parse_tres(allocated.text)
     own = {name: row.count(name) for name in ("restarts", "n_nodes", "cpus")}
-    own["n_nodes"] = _first(own["n_nodes"], _whole(allocated, "node"))
-    own["cpus"] = _first(own["cpus"], _whole(allocated, "cpu"))
+    own["n_nodes"] = _first(own["n_nodes"], count_of_tres(granted, "node"))
+    own["cpus"] = _first(own["cpus"], count_of_tres(granted, "cpu"))
     asked = requested.text or _request(row, own["n_nodes"], own["cpus"])
     gpus, kind = _gpus(row, allocated, requested, started=start is not None)
     code, signal = row.exit()
@@ -124,7 +125,7 @@ def _job(row: RowValues, cluster: str) -> AccountedRun:
             req_tres=asked,
             alloc_tres=allocated.text,
             gpus=gpus,
-            mem_req_b=_first(memory, memory_b(parse_tres(allocated.text)) if start is not None else None),
+            mem_req_b=_first(memory, memory_b(granted) if start is not None else None),
             max_rss_b=row.whole("max_rss_b"),
             total_cpu_s=row.amount("total_cpu_s"),
             exit_code=code,
@@ -216,11 +217,6 @@ def _gpus(row: RowValues, allocated: TresList, requested: TresList, *, started: 
     if held is None:
         return own, ""
     return held.total if own is None else own, held.type
-
-
-def _whole(tres: TresList, name: str) -> int | None:
-    text = tres.amount(name)
-    return int(text) if text.isdigit() and int(text) < 2**31 else None
 
 
 def _first(*values: int | None) -> int | None:

@@ -167,7 +167,11 @@ def _count(text: str, name: str) -> int | None:
         return _refuse(name, text)
     if math.isnan(value):
         return None
-    return int(value) if 0 <= value < _MAX_COUNT else _refuse(name, text)
+    if not 0 <= value < _MAX_COUNT:
+        return _refuse(name, text)
+    if value != int(value):  # a share of a GPU or a quota of CPUs: neither 0 nor 1 of them
+        raise ParseError(f"{name}: {text[:40]!r} is not a whole number")
+    return int(value)
 
 
 def _exit(code: str, signal: str, *, waited: bool) -> tuple[int | None, int | None]:

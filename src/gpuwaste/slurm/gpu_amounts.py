@@ -6,10 +6,6 @@ tests/contract/test_sbatch_tres_contract.py.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
-
-KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}
-"""What a count's last letter, in lower case, multiplies it by."""
 
 Counts = Mapping[str, int]
 """Type -> count, "" for any type."""

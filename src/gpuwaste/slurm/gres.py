@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.gpu_items import count_of
 from gpuwaste.slurm.hostlist import split_outside
 
 _MAX_POSITION: Final = 1023  # MAX_GRES_BITMAP of Slurm
@@ -17,8 +18,6 @@ _ABSENT: Final = frozenset({"", "(null)", "N/A"})
 _ENTRY = re.compile(r"([A-Za-z][\w.\-/]*)((?::[^:()]+)*)((?:\([^()]*\))*)")
 _SHARES = re.compile(r"(?:-|\d{1,9})/\d{1,9}(?:,(?:-|\d{1,9})/\d{1,9})*", re.ASCII)
 _DETAIL = re.compile(r"\((?:([A-Z]+):)?([^()]*)\)")
-_COUNT = re.compile(r"(\d{1,12})([KMGTP]?)")
-_SUFFIXES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,11 @@ class GresEntry:
     type: str
     count: int | None
     positions: tuple[int, ...] | None = None
+
+    @property
+    def number(self) -> int:
+        """How many: without a printed count as many as positions, else one, as Slurm takes `gpu:a100` of a node."""
+        return (1 if self.positions is None else len(self.positions)) if self.count is None else self.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,9 @@ def job_gres_on_node(text: str) -> GresOnNode:
     positions = sorted({position for entry in gpus or shared for position in entry.positions or ()})
     return GresOnNode(
         positions=tuple(positions),
-        gpus=sum(len(entry.positions or ()) if entry.count is None else entry.count for entry in gpus),
+        gpus=sum(entry.number for entry in gpus),
         types=tuple(sorted({entry.type for entry in gpus if entry.type})),
-        shards=sum(entry.count or 0 for entry in shared if entry.name == "shard"),
+        shards=sum(entry.number for entry in shared if entry.name == "shard"),
     )
 
 
@@ -93,7 +97,7 @@ def _entry(part: str, whole: str) -> GresEntry:
     if match is None:
         raise ParseError(f"GRES {whole[:60]!r}: cannot read {part[:40]!r}")
     words = match[2].split(":")[1:]
-    count = _count(words[-1]) if words else None
+    count = count_of(words[-1]) if words else None
     if words and count is not None:
         words.pop()
     positions: tuple[int, ...] | None = None
@@ -109,8 +113,3 @@ def _shared_positions(detail: str) -> tuple[int, ...]:
     """Read the shares of each GPU, used/all, as 24.11 and later print them: `2/4,0/4` is position 0."""
     used = (item.partition("/")[0] for item in detail.split(",")[: _MAX_POSITION + 1])
     return tuple(position for position, count in enumerate(used) if count.strip("-0"))
-
-
-def _count(word: str) -> int | None:
-    match = _COUNT.fullmatch(word)
-    return int(match[1]) * _SUFFIXES[match[2]] if match else None

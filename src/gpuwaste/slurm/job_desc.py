@@ -15,9 +15,9 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.text import decoded
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.slurm.gpu_amounts import KILO, GpusAsked, Settled, counted, cpus_by_gpus, cpus_of, settle
+from gpuwaste.slurm.gpu_amounts import GpusAsked, Settled, counted, cpus_by_gpus, cpus_of, settle
+from gpuwaste.slurm.gpu_items import gpu_items
 
-_GPUS: Final = re.compile(r"(?:(?:gres[:/])?gpu)(?:[:=/]([A-Za-z_][\w.\-]*))?(?:[:=](\d{1,9})([kKmM]?))?", re.ASCII)
 _HASH: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _AMOUNT: Final = re.compile(r"[:=](\d{1,15})$", re.ASCII)
 _TASK_CPUS: Final = re.compile(r"(?:^|,)cpu[:=](\d{1,9})", re.ASCII)
@@ -147,10 +147,7 @@ def _gpus(job: Mapping[str, Any], member: str) -> dict[str, int]:
     text = job.get(member)
     if not isinstance(text, str) or "gpu" not in text:
         return {}
-    items = [found.groups() for item in text[:_LONGEST].split(",") if (found := _GPUS.fullmatch(item.strip()))]
-    return counted(
-        (kind or "", 1 if number is None else int(number) * KILO[unit.lower()]) for kind, number, unit in items
-    )
+    return counted(gpu_items(text[:_LONGEST]))
 
 
 def _task_cpus(job: Mapping[str, Any]) -> int:

@@ -22,10 +22,13 @@ from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.rest_steps import RestSteps
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.times import own_start
-from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
+from gpuwaste.slurm.tres import count_of_tres, held_gpus, memory_b, parse_tres
 
 _NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 _KEPT: Final = 2000
+_NOT_ACCOUNTED: Final = (
+    "a job as squeue --json and scontrol --json write it, not one of accounting: write the file with sacct --json"
+)
 
 
 def parse_page(data: bytes, cluster: str) -> Iterator[JobRecord | BadRow]:
@@ -61,6 +64,8 @@ def _record(job: Any, cluster: str, steps: RestSteps) -> AccountedRun:
         raise ParseError(f"cluster: a job of {own}, where {cluster} was requested")
     job_id = value.number(job, "job_id")
     submit = value.time_s(job, "time", "submission")
+    if value.at(job, "time") is None and value.at(job, "job_state") is not None:
+        raise ParseError(_NOT_ACCOUNTED)
     if not job_id or submit is None:
         raise ParseError("job_id or time.submission is missing")
     end = value.time_s(job, "time", "end")
@@ -95,8 +100,10 @@ def _record(job: Any, cluster: str, steps: RestSteps) -> AccountedRun:
             start=start,
             restarts=value.number(job, "restart_cnt"),
             nodes=_nodes(job),
-            n_nodes=value.number(job, "allocation_nodes") or _whole(granted, "node") or _whole(asked, "node"),
-            cpus=_whole(granted, "cpu") or _cpus_before_start(job),
+            n_nodes=value.number(job, "allocation_nodes")
+            or count_of_tres(granted, "node")
+            or count_of_tres(asked, "node"),
+            cpus=count_of_tres(granted, "cpu") or _cpus_before_start(job),
             gpus=None if gpus is None else gpus.total,
             gpu_type="" if gpus is None else gpus.type,
             alloc_tres=allocated,
@@ -154,7 +161,3 @@ def _nodes(job: Any) -> str:
 def _cpus_before_start(job: Any) -> int | None:
     """Return AllocCPUS of a run without an allocation as its sacct prints it: what is asked in 22.05, 0 in 24.11."""
     return 0 if value.newer(job, "time", "limit") else value.number(job, "required", "CPUs")
-
-
-def _whole(tres: dict[str, str], name: str) -> int | None:
-    return int(tres[name]) if name in tres else None

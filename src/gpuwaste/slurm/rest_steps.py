@@ -62,7 +62,7 @@ class RestSteps:
         )
 
     def _add(self, step: Any) -> None:
-        name = value.text(step, "step", "id").rpartition(".")[2]  # 12.batch from v0.0.40 on
+        name = _name(step)
         self.names.add("0" if name[:1].isdigit() else name)  # constant memory, however many there are
         self._cpu_us += _cpu_us(step)
         rss_b = None
@@ -85,6 +85,17 @@ class RestSteps:
         except GpuwasteError as error:
             self.unread.setdefault(name, str(error)[:200])
             return None
+
+
+def _name(step: Any) -> str:
+    """Return 0, 0+1, batch, extern, interactive: the text of v0.0.38, from 12.batch of v0.0.40 on.
+
+    v0.0.39 has an object with the job's id and, for a component of a heterogeneous step, its number.
+    """
+    if not isinstance(value.at(step, "step", "id"), dict):
+        return value.text(step, "step", "id").rpartition(".")[2]
+    component = value.number(step, "step", "id", "step_het_component")
+    return value.text(step, "step", "id", "step_id") + ("" if component is None else f"+{component}")
 
 
 def _record(step: Any, name: str, rss_b: int | None) -> StepRecord | None:

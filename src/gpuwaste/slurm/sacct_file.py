@@ -8,18 +8,21 @@ from typing import Final
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, MORE_FIELDS
-from gpuwaste.slurm.sacct_row import is_row_start
+from gpuwaste.slurm.sacct_row import RowIds
 
 MAX_PAGE_B: Final = 64 * 1024**2
 _NAME = re.compile(r"[A-Za-z]{2,40}")
 _KNOWN: Final = (
-    *(*FIELDS, *MORE_FIELDS, "Cluster", "Elapsed", "ReqCPUS", "ReqNodes", "ReqGRES"),
+    *(*FIELDS, *MORE_FIELDS, "Cluster", "Elapsed", "ReqCPUS", "ReqNodes", "ReqGRES", "AllocGRES"),
     *("AveDiskRead", "AveDiskWrite"),
 )
 _ADVICE: Final = f"sacct -P --format={','.join(name for name in FIELDS if name != ADMIN_COMMENT)}"
 _CANONICAL: Final = {name.lower(): name for name in _KNOWN}
 # Columns that say the same as one that the reader knows, used where that one is not there.
 _INSTEAD: Final = {"timelimit": "TimelimitRaw", "ncpus": "AllocCPUS", "allocnodes": "NNodes", "jobid": "JobIDRaw"}
+
+_IDS: Final = frozenset({"jobid", "jobidraw"})
+_SEVERAL: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,18 @@ def columns_of(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
+def are_columns(names: Sequence[str]) -> bool:
+    """Whether names are those of a header: JobID or JobIDRaw is among them, or several other columns of sacct's."""
+    lower = [name.strip().lower() for name in names]
+    known = sum(name in _CANONICAL or name in _INSTEAD for name in lower)
+    return known >= _SEVERAL or not _IDS.isdisjoint(lower)
+
+
 def header_columns(line: bytes, delimiter: bytes) -> tuple[str, ...] | None:
     """Return the columns of a header line; None where the line is no header. Raises UsageError as `columns_of`."""
     names = line.removeprefix(BOM_UTF8).strip(b"\r\n").decode("utf-8", "replace").split(delimiter.decode())
-    if not any(name.lower() in {"jobid", "jobidraw"} for name in names):
-        return None
-    return columns_of(names) if all(_NAME.fullmatch(name) or not name for name in names) else None
+    plain = all(_NAME.fullmatch(name) or not name for name in names)
+    return columns_of(names) if plain and are_columns(names) else None
 
 
 def cut_pages(
@@ -63,16 +72,16 @@ def cut_pages(
     Reading the pieces one by one gives what reading the whole gives. A file with no such place is cut at 64 MiB all
     the same. `position` and `line` are where the lines begin.
     """
-    wanted, id_column = len(columns) - 1, columns.index("JobIDRaw")
+    wanted, ids = len(columns) - 1, RowIds.of(columns, delimiter)
 
     def whole(text: bytes) -> bool:
-        return text.count(delimiter) == wanted and is_row_start(text, delimiter, id_column)
+        return text.count(delimiter) == wanted and ids.starts(text)
 
     parts: list[bytes] = []
     size = 0
     for text in lines:
         if size >= page_b:
-            runs_end = whole(parts[-1]) and whole(text) and b"." not in text.split(delimiter, id_column + 1)[id_column]
+            runs_end = whole(parts[-1]) and whole(text) and ids.begins_job(text)
             if runs_end or size >= MAX_PAGE_B:
                 yield Cut(position, line, b"".join(parts))
                 position, line = position + size, line + len(parts)

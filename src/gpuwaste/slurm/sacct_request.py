@@ -1,13 +1,13 @@
-"""What a job asked for, as a TRES text, where sacct's ReqTRES is not there: from the columns beside and before it."""
+"""What a job asked for and got, as TRES texts, where sacct's ReqTRES and AllocTRES do not tell: from older columns."""
 
 import re
 from collections.abc import Mapping
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.gpu_items import gpu_items
 from gpuwaste.slurm.req_mem import printed, total_b
 
 _WHOLE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_GPU = re.compile(r"(?:gres:)?gpu(?::([A-Za-z][\w.-]{0,63}))?:(\d{1,6})", re.ASCII)
 
 
 def request_tres(values: Mapping[str, str]) -> str:
@@ -24,6 +24,18 @@ def request_tres(values: Mapping[str, str]) -> str:
     return ",".join([*parts, *_gpus(values.get("ReqGRES", ""), nodes or 1)])
 
 
+def allocated_tres(values: Mapping[str, str]) -> str:
+    """Return AllocTRES, with the GPUs of AllocGRES where it has none.
+
+    AllocGRES, of all nodes, is a column up to Slurm 20.02. AllocTRES has GPUs only where AccountingStorageTRES names
+    them.
+    """
+    told = values.get("AllocTRES", "")
+    if "gres/gpu" in told:
+        return told
+    return ",".join(part for part in (told, *_gpus(values.get("AllocGRES", ""), 1)) if part)
+
+
 def _count(text: str) -> int:
     return int(text) if _WHOLE.fullmatch(text) else 0
 
@@ -37,10 +49,9 @@ def _memory(text: str, cpus: int, nodes: int) -> str:
 
 
 def _gpus(text: str, nodes: int) -> list[str]:
-    parts, total = [], 0
-    for item in text.split(","):
-        match = _GPU.fullmatch(item.strip())
-        if match is not None and int(match[2]):
-            total += int(match[2]) * nodes
-            parts += [f"gres/gpu:{match[1]}={int(match[2]) * nodes}"] if match[1] else []
-    return [f"gres/gpu={total}", *parts] if total else []
+    by_type: dict[str, int] = {}
+    for kind, count in gpu_items(text):
+        by_type[kind] = by_type.get(kind, 0) + count * nodes
+    total = sum(by_type.values())
+    typed = [f"gres/gpu:{kind}={count}" for kind, count in by_type.items() if kind and count]
+    return [f"gres/gpu={total}", *typed] if total else []

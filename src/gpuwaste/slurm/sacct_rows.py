@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.text import decoded
-from gpuwaste.slurm.sacct_row import SacctRow, is_row_start, row_of
+from gpuwaste.slurm.sacct_row import RowIds, SacctRow, row_of
 from gpuwaste.slurm.sacct_shape import FREE, has_free
 
 _MAX_ROW_B: Final = 4 * 1024**2
@@ -48,7 +48,7 @@ class _Joiner:
         self._fields = fields
         self._delimiter = delimiter
         self._wanted = len(fields) - 1
-        self._id_column = fields.index("JobIDRaw")
+        self._ids = RowIds.of(fields, delimiter)
         self._open_end = fields[-1] in FREE
         # A row that is not one line goes on up to the next row: its free text may have separators and newlines.
         self._free = has_free(fields, "JobIDRaw")
@@ -57,7 +57,7 @@ class _Joiner:
     def is_row(self, line: bytes) -> bool:
         """Whether a line is a whole row by itself."""
         fills = not self._parts and line.count(self._delimiter) == self._wanted and not self._open_end
-        return fills and len(line) <= _MAX_ROW_B and is_row_start(line, self._delimiter, self._id_column)
+        return fills and len(line) <= _MAX_ROW_B and self._ids.starts(line)
 
     def row(self, number: int, line: bytes) -> SacctRow | BadRow:
         """Return the row that a line is."""
@@ -66,6 +66,9 @@ class _Joiner:
 
     def feed(self, number: int, line: bytes) -> Iterator[SacctRow | BadRow]:
         """Take a line, and yield what it completes or ends."""
+        if self._ids.is_header(line):
+            yield from self.end()
+            return
         starts = self._starts(line)
         if self._parts:
             if self._takes(line, starts=starts):
@@ -95,7 +98,7 @@ class _Joiner:
 
     def _starts(self, line: bytes) -> bool:
         few = self._free or line.count(self._delimiter) <= self._wanted
-        return few and is_row_start(line, self._delimiter, self._id_column)
+        return few and self._ids.starts(line)
 
     def _takes(self, line: bytes, *, starts: bool) -> bool:
         """Whether a line belongs to the row so far: it fills it, or begins no row and is in its free text."""
@@ -120,11 +123,14 @@ class _Joiner:
         return row
 
     def _aside(self, line: bytes = b"") -> BadRow:
-        seen = self._seen + line.count(self._delimiter)
+        raw = self._take() + line
+        seen = raw.count(self._delimiter)
         reason = f"{seen + 1} fields where {self._wanted + 1} were asked"
-        if seen == self._wanted:
+        if printed := self._ids.unknown(raw):
+            reason = f"JobID {printed} of an array or het job does not tell its number: add JobIDRaw to --format"
+        elif seen == self._wanted:
             reason = "JobIDRaw is no job id"
-        return BadRow(self._first, reason, decoded((self._take() + line)[:_KEPT_B]))
+        return BadRow(self._first, reason, decoded(raw[:_KEPT_B]))
 
     def _take(self) -> bytes:
         raw = b"".join(self._parts)

@@ -1,5 +1,6 @@
 """One run's rows of sacct, the job's and its steps', made into an AccountedRun."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Final
@@ -14,10 +15,10 @@ from gpuwaste.slurm.printed_id import parse_printed
 from gpuwaste.slurm.req_mem import total_b
 from gpuwaste.slurm.run_details import StepSums
 from gpuwaste.slurm.sacct_details import add_step, details_of
-from gpuwaste.slurm.sacct_request import request_tres
+from gpuwaste.slurm.sacct_request import allocated_tres, request_tres
 from gpuwaste.slurm.sacct_row import SacctRow
 from gpuwaste.slurm.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
-from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
+from gpuwaste.slurm.tres import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
 
 _NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 
@@ -63,8 +64,9 @@ class RunRows:
         submit = job.read("Submit", lambda text: parse_time_s(text, zone))
         if submit is None:
             raise ParseError("Submit: a job without a submit time")
-        tres = job.read("AllocTRES", parse_tres)
-        n_nodes, cpus = job.whole("NNodes"), job.whole("AllocCPUS")
+        allocated = allocated_tres(job.values)
+        tres = job.read("AllocTRES", lambda _: parse_tres(allocated))
+        n_nodes, cpus = self._count("NNodes", tres, "node"), self._count("AllocCPUS", tres, "cpu")
         printed = job.text("JobID") or job.text("JobIDRaw")
         ids = parse_printed(printed)
         if ids is None:
@@ -76,6 +78,8 @@ class RunRows:
         asked = job.text("ReqTRES") or request_tres(job.values)
         gpus_asked = asked if job.text("ReqTRES") or "ReqGRES" in job.values else ""  # else it does not tell of GPUs
         gpus = job.read("AllocTRES", lambda _: held_gpus(tres, gpus_asked, started=started is not None))
+        if gpus is None and "AllocGRES" in job.values:
+            gpus = GpuCount(0, {})
         return within(
             AccountedRun(
                 cluster=job.text("Cluster") or cluster,
@@ -104,7 +108,7 @@ class RunRows:
                 cpus=cpus,
                 gpus=None if gpus is None else gpus.total,
                 gpu_type="" if gpus is None else gpus.type,
-                alloc_tres=job.text("AllocTRES"),
+                alloc_tres=allocated,
                 mem_req_b=job.read("ReqMem", lambda text: total_b(text, n_nodes, cpus)) or memory_b(tres),
                 end=ended,
                 elapsed_s=elapsed if started is not None else None,
@@ -118,6 +122,11 @@ class RunRows:
                 steps=tuple(self._sums.kept),
             )
         )
+
+    def _count(self, column: str, tres: Mapping[str, str], name: str) -> int | None:
+        """Return the column where it tells a number, else the allocation's count."""
+        own = self.job.whole(column)
+        return count_of_tres(tres, name) if own is None else own
 
     def _interval(self, length_s: int | None, zone: tzinfo) -> tuple[int | None, int | None]:
         """Return start and end. Raises ParseError naming the column."""

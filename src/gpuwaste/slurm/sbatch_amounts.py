@@ -11,16 +11,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
-from gpuwaste.slurm.gpu_amounts import KILO, cpus_by_gpus, cpus_of, settle
+from gpuwaste.slurm.gpu_amounts import cpus_by_gpus, cpus_of, settle
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.sbatch_components import MEMORY_OPTIONS, two_memories
 from gpuwaste.slurm.sbatch_gpus import gpus_asked
 from gpuwaste.slurm.sbatch_values import bad, value, whole
 from gpuwaste.slurm.sbatch_words import Given, refusal
 
+_KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}  # what the last letter of a number of nodes stands for
 _NODES: Final = re.compile(r"(\d{1,9})([km]?)(?:-(\d{1,9})([km]?)(?::(\d{1,9}))?)?", re.ASCII | re.IGNORECASE)
-_MEMORY: Final = re.compile(r"(\d{1,15})([KMGT]?)B?", re.ASCII | re.IGNORECASE)
-_TIME: Final = re.compile(r"(?:(\d{1,6})-)?(\d{1,9})?(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
+# str_to_mbytes() in src/common/proc_args.c: strtoll(), then a unit, which alone may have a B.
+_MEMORY: Final = re.compile(r"[ \t]*\+?0*(\d{1,15})(?:([KMGT])B?)?", re.ASCII | re.IGNORECASE)
+# _is_valid_timespec() in src/common/parse_time.c: a number at each place, but for the hours of D-.
+_TIME: Final = re.compile(
+    r"(?:(\d{1,6})-)(?:(\d{1,9})(?::(\d{1,9})(?::(\d{1,9}))?)?)?|(\d{1,9})(?::(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII
+)
 _LEADING: Final = re.compile(r"[1-9]\d{0,5}", re.ASCII)
 _LAYOUT: Final = {"sockets-per-node": 0, "cores-per-socket": 1, "threads-per-core": 2}
 _FIXED: Final = frozenset({"nodes", "nodelist", "extra-node-info"})  # with one of them there is a task for each node
@@ -72,15 +77,12 @@ def time_limit_s(given: Given) -> int | None:
     if text.upper() in {"UNLIMITED", "INFINITE", "-1"}:
         return None
     found = _TIME.fullmatch(text)
-    if not text or found is None or (found[1] is None and found[2] is None):
+    if found is None:
         raise refusal(given.where, f"--{given.name}={text[:40]}: expected M, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
-    days, a, b, c = (int(group or 0) for group in found.groups())
-    if found[1] is not None:
-        seconds = days * DAY_S + a * HOUR_S + b * MINUTE_S + c
-    elif found[4] is not None:
-        seconds = a * HOUR_S + b * MINUTE_S + c
-    else:
-        seconds = a * MINUTE_S + b
+    days, hours, minutes, seconds, *short = (int(group or 0) for group in found.groups())
+    if found[1] is None:  # the last number is seconds where there are three, else the first one is minutes
+        hours, minutes, seconds = short if found[7] is not None else (0, *short[:2])
+    seconds += days * DAY_S + hours * HOUR_S + minutes * MINUTE_S
     return math.ceil(seconds / MINUTE_S) * MINUTE_S or None
 
 
@@ -101,8 +103,8 @@ def _node_counts(given: Given, text: str) -> tuple[int, int]:
     found = _NODES.fullmatch(text)
     if found is None:
         raise bad(given, "a number of nodes, or MIN-MAX")
-    low = max(1, int(found[1]) * KILO[found[2].lower()])
-    high = (int(found[3]) * KILO[found[4].lower()] if found[3] else 0) or low
+    low = max(1, int(found[1]) * _KILO[found[2].lower()])
+    high = (int(found[3]) * _KILO[found[4].lower()] if found[3] else 0) or low
     if high < low:
         raise bad(given, "MIN-MAX, with MIN not above MAX")
     step = int(found[5] or 1) or 1
@@ -154,7 +156,7 @@ def _memory(options: Options, nodes: int, cpus: int, gpus: int) -> int | None:
         return None
     found = _MEMORY.fullmatch(given[0].value or "")
     if found is None:
-        raise bad(given[0], "a whole number with K, M, G or T")
-    each_mib = math.ceil(int(found[1]) * _UNITS_B[found[2].upper()] / _MIB)  # Slurm counts whole MiB
+        raise bad(given[0], "a whole number, with K, M, G, T, KB, MB, GB or TB")
+    each_mib = -(-int(found[1]) * _UNITS_B[(found[2] or "").upper()] // _MIB)  # Slurm counts whole MiB
     count = {"mem": nodes, "mem-per-cpu": cpus, "mem-per-gpu": gpus}[given[0].name]
     return each_mib * count * _MIB or None

@@ -3,16 +3,16 @@
 Since Slurm 24.11 (or earlier, after 22.05) a count may follow an equals sign: gpu=2, gpu:a100=2.
 """
 
-import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from gpuwaste.slurm.gpu_amounts import KILO, GpusAsked, counted
+from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.gpu_amounts import GpusAsked, counted
+from gpuwaste.slurm.gpu_items import gpu_item, typed_count
 from gpuwaste.slurm.sbatch_values import bad, value, whole
 from gpuwaste.slurm.sbatch_words import Given
 
-_COUNT: Final = re.compile(r"(?:([A-Za-z_][\w.\-]*)[:=])?(\d{1,9})([km]?)", re.ASCII | re.IGNORECASE)
-_TYPE: Final = re.compile(r"[A-Za-z_][\w.\-]{0,63}", re.ASCII)
+_T = TypeVar("_T")
 
 
 def gpus_asked(options: Mapping[str, Given]) -> GpusAsked:
@@ -31,31 +31,22 @@ def _list(options: Mapping[str, Given], name: str) -> list[tuple[str, int]]:
     """Return type and count of each item of --gpus and its like: TYPE:COUNT, COUNT or TYPE, with commas between."""
     if name not in options:
         return []
-    return [_typed(item, options[name], "[TYPE:]COUNT") for item in value(options, name).split(",") if item]
+    given = options[name]
+    return [_read(typed_count, item, given, "[TYPE:]COUNT") for item in value(options, name).split(",") if item]
 
 
 def _gres(options: Mapping[str, Given]) -> list[tuple[str, int]]:
     """Return type and count of the GPUs in a --gres list; other resources are passed over."""
     found = []
     for item in value(options, "gres").split(",") if "gres" in options else ():
-        name, sign, rest = _parted(item.removeprefix("gres/").removeprefix("gres:"))
-        if not name or name.startswith("gpu(") or (name == "gpu" and sign == "=" and not rest[:1].isdigit()):
+        if not item.removeprefix("gres/").removeprefix("gres:"):
             raise bad(options["gres"], "gpu[:TYPE][:COUNT]")
-        if name == "gpu":
-            found.append(_typed(rest, options["gres"], "gpu[:TYPE][:COUNT]") if sign else ("", 1))
-    return found
+        found.append(_read(gpu_item, item, options["gres"], "gpu[:TYPE][:COUNT]"))
+    return [asked for asked in found if asked is not None]
 
 
-def _parted(item: str) -> tuple[str, str, str]:
-    """Return the name of a resource, the sign after it and the rest."""
-    end = min((at for sign in ":=" if (at := item.find(sign)) >= 0), default=len(item))
-    return item[:end], item[end : end + 1], item[end + 1 :]
-
-
-def _typed(text: str, given: Given, expected: str) -> tuple[str, int]:
-    match = _COUNT.fullmatch(text)
-    if match is not None:
-        return match[1] or "", int(match[2]) * KILO[match[3].lower()]
-    if _TYPE.fullmatch(text):
-        return text, 1
-    raise bad(given, expected)
+def _read(reader: Callable[[str], _T], item: str, given: Given, expected: str) -> _T:
+    try:
+        return reader(item)
+    except ParseError as error:
+        raise bad(given, expected) from error

@@ -1,5 +1,6 @@
 """TRES strings: `cpu=4,mem=62.50G,gres/gpu=2,gres/gpu:a100=2` as a mapping, and the GPUs in it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,6 +69,17 @@ def held_gpus(allocated: dict[str, str], requested: str, *, started: bool) -> Gp
     if not held:
         return None if started else GpuCount(0, {})
     return gpu_count(held)
+
+
+def count_of_tres(tres: Mapping[str, str], name: str) -> int | None:
+    """Return the count of a TRES, printed as 8, 1K or 1.50M; None where it is absent or no whole number."""
+    text = tres.get(name, "")
+    if not text or ("." in text and text[-1].isdigit()):
+        return None
+    try:
+        return parse_size_b(text)
+    except ParseError:
+        return None
 
 
 def memory_b(tres: dict[str, str]) -> int | None:

@@ -4,8 +4,7 @@ from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
-from gpuwaste.core.units import parse_size_b
-from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.tres import count_of_tres, gpu_count, memory_b, parse_tres
 
 _SAME: Final = ("user", "submit", "account", "partition", "qos", "name", "time_limit_s")
 
@@ -24,18 +23,10 @@ def request_from_tres(tres: str, **known: Any) -> JobRequest:
     except ParseError:
         amounts, gpus, mem_b = {}, gpu_count({}), None
     return JobRequest(
-        nodes=_whole(amounts.get("node")),
-        cpus=_whole(amounts.get("cpu")),
+        nodes=count_of_tres(amounts, "node"),
+        cpus=count_of_tres(amounts, "cpu"),
         mem_b=mem_b,
         gpus=gpus.total,
         gpu_type=gpus.type,
         **known,
     )
-
-
-def _whole(text: str | None) -> int | None:
-    """Return a count: Slurm prints a large one as 1K or 1.50M."""
-    try:
-        return None if text is None else (int(text) if text.isdigit() else parse_size_b(text))
-    except (ParseError, ValueError):
-        return None

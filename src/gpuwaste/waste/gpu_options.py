@@ -3,14 +3,17 @@
 import re
 import shlex
 from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.gpu_items import gpu_item, typed_count
 from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
 
-_TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")
-_COUNT: Final = re.compile(r"(?:gpu:)?(?:([A-Za-z0-9_.\-]+)[:=])?(\d{1,5})")
+_TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")  # that a shell reads as it stands: users copy the line
 _CPUS: Final = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 MAX_LINE: Final = 4096  # characters of a submit line that are read: options come first, and shlex takes its time
 _LONG: Final = {"-n": "--ntasks", "-c": "--cpus-per-task"}
@@ -53,16 +56,10 @@ def gpu_request(job: JobRecord) -> GpuRequest:
     options = _options(job.submit_line[:MAX_LINE])
     given = dict(options)
     for option, value in options:
-        if option not in GPU_OPTIONS:
-            continue
-        for part in value.split(","):
-            if option == "--gres" and not part.startswith("gpu"):
-                continue
-            found = _COUNT.fullmatch(part)
-            if found or part == "gpu":
-                named = found[1] if found and found[1] not in {None, "gpu"} else ""
+        for kind in _types(option, value) if option in GPU_OPTIONS else ():
+            if not kind or _TYPE.fullmatch(kind):
                 tasks = tasks_of(given.get("--ntasks"), given.get("--gpus-per-task"), job.gpus or 0)
-                return GpuRequest(option, named or "", tasks, on_command_line=True)
+                return GpuRequest(option, kind, tasks, on_command_line=True)
     return GpuRequest("--gres", job.gpu_type if _TYPE.fullmatch(job.gpu_type) else "")
 
 
@@ -70,6 +67,15 @@ def cpus_per_task(job: JobRecord) -> int | None:
     """Return the CPUs that the submit line asks for each task; None: it does not say."""
     value = dict(_options(job.submit_line[:MAX_LINE])).get("--cpus-per-task", "")
     return int(value) if _CPUS.fullmatch(value) else None
+
+
+def _types(option: str, value: str) -> Iterator[str]:
+    """Yield the type of each item of the option's list that asks for GPUs, "" for any."""
+    for part in value.split(","):
+        with suppress(ParseError):
+            found = gpu_item(part) if option == "--gres" else typed_count(part)
+            if found is not None:
+                yield found[0]
 
 
 @lru_cache(maxsize=4096)  # the same line is submitted over and over

@@ -51,6 +51,27 @@ def test_a_view_is_found_by_its_file() -> None:
         view_named("nothing")
 
 
+def test_unknown_cpus_are_not_zero_cpu_hours() -> None:
+    """No sentence and no figure of CPU-hours where no CPUs are known, and a note; of some, the others are counted."""
+    none = document([replace(run, cpus=None) for run in busy()], "jobs", MONTH_LONG)
+    assert not [sentence for sentence in none.narrative if "CPU" in sentence]
+    assert not [found for found in none.facts if found.id.startswith("cpu_hours")]
+    assert {row[-1] for row in none.rows} == {None}
+    assert "The CPUs of 280 of 280 jobs are unknown; CPU-hours are without them." in none.notes
+    assert [chart.title for chart in none.charts].count("GPU-hours held") == 1
+    some = document([replace(run, cpus=None if run.job_id <= 10 else run.cpus) for run in busy()], "jobs", MONTH_LONG)
+    rest = document([run for run in busy() if run.job_id > 10], "jobs", MONTH_LONG)
+    assert fact(some, "cpu_hours") == fact(rest, "cpu_hours") > 0
+    assert "The CPUs of 10 of 280 jobs are unknown; CPU-hours are without them." in some.notes
+    assert not [note for note in rest.notes if "unknown" in note]
+
+
+def test_unknown_gpus_are_told() -> None:
+    """Of some jobs the GPUs are not known: GPU-hours are those of the others."""
+    some = document([replace(run, gpus=None if run.job_id <= 10 else run.gpus) for run in busy()], "jobs", MONTH_LONG)
+    assert "The GPUs of 10 of 280 jobs are unknown; GPU-hours are without them." in some.notes
+
+
 @pytest.mark.parametrize("name", ["jobs", "kinds", "sizes", "waste", "node_failures"])
 def test_a_log_without_gpus_has_no_gpu_hours(name: str) -> None:
     """No sentence and no column of the table speaks of GPU-hours; a note says that no GPUs are known."""

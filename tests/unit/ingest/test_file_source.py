@@ -183,6 +183,27 @@ def test_what_is_no_output_of_sacct_p_is_named(tmp_path: Path, data: bytes, word
     assert [word for word in [*words, "sacct -P", "--delimiter"] if word not in message] == []
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"CPUTimeRAW|ReqCPUS|ReqMem|Submit|State\n10|1|100Mc|x|TIMEOUT\n", ["columns lack JobIDRaw", "sacct -P"]),
+        (b"User;Submit;State\nu;x;FAILED\n", ["has a header without JobID and JobIDRaw", "sacct -P"]),
+        (b"JobId=68 UserId=u(1000) GroupId=g(1000) Name=a\n", ["jobcomp/filetxt", "sacct -P", "--csv and --mapping"]),
+        (b"JobId=68 JobName=a\n   UserId=u(1000)\n", ["scontrol", "sacct -P"]),
+    ],
+)
+def test_advice_leads_to_a_file_that_is_read(tmp_path: Path, data: bytes, words: list[str]) -> None:
+    """A header without the job's id, and pairs of other programs: no separator and no list of columns would help."""
+    file = tmp_path / "a.txt"
+    file.write_bytes(data)
+    with pytest.raises(UsageError) as raised:
+        sacct_file(file, "gw", zone="UTC")
+    message = str(raised.value)
+    assert [word for word in words if word not in message] == []
+    assert "say " not in message
+    assert "no header line" not in message
+
+
 @pytest.mark.parametrize(("line", "is_json"), [(b'{"jobs": []}', True), (b"\xef\xbb\xbf {", True), (b"JobID|x", False)])
 def test_json_is_known_by_its_first_line(line: bytes, is_json: bool) -> None:
     """Whatever the file's name is."""

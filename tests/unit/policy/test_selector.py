@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from tests.unit.policy.builders import BAD, asking, decide
 
+from gpuwaste.slurm.job_desc import read_job_desc
+
 _MATCHES: list[tuple[str, dict[str, Any], bool]] = [
     ('partitions = ["gpu*"]', {"partition": "gpu-long"}, True),
     ('partitions = ["gpu"]', {"partition": "gpu-long"}, False),
@@ -31,6 +33,14 @@ def test_all_that_is_said_has_to_hold(when: str, changed: dict[str, Any], matche
     """Shell patterns on the whole text, one of several partitions, upper and lower case told apart."""
     decision = decide(BAD, f'[policy]\nname = "own"\n[when]\n{when}\n', request=asking(**changed))
     assert (decision.policy == "own") is matches
+
+
+@pytest.mark.parametrize("text", ["gres/gpu:1080ti:4", "gres:gpu:1g.10gb:4", "gres/gpu:3090=4", "gres/gpu:a100:4"])
+def test_a_policy_sees_gpus_of_any_type(text: str) -> None:
+    """min_gpus holds for a job as a submit plugin sends it, whatever its type of GPU begins with."""
+    desc = read_job_desc({"user_id": 1, "min_nodes": 1, "min_cpus": 1, "tres_per_node": text, "partition": "gpu"})
+    decision = decide(BAD, '[policy]\nname = "own"\n[when]\nmin_gpus = 4\n', request=desc.request("alice", 7))
+    assert decision.policy == "own"
 
 
 _TIMES = [

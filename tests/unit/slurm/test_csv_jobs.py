@@ -118,6 +118,22 @@ def test_what_is_absent_stays_unknown() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["0.5", "2.75", "1e-3", "0.999999"])
+def test_a_fraction_of_a_gpu_is_unknown_and_told(text: str) -> None:
+    """A share of a GPU or a quota of CPUs is neither cut to 0 nor to a whole number; the rest of the run is read."""
+    mapping = MAPPING.replace("req_gpus", "gpus").replace("req_cpus", "cpus")
+    gpus, cpus, job = read(row(gpus=text, cores=text), mapping=mapping)
+    assert isinstance(gpus, BadRow)
+    assert isinstance(cpus, BadRow)
+    assert isinstance(job, JobRecord)
+    assert {cpus.field, gpus.field} == {"gpus", "cpus"}
+    assert gpus.reason.endswith(f"{text!r} is not a whole number")
+    assert (job.gpus, job.cpus, job.job_id) == (None, None, 7)
+    (whole,) = read(row(gpus="1.0", cores="4"), mapping=mapping)
+    assert isinstance(whole, JobRecord)
+    assert (whole.gpus, whole.cpus) == (1, 4)
+
+
 def test_an_id_that_is_no_number_has_one_all_the_same() -> None:
     """It is drawn from the text, above all numbers, and the text is what is printed."""
     first, other = one(id="application_15_1"), one(id="application_15_2")

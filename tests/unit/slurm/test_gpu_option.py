@@ -7,7 +7,7 @@ from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
 from gpuwaste.slurm.sbatch import read_submission
 
 REQUESTS = st.builds(
-    GpuRequest, st.sampled_from(GPU_OPTIONS), st.just("") | st.from_regex(r"[a-z_][a-z0-9_.-]{0,9}", fullmatch=True)
+    GpuRequest, st.sampled_from(GPU_OPTIONS), st.just("") | st.from_regex(r"[a-z0-9_][a-z0-9_.-]{0,9}", fullmatch=True)
 )
 
 

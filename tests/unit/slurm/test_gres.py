@@ -67,3 +67,20 @@ def test_any_text_is_entries_or_a_parse_error(text: str) -> None:
         parse_positions(text)
     except ParseError:
         pass
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("gpu:a100", 1),
+        ("gpu", 1),
+        ("gpu:1g.10gb", 1),
+        ("gpu:3090", 3090),
+        ("gpu:1080ti:4(S:0)", 4),
+        ("gpu(IDX:0-1)", 2),
+    ],
+)
+def test_an_entry_without_a_count_is_one(text: str, number: int) -> None:
+    """Slurm takes gpu:TYPE of a node for one GPU; where positions are printed they are counted."""
+    (entry,) = parse_gres(text)
+    assert entry.number == number

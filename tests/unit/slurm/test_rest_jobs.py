@@ -73,6 +73,43 @@ def test_a_release_tells_what_its_sacct_tells(slurm: str, version: str, count: i
         assert all(as_recorded(run) == as_recorded(seen[key]) for key, run in told.items())
 
 
+def test_jobs_of_slurmctld_are_named() -> None:
+    """Squeue --json and scontrol --json write other jobs than accounting: the reason says what to write."""
+    job = {"job_id": 7, "job_state": ["RUNNING"], "submit_time": {"set": True, "infinite": False, "number": 1777866658}}
+    (bad,) = parse_page(page(job), "gw")
+    assert isinstance(bad, BadRow)
+    assert bad.reason == (
+        "a job as squeue --json and scontrol --json write it, not one of accounting: write the file with sacct --json"
+    )
+
+
+def _as_23_02(found: Any, name: str) -> None:
+    """Give a step the id of v0.0.39: DUMP_FUNC(SLURM_STEP_ID) of data_parser/v0.0.39 in Slurm 23.02."""
+    job_id, _, step = name.partition(".")
+    step, _, component = step.partition("+")
+    more = {"step_het_component": int(component)} if component else {}
+    found["step"]["id"] = {"job_id": int(job_id), **more, "step_id": step}
+
+
+def test_steps_of_23_02_are_read() -> None:
+    """v0.0.39 has an object for the id of a step: the runs are those of the same jobs in v0.0.40."""
+    found = json.loads(recorded("v0.0.40"))
+    steps = [step for one in found["jobs"] for step in one["steps"]]
+    for step in steps:
+        _as_23_02(step, step["step"]["id"])
+    assert {step["step"]["id"]["step_id"] for step in steps} >= {"batch", "0", "1"}
+    assert runs(json.dumps(found).encode()) == runs(recorded("v0.0.40"))
+
+
+def test_a_component_of_a_step_of_23_02_keeps_its_number(job: Any) -> None:
+    """A heterogeneous step is 0+1, as sacct prints it."""
+    changed = copy.deepcopy(job)
+    _as_23_02(changed["steps"][-1], "1.0+1")
+    (run,) = runs(page(changed))
+    assert isinstance(run, AccountedRun)
+    assert run.steps[-1].step == "0+1"
+
+
 def test_22_05_as_it_was_recorded() -> None:
     """What v0.0.38 tells: GPUs, arrays, a het job, steps folded; what it cannot tell is unknown, not 0."""
     found = {

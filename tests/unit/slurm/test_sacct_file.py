@@ -71,6 +71,28 @@ def test_pages_one_by_one_give_what_the_whole_gives(parts: list[bytes], page_b: 
     assert [row for cut in cuts for row in rows_of(cut.data, cut.line)] == rows_of(data, 1)
 
 
+PRINTED = ("JobIDRaw", "Submit", "State", "JobName")
+PRINTED_LINES = st.lists(
+    st.sampled_from(
+        [b"7|1|COMPLETED|a\n", b"8|1|FAILED|b|c\n", b"3_1|1|FAILED|x\n",
+         b"3_1.batch|1|FAILED|batch\n", b"4+1|1|FAILED|\n", b"JobID|Submit|State|JobName\n",
+         b"more\n", b"\n", b"7.0|1|COMPLETED|s\n"]
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+@given(PRINTED_LINES, st.integers(1, 200))
+def test_pages_of_files_with_printed_ids_give_what_the_whole_gives(lines: list[bytes], page_b: int) -> None:
+    """JobID alone and the name last: rows of arrays, steps and headers of joined files, wherever the cuts fall."""
+    found = []
+    for cut in cut_pages(lines, PRINTED, b"|", page_b):
+        read = parse_sacct(cut.data.splitlines(keepends=True), "gw", PRINTED, b"|")
+        found += [(row.line + cut.line - 1, row.raw) if isinstance(row, BadRow) else row for row in read]
+    whole = parse_sacct(lines, "gw", PRINTED, b"|")
+    assert found == [(row.line, row.raw) if isinstance(row, BadRow) else row for row in whole]
+
+
 def test_steps_stay_with_their_job() -> None:
     """A page never begins with a step."""
     step = b"1.batch|batch|1|1|1|1|COMPLETED|5K\n"

@@ -73,6 +73,47 @@ def test_lines_after_a_last_name_belong_to_it() -> None:
     assert (first.name, second.job_id, second.name) == ("a\nb|c\n\nd", 8, "x")
 
 
+PRINTED_LAST = ("JobIDRaw", "Submit", "State", "AllocTRES", "JobName")  # JobIDRaw for JobID, as columns_of() has it
+PRINTED_MIDDLE = ("JobIDRaw", "JobName", "Submit", "State", "AllocTRES")
+PRINTED = ("101_1", "101_2.batch", "103+0", "103+1.0", "104_[5-9%2]", "105_[1,3,...]")
+
+
+def printed_row(printed: str, name: str, columns: tuple[str, ...]) -> str:
+    values = {"JobIDRaw": printed, "Submit": "1700000000", "State": "COMPLETED", "AllocTRES": "gres/gpu=8"}
+    return "|".join((values | {"JobName": name})[column] for column in columns) + "\n"
+
+
+@pytest.mark.parametrize("columns", [PRINTED_LAST, PRINTED_MIDDLE], ids=["name last", "name in the middle"])
+@pytest.mark.parametrize("printed", PRINTED)
+def test_rows_of_arrays_without_a_raw_id_are_counted(columns: tuple[str, ...], printed: str) -> None:
+    """A file with JobID alone: such rows are no part of the name before them, each is counted with its id."""
+    names = [("100", "plain"), (printed, "array"), (printed, "two\nlines|x"), ("102", "a\nb")]
+    data = "".join(printed_row(number, name, columns) for number, name in names)
+    found = rows(data.encode(), columns)
+    assert [(row.job_id, row.name) for row in found if isinstance(row, JobRecord)] == [(100, "plain"), (102, "a\nb")]
+    assert [(row.line, row.reason) for row in found if isinstance(row, BadRow)] == [
+        (line, f"JobID {printed} of an array or het job does not tell its number: add JobIDRaw to --format")
+        for line in (2, 3)
+    ]
+
+
+def test_printed_ids_in_a_name_begin_no_row_where_raw_ids_are_there() -> None:
+    """With both columns a line of a name that looks like an array's row is text."""
+    columns = ("JobIDRaw", "JobID", "Submit", "JobName")
+    (run,) = rows(b"7|7|1700000000|a\n101_1|101_1|1700000000|b\n", columns)
+    assert isinstance(run, JobRecord)
+    assert run.name == "a\n101_1|101_1|1700000000|b"
+
+
+@pytest.mark.parametrize("header", ["JobIDRaw|Submit|State|AllocTRES|JobName", "JobID|Submit|State|AllocTRES|JobName"])
+def test_a_header_in_the_middle_ends_the_row_before_it(header: str) -> None:
+    """Two files put together: the last name of the first one is its own."""
+    lines = (printed_row("100", "plain", PRINTED_LAST), f"{header}\n", printed_row("101", "other", PRINTED_LAST))
+    found = rows("".join(lines).encode(), PRINTED_LAST)
+    assert [row.name for row in found if isinstance(row, JobRecord)] == ["plain", "other"]
+    assert len(found) == len(lines) - 1
+
+
 @given(st.lists(NAMES, min_size=1, max_size=4))
 def test_any_name_in_the_middle_comes_back(names: list[str]) -> None:
     """Names with separators and newlines, in a column that others follow, cost neither their run nor the next.

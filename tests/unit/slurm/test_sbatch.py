@@ -224,6 +224,23 @@ def test_on_the_command_line_an_unknown_option_takes_no_word() -> None:
     assert (line.rest, line.doubtful) == (("job.sh",), None)
 
 
+@pytest.mark.parametrize(
+    ("words", "mem_b", "limit_s"),
+    [
+        ("--mem=+4G -t 1-", 4 * GIB, 86400),
+        ("--mem=' 4G' -t 1-0:1", 4 * GIB, 86460),
+        ("--mem=1500 -t 1:30", 1500 << 20, 120),
+        ("--mem=4gb -t 1-2:03:04", 4 * GIB, 93840),
+        ("--mem=1k -t 0:0:59", 1 << 20, 60),
+        ("--mem=000000000000000000001M -t 1:2:3", 1 << 20, 3780),
+    ],
+)
+def test_sizes_and_times_are_read_as_by_slurm(words: str, mem_b: int, limit_s: int) -> None:
+    """A sign, a B after the unit, KiB rounded up to MiB; a time is rounded up to minutes."""
+    (request,) = _read(f"#SBATCH {words}").requests
+    assert (request.mem_b, request.time_limit_s) == (mem_b, limit_s)
+
+
 def test_het_components_are_bounded() -> None:
     """Many empty components in a small script cannot become many requests."""
     with pytest.raises(ParseError, match="more than 1024 het components"):
@@ -247,6 +264,13 @@ def test_het_components_are_bounded() -> None:
         ("#SBATCH -t soon", "line 2: --time=soon: expected"),
         ("#SBATCH -n0", "line 2: --ntasks=0: expected a whole number"),
         ("#SBATCH --mem=1.5G", "line 2: --mem=1.5G: expected"),
+        ("#SBATCH --mem=1500B", "line 2: --mem=1500B: expected"),
+        ("#SBATCH --mem-per-cpu=1500b", "line 2: --mem-per-cpu=1500b: expected"),
+        ("#SBATCH --mem=1KiB", "line 2: --mem=1KiB: expected"),
+        ("#SBATCH -t 1-:30", "line 2: --time=1-:30: expected"),
+        ("#SBATCH -t 1-2:", "line 2: --time=1-2:: expected"),
+        ("#SBATCH -t 5:", "line 2: --time=5:: expected"),
+        ("#SBATCH -t 1::3", "line 2: --time=1::3: expected"),
         ("#SBATCH --gres=gpu==2", "line 2: --gres=gpu==2: expected"),
         ("#SBATCH --gres=gpu:1,,gpu:2", "line 2: --gres=gpu:1,,gpu:2: expected"),
         ("#SBATCH --mem=4G\n#SBATCH --mem-per-cpu=1G", "--mem (line 2) and --mem-per-cpu (line 3)"),

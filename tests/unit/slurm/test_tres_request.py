@@ -16,7 +16,7 @@ def test_amounts_come_from_the_list() -> None:
     assert (request.gpus, request.gpu_type) == (4, "a100")
 
 
-@pytest.mark.parametrize("text", ["", "(null)", "cpu", "=4", "cpu=x,node=-"])
+@pytest.mark.parametrize("text", ["", "(null)", "cpu", "=4", "cpu=x,node=-", "cpu=0.5,node=1.5"])
 def test_what_is_no_amount_is_unknown(text: str) -> None:
     """A list that is none leaves the amounts unknown and the request usable."""
     request = request_from_tres(text, **KNOWN)

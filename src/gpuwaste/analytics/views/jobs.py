@@ -1,6 +1,7 @@
 """Jobs by day: submitted, started, ended by state, their steps, and what they held."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
@@ -25,6 +26,7 @@ _STEPS_NOTE: Final = (
     "count."
 )
 _NO_STEPS_NOTE: Final = "Steps are not known: the store has none from accounting."
+_UNKNOWN_NOTE: Final = "The {kind}s of {unknown:,} of {runs:,} jobs are unknown; {kind}-hours are without them."
 _COLUMNS: Final = (
     Column(name="from", title="From", unit="UTC s"),
     Column(name="submitted", title="Submitted", unit="jobs"),
@@ -59,7 +61,11 @@ def answer(asking: Asking) -> Answer:
     facts.share(
         "completed_share", total["completed"], total["ended"], "share of ended jobs that completed", sample=sample
     )
-    for kind in ("gpu", "cpu"):
+    unknown = asking.rows("held_unknown")[0]
+    no_cpus = 0 < unknown["runs"] == unknown["cpu"]
+    for row in rows if no_cpus else ():
+        row["cpu_hours"] = None
+    for kind in ("gpu",) if no_cpus else ("gpu", "cpu"):
         held_s, unit = sum(row[f"{kind}_s"] for row in rows), f"{kind.upper()}-hours"
         facts.add(f"{kind}_hours", held_s / HOUR_S, unit, f"{unit} held")
         sample = ratio(rows, f"{kind}_hours", "days", window.blocks)
@@ -68,26 +74,34 @@ def answer(asking: Asking) -> Answer:
         whole, sample = sum(steps.values()), ratio(rows, "steps", "days", window.blocks)
         facts.add("steps", whole, "steps", "steps of srun")
         facts.add("steps_by_day", whole / total["days"], "steps", "steps of srun per day", sample=sample)
-    notes = [*gpus_note(rows), RUNS_NOTE, CUT_NOTE, _STEPS_NOTE.format(MAX_STEPS) if known else _NO_STEPS_NOTE]
+    notes = [
+        *gpus_note(rows),
+        *_unknown_notes(unknown),
+        RUNS_NOTE,
+        CUT_NOTE,
+        _STEPS_NOTE.format(MAX_STEPS) if known else _NO_STEPS_NOTE,
+    ]
     table = [[row[column.name] for column in _COLUMNS] for row in rows]
     return Answer(facts, _COLUMNS, table, _charts(asking, rows), notes)
 
 
-def _charts(asking: Asking, rows: list[dict[str, int]]) -> list[Chart]:
+def _unknown_notes(unknown: Mapping[str, int]) -> list[str]:
+    """Return of how many jobs the CPUs, and of how many of several the GPUs, are not known."""
+    kinds = [kind for kind in ("gpu", "cpu") if unknown[kind] and (kind == "cpu" or unknown[kind] < unknown["runs"])]
+    return [_UNKNOWN_NOTE.format(kind=kind.upper(), unknown=unknown[kind], runs=unknown["runs"]) for kind in kinds]
+
+
+def _charts(asking: Asking, rows: list[dict[str, Any]]) -> list[Chart]:
     at, axis = step_axis(asking.window)
     unit = "GPU-hours" if any(row["gpu_s"] for row in rows) else "CPU-hours"
-    held = [round(row["gpu_hours" if unit == "GPU-hours" else "cpu_hours"], 2) for row in rows]
+    held = [row["gpu_hours" if unit == "GPU-hours" else "cpu_hours"] for row in rows]
     jobs = Axis(title="Jobs", unit="jobs")
     charts: list[Chart] = [
         Bars(title="Jobs that ended, by end state", x=axis, y=jobs, at=at, series=end_series(rows)),
-        Bars(
-            title=f"{unit} held",
-            x=axis,
-            y=Axis(title=unit, unit=unit),
-            at=at,
-            series=[Series(name="held", role="main", y=held)],
-        ),
     ]
+    if None not in held:
+        series = [Series(name="held", role="main", y=[round(value, 2) for value in held])]
+        charts.append(Bars(title=f"{unit} held", x=axis, y=Axis(title=unit, unit=unit), at=at, series=series))
     if any(row["steps"] for row in rows):
         series = [Series(name="steps", role="main", y=[row["steps"] for row in rows])]
         charts.append(Bars(title="Steps of jobs", x=axis, y=Axis(title="Steps", unit="steps"), at=at, series=series))

@@ -24,20 +24,17 @@ KIND: Final = "sacct"
 
 
 def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[JobRecord | BadRow]:
-    """Read a page; header lines, of which files that were joined have several, are counted and skipped."""
-    lines = _without_headers(io.BytesIO(data), context["header"].encode(), notes)
+    """Read a page; header lines, of which files that were joined have several, are counted."""
+    lines = _counted_headers(io.BytesIO(data), context["header"].encode(), notes)
     columns, delimiter = columns_of(context["columns"].split(",")), context["delimiter"].encode()
     return parse_sacct(lines, context["cluster"], columns, delimiter, zone_of(context["zone"]))
 
 
-def _without_headers(lines: Iterable[bytes], header: bytes, notes: Notes) -> Iterator[bytes]:
+def _counted_headers(lines: Iterable[bytes], header: bytes, notes: Notes) -> Iterator[bytes]:
     for number, text in enumerate(lines):
         line = text if number else text.removeprefix(BOM_UTF8)
-        if header and line.startswith(header) and line.rstrip(b"\r\n") == header:
-            notes["headers"] += 1
-            yield b"\n"  # keeps the numbers of the lines
-        else:
-            yield line
+        notes["headers"] += bool(header) and line.startswith(header) and line.rstrip(b"\r\n") == header
+        yield line
 
 
 class SacctFile:

@@ -38,7 +38,7 @@ def gpus_of(gres: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for entry in parse_gres(gres):
         if entry.name == "gpu":
-            found[entry.type] = found.get(entry.type, 0) + (1 if entry.count is None else entry.count)
+            found[entry.type] = found.get(entry.type, 0) + entry.number
     return {kind: count for kind, count in found.items() if count}
 
 
