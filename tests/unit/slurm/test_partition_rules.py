@@ -3,7 +3,8 @@
 import pytest
 from tests.unit.plan.facts import PARTITIONS
 
-from gpuwaste.slurm.partition_rules import billing, parse_rules
+from gpuwaste.slurm.partition_rules import parse_rules
+from gpuwaste.slurm.tres_weights import billing
 
 
 def test_rules_of_each_partition() -> None:
@@ -21,13 +22,13 @@ def test_rules_of_each_partition() -> None:
         ("CPU=1.0,Mem=0.25G,GRES/gpu=16.0", {"cpu": 4, "mem": 32 << 30, "gres/gpu": 2}, 44.0, 32.0),
         ("CPU=0.5", {"cpu": 4, "gres/gpu": 2}, 2.0, 2.0),
         ("", {"cpu": 4, "gres/gpu": 2}, 4.0, 4.0),
-        ("CPU=x,,=,GRES/gpu=nan,Mem=1Q", {"cpu": 4}, 4.0, 4.0),
         ("Mem=1024", {"mem": 1 << 20}, 1024.0, 1024.0),
     ],
 )
 def test_billing_weighs_each_resource(weights: str, tres: dict[str, int], plain: float, largest: float) -> None:
-    """The sum of weight times amount, or the largest of them (MAX_TRES); weights that are none do not count."""
+    """The sum of weight times amount, or the largest of them (MAX_TRES); without weights the CPUs."""
     text = f"PartitionName=p\n   OverSubscribe=NO\n   TRESBillingWeights={weights}\n"
     rules = parse_rules(text)["p"]
+    assert rules.billing is not None
     assert billing(rules.billing, tres) == pytest.approx(plain)
     assert billing(rules.billing, tres, largest=True) == pytest.approx(largest)
