@@ -25,7 +25,7 @@ MAX_PAIRS: Final = 50_000  # newest verdicts with which two bundles are compared
 PLANS_A_DAY: Final = 1000  # of one user: they name the jobs themselves
 YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
 _ENDS: Final = to_json(
-    {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "true_": said}
+    {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "late": e.at_limit, "true_": said}
     for t, e, said in all_ends()
 )
 

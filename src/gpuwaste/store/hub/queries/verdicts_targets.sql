@@ -3,7 +3,8 @@
 CREATE OR REPLACE TEMP TABLE verdict_targets AS
 WITH ends AS MATERIALIZED (
     SELECT unnest(from_json_strict($ends::JSON, '[{
-        "target": "VARCHAR", "state": "VARCHAR", "ran": "BOOLEAN", "under": "BOOLEAN", "fewer": "BOOLEAN", "true_": "BOOLEAN"
+        "target": "VARCHAR", "state": "VARCHAR", "ran": "BOOLEAN", "under": "BOOLEAN", "fewer": "BOOLEAN", "late": "BOOLEAN",
+        "true_": "BOOLEAN"
     }]'), recursive := true)
 ),
 named AS (
@@ -19,6 +20,7 @@ judged AS (
         AND e.ran = r.ran
         AND e.under IS NOT DISTINCT FROM r.under
         AND e.fewer IS NOT DISTINCT FROM r.fewer
+        AND e.late IS NOT DISTINCT FROM r.at_limit
     GROUP BY r.id, e.target
 )
 SELECT n.id, n.target, max(n.p) AS p, bool_or(n.said) AS said, any_value(j.share) AS share
