@@ -173,7 +173,8 @@ CASES: list[tuple[str, str, str, str]] = [
     ("store.lake_s3", "lake_s3_endpoint", f'{_KEYS}lake_s3_endpoint = "s3"', "expected https://HOST[:PORT]"),
     ("store.lake_s3", "lake_s3_region", f'{_KEYS}lake_s3_region = "a b"', "such as us-east-1"),
     ("hub.notify.addresses", "address", '[notify]\naddress = "x y"', "expected a pattern such as"),
-    ("hub.notify.schedule", "quiet_hours", '[notify]\nquiet_hours = "20"', "expected two hours of the day"),
+    ("core.day_hours", "expected hours", '[notify]\nquiet_hours = "20-7"', "found '20-7': write \"20:00-07:00\""),
+    ("core.day_hours", "is not a time range", '[notify]\nquiet_hours = "20:00-20:00"', "is not a time range"),
     ("hub.notify.schedule", "[notify] at", '[notify]\nat = "8"', "expected a time of the day"),
     ("hub.notify.schedule", "zone", '[notify]\nzone = "Mars/North"', "unknown time zone"),
     (
