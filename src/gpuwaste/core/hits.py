@@ -11,6 +11,8 @@ from typing import Final
 
 from gpuwaste.core.job import TERMINAL_STATES
 
+HIT_SHARE: Final = 0.5
+"""Of the runs of an array of which something is known: from this share on the target came true."""
 _FAILED: Final = frozenset({"FAILED", "OUT_OF_MEMORY"})
 
 

@@ -19,6 +19,8 @@ _WEIGHT: Final = re.compile(
 _UNITS: Final = "KMGTP"
 _IN_MIB: Final = frozenset({"mem", "bb"})
 _MEMORY: Final = "mem"
+_BILLING: Final = "billing"
+_OF_NODES: Final = frozenset({"cpu", "mem", "node", "gres"})
 _MIB: Final = 1 << 20
 _GIB: Final = 1 << 30
 _MOST: Final = float(1 << 62)
@@ -41,15 +43,21 @@ def weights_text(weights: Mapping[str, float]) -> str:
 
 
 def billing(weights: Mapping[str, float], tres: Mapping[str, int], *, largest: bool = False) -> float:
-    """Return the billing TRES of an allocation of cpu, mem, node and gres; without weights its CPUs.
+    """Return the billing TRES of an allocation; without weights its CPUs.
 
-    `largest` is MAX_TRES of PriorityFlags.
+    With `largest` (MAX_TRES of PriorityFlags) the largest of cpu, mem, node and gres counts, and all others are added.
     """
     if not weights:
         return float(tres.get("cpu", 0))
     held = {name.lower(): amount for name, amount in tres.items()}
-    parts = [weight * held.get(name.lower(), 0) for name, weight in weights.items()]
-    return max(parts) if largest else sum(parts)
+    of_nodes, others = [0.0], 0.0
+    for name, weight in weights.items():
+        part = weight * held.get(name.lower(), 0) if name != _BILLING else 0.0
+        if largest and name.partition("/")[0] in _OF_NODES:
+            of_nodes.append(part)
+        else:
+            others += part
+    return max(of_nodes) + others
 
 
 def _item(item: str) -> tuple[str, float]:

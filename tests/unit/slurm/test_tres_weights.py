@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ import gpuwaste.slurm
 from gpuwaste.core.errors import ParseError
 from gpuwaste.sim.clusters.hardware import partition_of
 from gpuwaste.sim.priority_settings import priority_settings
+from gpuwaste.sim.tres import tres_row
+from gpuwaste.sim.usage import billing as billing_of_all
 from gpuwaste.slurm.partition_rules import parse_rules
 from gpuwaste.slurm.tres_weights import billing, parse_weights, weights_text
 
@@ -63,6 +66,24 @@ def test_a_list_that_slurmctld_would_refuse_is_refused(text: str) -> None:
 def test_names_are_billed_in_any_case() -> None:
     """A job's gres/gpu:a100 has the weight of GRES/gpu:A100."""
     assert billing(parse_weights("GRES/gpu:A100=8"), {"cpu": 4, "gres/gpu": 2, "gres/gpu:a100": 2}) == 16.0
+
+
+def test_the_largest_of_a_node_and_the_sum_of_others() -> None:
+    """MAX_TRES takes the largest of cpu, mem, node and gres and adds what is of no node, such as licenses."""
+    weights = parse_weights("CPU=1,GRES/gpu=16,License/matlab=100,Billing=5")
+    held = {"cpu": 4, "gres/gpu": 2, "license/matlab": 1, "billing": 7}
+    assert billing(weights, held) == 136.0
+    assert billing(weights, held, largest=True) == 132.0
+
+
+@given(st.booleans(), st.lists(st.integers(0, 999), min_size=5, max_size=5), st.lists(st.integers(0, 99), min_size=5))
+def test_simulated_jobs_are_billed_as_planned_ones(largest: bool, amounts: list[int], each: list[int]) -> None:
+    """The simulator's bill of many jobs, in arrays, is that of each."""
+    names = ("cpu", "mem", "node", "billing", "gres/gpu")
+    weights = {name: float(weight) for name, weight in zip(names, each, strict=False)}
+    rows = np.array([amounts], dtype=np.float64)
+    found = billing_of_all(rows, tres_row(names, weights), max_tres=largest)
+    assert found.tolist() == [billing(weights, dict(zip(names, amounts, strict=True)), largest=largest)]
 
 
 @given(st.dictionaries(st.sampled_from(("cpu", "mem", "gres/gpu:A100")), st.floats(0, 1e6).map(lambda x: x / 2**30)))
