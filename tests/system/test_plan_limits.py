@@ -115,6 +115,14 @@ def theirs(cluster: LoopbackCluster, case: Case, qos: str) -> str:
     return seen[-1]
 
 
+def test_a_partition_of_no_nodes_starts_nothing(cluster: LoopbackCluster) -> None:
+    """MaxNodes=0 is a limit for slurmctld, and plan names it."""
+    cluster.run(["scontrol", "update", "PartitionName=gpu", "MaxNodes=0"])
+    case = Case("PartitionConfig", {"time": "5"}, of_job=False)
+    assert theirs(cluster, case, "") in {"PartitionConfig", "PartitionNodeLimit", "refused"}
+    assert ours(cluster, case, "") == ["partition gpu: at most 0 nodes for a job"]
+
+
 def test_plan_finds_a_problem_where_slurm_does(cluster: LoopbackCluster) -> None:
     """The first limit of the hierarchy decides: partition's QOS, job's QOS, association, accounts; also OverPartQOS."""
     change = ["sacctmgr", "-i", "modify"]

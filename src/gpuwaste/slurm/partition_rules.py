@@ -8,8 +8,8 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.cluster_config import records
 from gpuwaste.slurm.tres_weights import parse_weights
 
+_MAX_DIGITS: Final = 10
 _EVERYBODY: Final = frozenset({"", "ALL"})
-_NO_NUMBER: Final = frozenset({"", "UNLIMITED", "0"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def _rules(fields: Mapping[str, str]) -> PartitionRules:
         deny_qos=names("DenyQos"),
         allow_groups=names("AllowGroups"),
         qos="" if qos == "N/A" else qos,
-        max_nodes=int(most) if most.isascii() and most.isdigit() and most not in _NO_NUMBER else None,
+        max_nodes=int(most) if most.isascii() and most.isdigit() and len(most) <= _MAX_DIGITS else None,
         billing=_weights(fields.get("TRESBillingWeights", "")),
     )
 

@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.plan.facts import PARTITIONS
 
+from gpuwaste.sim.clusters.hardware import partition_of
 from gpuwaste.slurm.partition_rules import parse_rules
 from gpuwaste.slurm.tres_weights import billing
 
@@ -14,6 +15,14 @@ def test_rules_of_each_partition() -> None:
     assert rules["staff"].allow_accounts == {"proj2"}
     assert rules["staff"].deny_qos == {"high"}
     assert (rules["big"].max_nodes, rules["big"].qos) == (None, "")
+
+
+def test_no_nodes_are_a_limit_too() -> None:
+    """MaxNodes=0 closes a partition to every job, in plans as in the simulator's model."""
+    text = "PartitionName=p\n   MaxNodes=0 OverSubscribe=NO\n"
+    assert parse_rules(text)["p"].max_nodes == 0
+    assert partition_of({"partitionname": "p", "maxnodes": "0"}, (), {}).max_nodes == 0
+    assert parse_rules(text.replace("=0", "=" + "9" * 5000))["p"].max_nodes is None
 
 
 @pytest.mark.parametrize(
