@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpuwaste.agent.model import GpuProfile
-from gpuwaste.core.hour import HOUR_MS, HOUR_S, AllocationHour
+from gpuwaste.core.hour import FULL_PCT, HOUR_MS, HOUR_S, AllocationHour
 from gpuwaste.core.run import RunKey
 
 SUSPENDED: Final = "suspended"
 IDLE_RUN_MS: Final = 60_000  # zeros count as an idle run from here on, all of it
 MAX_XIDS: Final = 64  # different numbers in one row, as the hub takes it
-FULL_PCT: Final = 95  # a GPU is taken for fully busy from here on
 
 _RATIOS: Final = ("sm_active", "tensor_active", "dram_active")
 

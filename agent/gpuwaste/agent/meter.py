@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from gpuwaste.agent.accumulator import FULL_PCT, SUSPENDED, Accumulator, State, whole_percent
+from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, State, whole_percent
 from gpuwaste.agent.cpu_energy import CpuEnergy, CpuPower
 from gpuwaste.agent.model import GpuReading, Holding, HostUse, PackageReading
 from gpuwaste.core.clock import StepDetector
-from gpuwaste.core.hour import HOUR_MS, MISSING_PREFIX
+from gpuwaste.core.hour import FULL_PCT, HOUR_MS, MISSING_PREFIX
 from gpuwaste.core.sample import Sample, UnknownReason
 
 _MAX_GPU_W: Final = 20_000  # ten times what the largest GPU may draw: beyond it a reading is wrong

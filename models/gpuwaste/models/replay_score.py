@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gpuwaste.core.hits import HIT_SHARE
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.verdict import TOLD, Action
 from gpuwaste.documents.policies import ReplayRow
@@ -87,10 +88,10 @@ class ReplayScore:
         return {"rows": rows, "held": dict(self._held), "users": len(users)}
 
     def _right(self, submission: ReplayedSubmission, target: str) -> bool | None:
-        """Tell whether at least half of the runs that are known of came out as said."""
+        """Tell whether enough of the runs that are known of came out as said (core/hits.py)."""
         values = [self._came_out(submission, target, row) for row in submission.rows]
         known = [value for value in values if not math.isnan(value)]
-        return None if not known else sum(known) * 2 >= len(known)
+        return None if not known else sum(known) >= HIT_SHARE * len(known)
 
     def _came_out(self, submission: ReplayedSubmission, target: str, row: int) -> float:
         """Return 1 where a run came out as said, 0 where not, NaN where that is not known."""

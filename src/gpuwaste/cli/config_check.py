@@ -17,9 +17,7 @@ _PATHS: Final = (
     "_dir", "_file", "_root", "_ca", "_cert", "tls_key", "socket", "slurm_conf", "kill_switch", "mig_minors",
 )  # fmt: skip
 _SERVED: Final = ("agent", "hub", "advisor", "actor")  # sections with listen, tls_cert, tls_key
-_ANY: Final = frozenset({"0.0.0.0", "[::]", "*"})  # noqa: S104 compared with, not bound to
 _KEY: Final = re.compile(r"\[(\w+)\] (\w+)")
-_MAX_PORT: Final = 65535
 NOT_ASKED: Final[frozenset[Role]] = frozenset()
 
 
@@ -63,19 +61,24 @@ def plugin_lines(path: Path, config: Config) -> Iterator[str]:
 
 def listening(_: Path, config: Config) -> Iterator[str]:
     """Look at the addresses, and for two services at one port."""
-    taken: dict[str, tuple[str, str]] = {}
+    from gpuwaste.wire.listen_address import ListenAddress, parse_listen
+
+    taken: dict[int, tuple[str, ListenAddress]] = {}
     for section in _SERVED:
         listen = getattr(config, section).listen
         if not listen:
             continue
-        host, _, port = listen.rpartition(":")
-        if not host or not (port.isascii() and port.isdigit() and 0 < int(port) <= _MAX_PORT):
-            yield f"[{section}] listen {listen!r}: expected ADDRESS:PORT"
+        try:
+            address = parse_listen(listen, section)
+        except ConfigError as error:
+            yield str(error)
             continue
-        other = taken.get(port)
-        if other and (host == other[1] or host in _ANY or other[1] in _ANY):
-            yield f"[{section}] listen {listen}: port {port} is [{other[0]}]'s as well: give each its own"
-        taken.setdefault(port, (section, host))
+        if not address.port:
+            yield f"[{section}] listen {listen!r}: port 0 is another one at each start: name a port"
+        other = taken.get(address.port)
+        if other and (address.host == other[1].host or address.every or other[1].every):
+            yield f"[{section}] listen {listen}: port {address.port} is [{other[0]}]'s as well: give each its own"
+        taken.setdefault(address.port, (section, address))
     if not config.hub.listen and not config.hub.socket:
         yield "[hub] listen and socket are both empty: set one of them: set one"
 

@@ -126,12 +126,15 @@ def _socket(section: str, text: str, *, here: bool) -> Iterator[str]:
 
 def _address(section: str, listen: str) -> Iterator[str]:
     """Try an address of this host at a port that the kernel chooses: the service may run at its own."""
-    host = listen.rpartition(":")[0].strip("[]")
-    if not host:
+    from gpuwaste.wire.listen_address import parse_listen
+
+    try:
+        address = parse_listen(listen, section)
+    except ConfigError:
         return  # empty, or another line says what it lacks
     try:
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as sock:
-            sock.bind((host, 0))
+        with socket.socket(address.family, socket.SOCK_STREAM) as sock:
+            sock.bind((address.host, 0))
     except (OSError, UnicodeError) as error:
         words = getattr(error, "strerror", None) or error
         yield f"[{section}] listen {listen}: {words}: name an address of this host, or 0.0.0.0 for all"

@@ -1,17 +1,16 @@
 """The links of a registry: which bundle is in use, and which one is on trial. Each change is one rename."""
 
 import os
-import re
 import stat
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.files import TEMPORARY, sync_directory
+from gpuwaste.core.text import PLAIN_NAME
 
 CHAMPION: Final = "champion"
 CHALLENGER: Final = "challenger"
-BUNDLE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 class BundleLinks:
@@ -31,7 +30,7 @@ class BundleLinks:
             return None
         except OSError as error:
             raise ModelError(f"{link}: cannot read the link: {error.strerror}: promote a bundle") from error
-        if not BUNDLE_NAME.fullmatch(name):
+        if not PLAIN_NAME.fullmatch(name):
             raise ModelError(f"{link}: points outside of {self._models_dir}: remove it and promote a bundle")
         return name
 

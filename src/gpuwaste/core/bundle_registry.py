@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 from gpuwaste.core.bundle_files import NAME, FileList
-from gpuwaste.core.bundle_links import BUNDLE_NAME, CHALLENGER, CHAMPION, BundleLinks
+from gpuwaste.core.bundle_links import CHALLENGER, CHAMPION, BundleLinks
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.files import TEMPORARY, open_lock, open_plain, sync_directory, write_whole
+from gpuwaste.core.text import PLAIN_NAME
 
 HISTORY: Final = "history.json"
 WAITS: Final = "waits"  # of models_dir: a registry of its own, for bundles of waits
@@ -245,7 +246,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         return [
             p
             for p in found
-            if BUNDLE_NAME.fullmatch(p.name) and p.name not in _PLACES and p.is_dir() and not p.is_symlink()
+            if PLAIN_NAME.fullmatch(p.name) and p.name not in _PLACES and p.is_dir() and not p.is_symlink()
         ]
 
     def _entry(self, path: Path, champion: str | None, challenger: str | None) -> Entry[M]:
@@ -266,7 +267,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         try:
             with open_plain(path) as file:
                 names = json.loads(file.read(_MAX_HISTORY_B))["champions"]
-            past = [n for n in names if isinstance(n, str) and BUNDLE_NAME.fullmatch(n)]
+            past = [n for n in names if isinstance(n, str) and PLAIN_NAME.fullmatch(n)]
         except FileNotFoundError:
             past = []
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -302,7 +303,7 @@ class BundleRegistry(ABC, Generic[M, B]):
 
 def _checked(name: str, what: str) -> str:
     taken = {CHAMPION, CHALLENGER, HISTORY, *_PLACES}
-    if not isinstance(name, str) or not BUNDLE_NAME.fullmatch(name) or name in taken:
+    if not isinstance(name, str) or not PLAIN_NAME.fullmatch(name) or name in taken:
         raise ModelError(
             f"{what} {str(name)[:80]!r}: expected letters, digits, ., _ and -, at most 64; not {CHAMPION}, {CHALLENGER}"
         )

@@ -341,7 +341,7 @@ class NotifyConfig:
     weekday: str = _key("monday", "Day of the weekly digests and of the staff list.")
     at: str = _key("08:00", "Time of day at which a period ends.")
     zone: str = _key("", "Time zone of at and quiet_hours, such as Europe/Berlin; empty: the host's.")
-    quiet_hours: str = _key("", "Hours of the day in which no mail is sent, such as 20-7; empty: none.")
+    quiet_hours: str = _key("", "Hours of the day in which no mail is sent, such as 20:00-07:00; empty: none.")
     settle_s: float = _key(
         3600.0, "Delay between the end of a period and its evaluation, so that late rows can arrive."
     )

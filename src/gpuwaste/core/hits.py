@@ -1,4 +1,4 @@
-"""What counts as a hit: of each target, whether it came true when a run ended. The one definition of all scores.
+"""What counts as a hit: of each target, whether it came true when a run ended. The one definition of labels and scores.
 
 A run that says nothing of a target (a node that failed, a job that was cancelled before its start, GPUs that the agents
 hardly saw) is no hit and no miss.
@@ -11,6 +11,8 @@ from typing import Final
 
 from gpuwaste.core.job import TERMINAL_STATES
 
+HIT_SHARE: Final = 0.5
+"""Of the runs of an array of which something is known: from this share on the target came true."""
 _FAILED: Final = frozenset({"FAILED", "OUT_OF_MEMORY"})
 
 
@@ -18,14 +20,17 @@ _FAILED: Final = frozenset({"FAILED", "OUT_OF_MEMORY"})
 class RunEnd:
     """How a run ended, as far as targets ask.
 
-    `ran` is whether it started; `under` whether its GPUs' mean use was below the limit of core/underuse.py, `fewer`
-    whether fewer of them reached it than it held: None where the ledger knows too little, or the run was too short.
+    `state` is Slurm's, "" where a log has none. `ran` is whether it started; `under` whether its GPUs' mean use was
+    below the limit of core/underuse.py, `fewer` whether fewer of them reached it than it held: None where the ledger
+    knows too little, or the run was too short. `at_limit` is whether it took its time limit or longer: None where it
+    has no limit, or took no time.
     """
 
     state: str
     ran: bool = True
     under: bool | None = None
     fewer: bool | None = None
+    at_limit: bool | None = None
 
 
 def came_true(target: str, end: RunEnd) -> bool | None:
@@ -37,8 +42,8 @@ def came_true(target: str, end: RunEnd) -> bool | None:
 def all_ends() -> Iterator[tuple[str, RunEnd, bool]]:
     """Yield each target with each end that says something of it, and what it says: the definition as a table."""
     known = (None, False, True)
-    for state, ran, under, fewer in product(sorted(TERMINAL_STATES), (False, True), known, known):
-        end = RunEnd(state, ran, under, fewer)
+    for state, ran, under, fewer, late in product(sorted(TERMINAL_STATES), (False, True), known, known, known):
+        end = RunEnd(state, ran, under, fewer, late)
         for target in _JUDGES:
             said = came_true(target, end)
             if said is not None:
@@ -56,8 +61,11 @@ def _failure_or_cancel(end: RunEnd) -> bool | None:
 
 
 def _timeout(end: RunEnd) -> bool | None:
-    """TIMEOUT against COMPLETED, FAILED and OUT_OF_MEMORY."""
-    return _either(end, {"TIMEOUT"}, _FAILED | {"COMPLETED"})
+    """TIMEOUT, or another end than COMPLETED at the time limit, against COMPLETED, FAILED and OUT_OF_MEMORY."""
+    if end.at_limit is None:
+        return None
+    late = end.state == "TIMEOUT" or (end.at_limit and end.state != "COMPLETED")
+    return True if late else _either(end, frozenset(), _FAILED | {"COMPLETED", ""})
 
 
 def _gpu_underused(end: RunEnd) -> bool | None:

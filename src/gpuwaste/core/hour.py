@@ -19,6 +19,7 @@ from gpuwaste.core.sample import Confidence, MapSource
 SCHEMA: Final = 1
 HOUR_S: Final = 3600
 HOUR_MS: Final = HOUR_S * 1000
+FULL_PCT: Final = 95  # a GPU is taken for fully busy from here on
 _SLACK_MS: Final = 1000  # rounding of t0 and t1 to milliseconds, twice, and a clock slewed by NTP
 MISSING_PREFIX: Final = "missing:"  # of the uuid of a GPU that Slurm has and NVML lacks
 MAX_SEQ: Final = 10**9  # an agent counts from 1, a few times an hour; a far greater one could never be corrected

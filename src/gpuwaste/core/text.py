@@ -1,10 +1,13 @@
 """Texts of other programs and of users, made fit to be stored, shown and logged."""
 
+import re
 import unicodedata
 from typing import Final
 
 from gpuwaste.core.errors import MAX_WORDS
 
+PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+"""A name that people give: of a rule, a policy, a model, a way. No path, no option, no control character."""
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 

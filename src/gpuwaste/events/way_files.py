@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,10 @@ from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.text import PLAIN_NAME
 from gpuwaste.core.typed_toml import nearest, parse_toml, read_data, read_table, toml_files
 
 MAX_FILE_B: Final = 64 * 1024
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _T = TypeVar("_T")
 
 
@@ -58,7 +57,7 @@ def load_files(directory: Path, key: str, load: Callable[[Path], _T]) -> tuple[l
 def read_way(path: Path, what: str, ways: Mapping[str, Any], tables: Collection[str]) -> WayFile:
     """Return a file with one table of `ways` and any of `tables`; `what` it is (an outlet). Raises ConfigError."""
     where, title = str(path), path.name.removesuffix(".toml")
-    if not _NAME.fullmatch(title):
+    if not PLAIN_NAME.fullmatch(title):
         word = what.rpartition(" ")[2]
         raise ConfigError(f"{where}: the file's name is the {word}'s: letters, digits, . _ and - only, 64 at most")
     parsed = parse_toml(read_data(path, MAX_FILE_B, what), where)

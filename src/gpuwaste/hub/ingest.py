@@ -8,6 +8,7 @@ from typing import Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.loopback import is_loopback_address
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
@@ -22,7 +23,7 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.wire.batch import Envelope, parse_rows
 from gpuwaste.wire.identity import Caller
-from gpuwaste.wire.local_peer import is_loopback, is_own_address
+from gpuwaste.wire.local_peer import is_own_address
 
 _AHEAD_S: Final = DAY_S  # how far a node's clock may have gone before this host's
 _EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller's, which tells the start
@@ -113,19 +114,19 @@ def _is_from(caller: Caller, addresses: frozenset[str], local_uid: LocalUid) -> 
     this host. Where NodeAddr is such an address, all nodes are on this host. Else it must be a process of the agents'
     user, which a proxy that passes on what other hosts send is not, and the node must be this host.
     """
-    if not is_loopback(caller.origin):
+    if not is_loopback_address(caller.origin):
         return caller.origin in addresses
     uid = local_uid()
-    if uid is not None and all(map(is_loopback, addresses)):
+    if uid is not None and all(map(is_loopback_address, addresses)):
         return caller.origin in addresses
     if uid is None or uid != caller.uid:
         return False
-    return caller.origin in addresses or any(is_own_address(a) for a in addresses if not is_loopback(a))
+    return caller.origin in addresses or any(is_own_address(a) for a in addresses if not is_loopback_address(a))
 
 
 def _elsewhere(origin: str, node: str, addresses: frozenset[str]) -> str:
     words = f"the credential was created on {origin}, but NodeAddr of {node} is {_list(addresses)}: "
-    if is_loopback(origin):
+    if is_loopback_address(origin):
         words += f"munged of {node} takes a loopback address from /etc/hosts for its own: "
         words += f"start it there with --origin={_first(addresses)} (OPTIONS in /etc/default/munge)"
         return words

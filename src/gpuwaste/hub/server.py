@@ -20,6 +20,7 @@ from gpuwaste.core.unix_socket import require_room
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
 from gpuwaste.wire.limited_listener import LimitedListener, Listener
+from gpuwaste.wire.listen_address import parse_listen
 
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
@@ -42,18 +43,12 @@ class _Server(uvicorn.Server):
 
 
 def open_tcp(listen: str) -> socket.socket:
-    """Return a socket that listens on HOST:PORT or [IPv6]:PORT. Raises ConfigError."""
-    host, _, port = listen.rpartition(":")
-    if not host:
-        raise ConfigError(f"[hub] listen {listen!r}: expected ADDRESS:PORT; 0.0.0.0 is every address")
+    """Return a socket that listens on an address (wire/listen_address.py). Raises ConfigError."""
+    address = parse_listen(listen, "hub")
+    sock = Listener(address.family, socket.SOCK_STREAM)
     try:
-        number = int(port)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = Listener(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host.strip("[]"), number))
-    except (ValueError, OverflowError) as error:
-        raise ConfigError(f"[hub] listen {listen!r}: expected ADDRESS:PORT") from error
+        sock.bind((address.host, address.port))
     except OSError as error:
         sock.close()
         raise ConfigError(f"[hub] listen {listen}: {error.strerror or error}") from error

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from gpuwaste.core.program_estimate import ProgramEstimate
 from gpuwaste.core.request import JobRequest
@@ -11,10 +10,9 @@ from gpuwaste.core.script_hash import script_hash
 from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.plan.site import Site
 from gpuwaste.predict.prediction import Change, TargetPrediction
+from gpuwaste.slurm.limit_order import default_qos
 from gpuwaste.slurm.sbatch import read_argv, read_submission
 from gpuwaste.slurm.sbatch_words import Given
-
-_USUAL: Final = "normal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +85,9 @@ class Asked:
 
     @property
     def qos(self) -> str:
-        """The QOS of the job, "" if not known: slurmdbd makes every cluster with a QOS `normal`, the default of all."""
+        """The QOS of the job, "" if the user's association is not known."""
         found = self.site.membership(self.account, self.partition)
-        usual = found.default_qos or (_USUAL if _USUAL in found.qos else "") if found else ""
-        return self.request.qos or usual
+        return self.request.qos or (default_qos(found.default_qos, found.qos) if found else "")
 
     @property
     def fair_share(self) -> float | None:

@@ -10,10 +10,21 @@ from typing import Final
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.plan.asked import Asked
-from gpuwaste.plan.site import Site
 from gpuwaste.slurm.assoc_mgr import LimitSet, Share
+from gpuwaste.slurm.limit_order import NO_LIMIT, holds, qos_order
 
+Kind = tuple[str, str]
+"""What a limit is for, and the TRES that it counts ("" for times and jobs)."""
 _CLOSED: Final = frozenset({"DOWN", "INACTIVE", "DRAIN"})
+_JOB: Final = "a job"
+_NODE: Final = "a node"
+_USER: Final = "a user"
+_ALL_JOBS: Final = "all its jobs"
+_WALL: Final = "time"
+_GROUP_SUBMITS: Final = "jobs submitted"
+_OWN_SUBMITS: Final = "jobs of a user submitted"
+_SUBMITTED: Final = frozenset({_GROUP_SUBMITS, _OWN_SUBMITS})
+_OF_GROUPS: Final = frozenset({_ALL_JOBS, _GROUP_SUBMITS})
 
 
 def tres_of(request: JobRequest) -> dict[str, int]:
@@ -33,8 +44,7 @@ def problems(asked: Asked) -> list[str]:
     if each and all(each):  # of several partitions one that will do is enough
         found += each[0]
     if "limits" in site.enforced or "qos" in site.enforced:
-        qos = site.qos_limits(asked.qos)
-        found += _sets(request, site, asked, qos)
+        found += _sets(asked)
     return found
 
 
@@ -44,55 +54,78 @@ def waits(asked: Asked) -> list[str]:
         return []
     wanted = tres_of(asked.request)
     found = []
-    for one in _limit_sets(asked):
-        for name, share in (*one.grp_tres.items(), *one.user_tres.get(asked.site.uid, {}).items()):
-            if _short(wanted.get(name, 0), share) and wanted[name] <= (share.limit or 0):
-                found.append(
-                    f"{_whose(one)}: {_amount(name, share.left or 0)} of {_amount(name, share.limit or 0)} left"
-                )
+    for one, (what, name), share in _standing(asked):
+        if what in {_ALL_JOBS, _USER} and _short(wanted.get(name, 0), share) and wanted[name] <= (share.limit or 0):
+            found.append(f"{_whose(one)}: {_amount(name, share.left or 0)} of {_amount(name, share.limit or 0)} left")
     return list(dict.fromkeys(found))
 
 
-def _sets(request: JobRequest, site: Site, asked: Asked, qos: LimitSet | None) -> Iterator[str]:
+def _sets(asked: Asked) -> Iterator[str]:
+    site, request = asked.site, asked.request
     member = site.membership(asked.account, asked.partition)
     if request.qos and member is not None and member.qos and request.qos not in member.qos:
         yield f"QOS {request.qos} is not open to you in account {asked.account}"
-    limit = request.time_limit_s
     if "limits" not in site.enforced:
         return
-    chain = site.chain(asked.account, request.user, asked.partition)
-    for one in _limit_sets(asked):
-        if limit is not None and one.max_wall_s is not None and limit > one.max_wall_s:
-            yield f"{_whose(one)}: time limit at most {say_duration(one.max_wall_s)}"
-        yield from _too_much(tres_of(request), one, site.uid, request.nodes or 1)
-        if _full(one.submit_jobs):
-            yield f"{_whose(one)}: at most {one.submit_jobs.limit} jobs submitted at the same time"
-    if qos is not None and _full(qos.user_submit_jobs.get(site.uid, Share(None))):
-        yield f"QOS {qos.qos}: you have as many jobs submitted as it allows"
-    own = chain[0] if chain and chain[0].user else None
-    if own is not None and own.max_submit_jobs is not None and own.submit_jobs.used >= own.max_submit_jobs:
-        yield f"{_whose(own)}: at most {own.max_submit_jobs} jobs submitted at the same time"
+    wanted, nodes, time_s = tres_of(request), request.nodes or 1, request.time_limit_s
+    for one, (what, name), share in _standing(asked):
+        most = share.limit or 0
+        if what == _WALL:
+            if time_s is not None and time_s > most:
+                yield f"{_whose(one)}: time limit at most {say_duration(most)}"
+        elif what in _SUBMITTED:
+            if share.used >= most:
+                yield _full_text(one, what, most)
+        elif wanted.get(name, 0) // (nodes if what == _NODE else 1) > most:
+            yield f"{_whose(one)}: at most {_amount(name, most)} for {what}"
 
 
-def _limit_sets(asked: Asked) -> list[LimitSet]:
-    """Return every set of limits that holds for the job: QOS of the job and partition, association, accounts above."""
-    site = asked.site
-    rules = site.rules.get(asked.partition)
-    names = dict.fromkeys(name for name in (rules.qos if rules else "", asked.qos) if name)
-    qos = [found for name in names if (found := site.qos_limits(name)) is not None]
-    return [*qos, *site.chain(asked.account, asked.request.user, asked.partition)]
+def _standing(asked: Asked) -> Iterator[tuple[LimitSet, Kind, Share]]:
+    """Yield each limit that holds for the job, in the order in which slurmctld looks at them (slurm/limit_order.py)."""
+    site, rules = asked.site, asked.site.rules.get(asked.partition)
+    names = qos_order(asked.qos, rules.qos if rules else "", "", site.qos_flags.get(asked.qos, frozenset()))
+    first, second = (_limits_of(site.qos_limits(name), site.uid) for name in names)
+    yield from _holding(site.qos_limits(names[0]), first, {}, {})
+    yield from _holding(site.qos_limits(names[1]), second, first, {})
+    for place, one in enumerate(site.chain(asked.account, asked.request.user, asked.partition)):
+        own = _limits_of(one, site.uid)
+        if place or not one.user:  # of accounts above; a user's association has what they set of a job
+            own = {kind: share for kind, share in own.items() if kind[0] in _OF_GROUPS}
+        yield from _holding(one, own, first, second)
 
 
-def _too_much(wanted: Mapping[str, int], one: LimitSet, uid: int, nodes: int) -> Iterator[str]:
-    totals = {name: share.limit for name, share in one.grp_tres.items() if share.limit is not None}
-    user = {name: share.limit for name, share in one.user_tres.get(uid, {}).items() if share.limit is not None}
-    on_node = {name: limit * nodes for name, limit in one.max_tres_per_node.items()}
-    kinds = (("a job", one.max_tres_per_job), ("a node", on_node), ("a user", user), ("all its jobs", totals))
-    for what, limits in kinds:
-        for name, most in limits.items():
-            if wanted.get(name, 0) > most:
-                shown = most // nodes if what == "a node" else most
-                yield f"{_whose(one)}: at most {_amount(name, shown)} for {what}"
+def _holding(
+    one: LimitSet | None, own: Mapping[Kind, Share], first: Mapping[Kind, Share], second: Mapping[Kind, Share]
+) -> Iterator[tuple[LimitSet, Kind, Share]]:
+    for kind, share in own.items():
+        if one is not None and holds(_number(own, kind), _number(first, kind), _number(second, kind)):
+            yield one, kind, share
+
+
+def _number(limits: Mapping[Kind, Share], kind: Kind) -> float:
+    limit = limits[kind].limit if kind in limits else None
+    return NO_LIMIT if limit is None else limit
+
+
+def _limits_of(one: LimitSet | None, uid: int) -> dict[Kind, Share]:
+    """Return the limits of a set by what they limit; a QOS limits the submitted jobs of one user by its own count."""
+    if one is None:
+        return {}
+    found: dict[Kind, Share] = {(_WALL, ""): Share(one.max_wall_s)}
+    found |= {(_JOB, name): Share(most) for name, most in one.max_tres_per_job.items()}
+    found |= {(_NODE, name): Share(most) for name, most in one.max_tres_per_node.items()}
+    found |= {(_USER, name): share for name, share in one.user_tres.get(uid, {}).items()}
+    found |= {(_ALL_JOBS, name): share for name, share in one.grp_tres.items()}
+    found[_GROUP_SUBMITS, ""] = one.submit_jobs
+    own = Share(one.max_submit_jobs, one.submit_jobs.used)
+    found[_OWN_SUBMITS, ""] = one.user_submit_jobs.get(uid, Share(None)) if one.qos else own
+    return found
+
+
+def _full_text(one: LimitSet, what: str, most: int) -> str:
+    if one.qos and what == _OWN_SUBMITS:
+        return f"QOS {one.qos}: you have as many jobs submitted as it allows"
+    return f"{_whose(one)}: at most {most} jobs submitted at the same time"
 
 
 def _partition(asked: Asked, name: str) -> Iterator[str]:
@@ -118,10 +151,6 @@ def _partition(asked: Asked, name: str) -> Iterator[str]:
 
 def _short(wanted: int, share: Share) -> bool:
     return share.left is not None and wanted > share.left
-
-
-def _full(share: Share) -> bool:
-    return share.limit is not None and share.used >= share.limit
 
 
 def _whose(one: LimitSet) -> str:

@@ -4,7 +4,7 @@ Limits are those that the simulator knows (sim/limits.py), and are counted in th
 used of it is not known here.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from gpuwaste.sim.limits import GRP_WALL, LimitTable, limit_table, no_limits, qo
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.tres import BILLING, tres_names, tres_row
 from gpuwaste.sim.usage import billing
+from gpuwaste.slurm.limit_order import default_qos
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_NORMAL: Final = "normal"
 Owner = tuple[int, int, int, int, int]
 
 
@@ -115,7 +115,7 @@ class LiveLimits:
         assoc = known.node(account, user, partition) if account else -1
         if not qos and assoc >= 0:
             own = known.associations[assoc]
-            qos = own.default_qos or (next(iter(own.qos)) if len(own.qos) == 1 else _NORMAL)
+            qos = default_qos(own.default_qos, own.qos)
         part = self._partitions.get(partition)
         places = self._qos.get(qos, -1), self._qos.get(part.qos, -1) if part else -1
         return (*qos_order(self._model, *places), assoc)

@@ -20,13 +20,12 @@ from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.printed_id import task_count, throttle
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.scontrol import HOLDING, RunningJob
 from gpuwaste.slurm.tres import tres_or_none
 from gpuwaste.slurm.tres_request import request_from_tres, request_like
 
 MAX_TASKS: Final = 1000  # of one waiting array: those behind them are too far away to matter
 MAX_WAITING: Final = 50_000
-_RUNS: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"})
 _STUCK: Final = ("Dependency", "JobHeld", "DependencyNeverSatisfied", "BadConstraints", "InvalidQOS", "InvalidAccount")
 _Held = tuple[int, int, tuple[int, ...]]
 
@@ -128,7 +127,7 @@ def live_queue(  # noqa: PLR0917 what Slurm said, in the order in which it was a
     empty = jobs_of([], found.resources, limits.width)
     live = LiveQueue(Queue(now, machine, empty, empty), found, limits, (), default, past, reserved)
     waiting, ids = _waiting(live, jobs)
-    running, held = _running(live, [job for job in jobs if job.state in _RUNS])
+    running, held = _running(live, [job for job in jobs if job.state in HOLDING])
     amounts = np.array([amounts for _, _, amounts in held], np.int64).reshape(-1, found.resources)
     places = np.array([(job, node) for job, node, _ in held], np.int64).reshape(-1, 2)
     queue = live.queue._replace(

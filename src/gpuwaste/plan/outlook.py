@@ -10,7 +10,7 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.limits import tres_of
 from gpuwaste.predict.prediction import TargetPrediction
-from gpuwaste.slurm.partition_rules import billing
+from gpuwaste.slurm.tres_weights import billing
 
 _LARGEST = "MAX_TRES"
 
@@ -36,7 +36,8 @@ def cost_of(asked: Asked, jobs: int = 1) -> Cost:
     hours = run_s * jobs / HOUR_S
     rules = asked.site.rules.get(asked.partition)
     largest = _LARGEST in asked.site.config.settings.get("PriorityFlags", "")
-    billed = billing(rules.billing, tres_of(request), largest=largest) * hours if rules else None
+    weights = rules.billing if rules else None
+    billed = None if weights is None else billing(weights, tres_of(request), largest=largest) * hours
     return Cost(run_s, request.gpus * hours, billed)
 
 

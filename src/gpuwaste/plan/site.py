@@ -39,13 +39,15 @@ class Membership:
 class Site:
     """The facts; where one could not be asked its field is empty and `notes` says so.
 
-    `groups` are the user's on this host; None is "not known", and root's, whom Slurm lets into any partition.
+    `qos_flags` are the flags of each QOS. `groups` are the user's on this host; None is "not known", and root's, whom
+    Slurm lets into any partition.
     """
 
     partitions: Mapping[str, Partition] = field(default_factory=dict)
     rules: Mapping[str, PartitionRules] = field(default_factory=dict)
     nodes: tuple[NodeInfo, ...] = ()
     limits: tuple[LimitSet, ...] = ()
+    qos_flags: Mapping[str, frozenset[str]] = field(default_factory=dict)
     memberships: tuple[Membership, ...] = ()
     config: SlurmConfig = _NO_CONFIG
     uid: int = -1
@@ -132,11 +134,13 @@ def read_site(shown: Shown, user: str, uid: int, groups: frozenset[str] | None =
     rows = tried(
         "your accounts", "sacctmgr", "--noheader", "--parsable2", "show", "assoc", f"user={user}", _ASSOCIATIONS
     )
+    flags = tried("the flags of QOS", "sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,flags")
     return Site(
         partitions={one.name: one for one in parse_partitions(text)},
         rules=parse_rules(text),
         nodes=tuple(parse_nodes(nodes)),
         limits=tuple(parse_assoc_mgr(limits)),
+        qos_flags=dict(_flags(flags.splitlines())),
         memberships=tuple(_memberships(rows.splitlines())),
         config=parse_config(config) if config else _NO_CONFIG,
         uid=uid,
@@ -147,6 +151,13 @@ def read_site(shown: Shown, user: str, uid: int, groups: frozenset[str] | None =
 
 def _weighs(settings: Mapping[str, str]) -> bool:
     return settings.get("PriorityWeightFairShare", "0").strip("0") != ""
+
+
+def _flags(lines: Iterable[str]) -> Iterable[tuple[str, frozenset[str]]]:
+    for line in lines:
+        name, bar, flags = line.partition("|")
+        if bar:
+            yield name, frozenset(flags.split(","))
 
 
 def _memberships(lines: Iterable[str]) -> Iterable[Membership]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
 
+from gpuwaste.core.day_hours import Hours
 from gpuwaste.core.typed_toml import key as _key
 from gpuwaste.core.verdict import Mode
-from gpuwaste.policy.values import ALWAYS, EVERY_DAY, NONE, NOT_SET, Days, Hours, Patterns, Ratio, Threshold
+from gpuwaste.policy.values import ALWAYS, EVERY_DAY, NONE, NOT_SET, Days, Patterns, Ratio, Threshold
 
 GPUS: Final = "gpus"
 PROBABILITIES: Final = ("failure", "timeout", "failure_or_cancel")  # targets that are a probability as they stand

@@ -1,13 +1,13 @@
 """Policies from files: `load_policies` reads a directory, each error names file and key and says what to do."""
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.text import PLAIN_NAME
 from gpuwaste.core.typed_toml import nearest, parse_toml, read_data, read_table, toml_files
 from gpuwaste.policy.declarations import GPUS, TABLES, TARGETS, Policy, TargetRule
 from gpuwaste.policy.policy_set import PolicySet
@@ -31,7 +31,6 @@ warn = "model"
 """
 MAX_FILE_B: Final = 1 << 20
 _GPUS_BASIS: Final = 2  # what the ledger says of GPUs is measured, so less of it is enough
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 def load_policies(directory: Path) -> PolicySet:
@@ -83,7 +82,7 @@ def policy_from_toml(data: bytes, where: str) -> Policy:
     targets = _targets(parsed.get("targets", {}), where)
     policy = Policy(**tables, targets=targets, file=where)
     name = policy.name or Path(where).name.removesuffix(".toml")
-    if not _NAME.fullmatch(name):
+    if not PLAIN_NAME.fullmatch(name):
         raise ConfigError(f"{where}: [policy] name {name!r:.80}: letters, digits, . _ and - only, 64 at most")
     if policy.when.from_ > policy.when.until:
         raise ConfigError(f"{where}: [when] from is after until: the policy would never match")

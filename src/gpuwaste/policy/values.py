@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
+from gpuwaste.core.day_hours import DAY_MINUTES, Hours, parse_day_hours
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import Reader, nearest
 from gpuwaste.core.verdict import MODES, Mode
 
 MODEL: Final = "model"
-DAY_MINUTES: Final = 24 * 60
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_HOURS: Final = re.compile(r"(\d{2}):(\d{2})-(\d{2}):(\d{2})", re.ASCII)
 _MAX_PATTERNS: Final = 10_000
 _MAX_PATTERN: Final = 256
 
@@ -40,24 +39,6 @@ class Patterns:
 
     def __repr__(self) -> str:
         return f"[{', '.join(self.texts)}]"
-
-
-@dataclass(frozen=True, slots=True)
-class Hours:
-    """A part of the day, minutes from local midnight; it goes over midnight where `end` is not after `begin`."""
-
-    begin: int
-    end: int
-
-    def hold(self, at: datetime) -> bool:
-        """Tell whether the time of day lies in it; the end does not."""
-        minute = at.hour * 60 + at.minute
-        if self.begin < self.end:
-            return self.begin <= minute < self.end
-        return minute >= self.begin or minute < self.end
-
-    def __str__(self) -> str:
-        return "-".join(f"{minute // 60:02}:{minute % 60:02}" for minute in (self.begin, self.end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +88,6 @@ def _patterns(value: Any, where: str) -> Patterns:
     return Patterns(value)
 
 
-def _hours(value: Any, where: str) -> Hours:
-    found = _HOURS.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        raise ConfigError(f'{where}: expected hours as "08:00-18:00", found {value!r:.80}')
-    h0, m0, h1, m1 = map(int, found.groups())
-    begin, end = h0 * 60 + m0, h1 * 60 + m1
-    if m0 > 59 or m1 > 59 or begin >= DAY_MINUTES or end > DAY_MINUTES or begin == end:  # noqa: PLR2004 a clock's
-        raise ConfigError(f'{where}: {value!r} is not a time range: 00:00 to 24:00, such as "22:00-06:00"')
-    return Hours(begin, end)
-
-
 def _days(value: Any, where: str) -> Days:
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         raise ConfigError(f'{where}: expected a list of days, such as ["mon", "tue"], found {value!r:.80}')
@@ -158,7 +128,7 @@ def _ratio(value: Any, where: str) -> Ratio:
 
 READERS: Final[Mapping[Any, Reader]] = {
     Patterns: _patterns,
-    Hours: _hours,
+    Hours: parse_day_hours,
     Days: _days,
     date: _date,
     Mode: _mode,

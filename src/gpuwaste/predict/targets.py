@@ -1,11 +1,14 @@
 """What is predicted: each target with its label, its kind and what a user calls it."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.hits import RunEnd, came_true
 from gpuwaste.history.keys import COLUMNS
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import Floats, JobTable
@@ -34,6 +37,17 @@ TARGETS: Final = (
     Target("gpus_needed", "quantiles", "how many of the GPUs will be used", "GPUs", (0.5, 0.9, 0.95)),
 )
 BY_NAME: Final = {target.name: target for target in TARGETS}
+_KNOWN: Final = (None, False, True)
+_STATE: Final[Mapping[Outcome, str]] = {
+    Outcome.UNKNOWN: "",
+    Outcome.COMPLETED: "COMPLETED",
+    Outcome.FAILED: "FAILED",
+    Outcome.OUT_OF_MEMORY: "OUT_OF_MEMORY",
+    Outcome.TIMEOUT: "TIMEOUT",
+    Outcome.CANCELLED: "CANCELLED",
+    Outcome.SYSTEM: "NODE_FAIL",  # stands for all of them: no target tells them apart
+    Outcome.NEVER_STARTED: "CANCELLED",
+}
 OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
 ASKED: Final = {"walltime": "time_limit_s", "memory": "mem_b", "gpus_needed": "gpus"}  # target -> field of the request
 
@@ -63,27 +77,22 @@ def request_cap(target: str, table: JobTable) -> Floats:
     return np.where(asked > 0, asked, np.nan)
 
 
-def _timed_out(table: JobTable) -> NDArray[np.bool_]:
-    """Tell which runs were ended by their limit; logs without that state show it by the run time."""
-    at_limit = table.run_s >= request_cap("walltime", table)  # False where one of them is NaN
-    late: NDArray[np.bool_] = (table.outcome == Outcome.TIMEOUT) | (at_limit & (table.outcome != Outcome.COMPLETED))
-    return late
+def _event(target: str) -> Callable[[JobTable], Floats]:
+    """Return what labels a target that comes true or not: core/hits.py, asked once for each way in which a run ends."""
+    ways = [
+        came_true(target, RunEnd(_STATE[outcome], outcome != Outcome.NEVER_STARTED, under=under, at_limit=at_limit))
+        for outcome, at_limit, under in product(sorted(Outcome), _KNOWN, _KNOWN)
+    ]
+    label = np.array([np.nan if said is None else float(said) for said in ways])
 
+    def labels_of(table: JobTable) -> Floats:
+        limit = request_cap("walltime", table)
+        at_limit = np.where((table.run_s > 0) & np.isfinite(limit), 1 + (table.run_s >= limit), 0)
+        under = np.where(_judged(table), 1 + (table.used_ratio < table.under_use.below_ratio), 0)
+        found: Floats = label[(table.outcome.astype(np.int64) * len(_KNOWN) + at_limit) * len(_KNOWN) + under]
+        return found
 
-def _failure(table: JobTable) -> Floats:
-    failed = np.isin(table.outcome, (Outcome.FAILED, Outcome.OUT_OF_MEMORY))
-    return _binary(failed, failed | (table.outcome == Outcome.COMPLETED))
-
-
-def _failure_or_cancel(table: JobTable) -> Floats:
-    bad = np.isin(table.outcome, (Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.CANCELLED))
-    return _binary(bad, bad | (table.outcome == Outcome.COMPLETED))
-
-
-def _timeout(table: JobTable) -> Floats:
-    late = _timed_out(table)
-    ran = np.isin(table.outcome, (Outcome.COMPLETED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.UNKNOWN))
-    return _binary(late, (late | ran) & (table.run_s > 0) & np.isfinite(request_cap("walltime", table)))
+    return labels_of
 
 
 def _walltime(table: JobTable) -> Floats:
@@ -96,11 +105,6 @@ def _memory(table: JobTable) -> Floats:
     return np.where(table.max_rss_b > 0, table.max_rss_b, np.nan)
 
 
-def _gpu_underused(table: JobTable) -> Floats:
-    judged = _judged(table) & (table.outcome == Outcome.COMPLETED)
-    return _binary(table.used_ratio < table.under_use.below_ratio, judged)
-
-
 def _gpus_needed(table: JobTable) -> Floats:
     return np.where(_judged(table), table.gpus_active, np.nan)
 
@@ -110,16 +114,12 @@ def _judged(table: JobTable) -> NDArray[np.bool_]:
     return (table.gpus > 0) & (table.gpu_coverage >= rule.min_coverage) & (table.run_s > rule.min_s)
 
 
-def _binary(positive: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Floats:
-    return np.where(counted, positive.astype(np.float64), np.nan)
-
-
 _LABELS: Final = {
-    "failure": _failure,
-    "failure_or_cancel": _failure_or_cancel,
-    "timeout": _timeout,
+    "failure": _event("failure"),
+    "failure_or_cancel": _event("failure_or_cancel"),
+    "timeout": _event("timeout"),
     "walltime": _walltime,
     "memory": _memory,
-    "gpu_underused": _gpu_underused,
+    "gpu_underused": _event("gpu_underused"),
     "gpus_needed": _gpus_needed,
 }

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, Literal, get_args
 
+from gpuwaste.core.day_hours import Hours
 from gpuwaste.core.intent import Approval
 from gpuwaste.core.typed_toml import key as _key
-from gpuwaste.policy.values import NONE, Hours, Patterns, Ratio
+from gpuwaste.policy.values import NONE, Patterns, Ratio
 from gpuwaste.rules.expression import Expression
 from gpuwaste.rules.facts import About
 

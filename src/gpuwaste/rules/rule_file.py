@@ -12,6 +12,7 @@ import duckdb
 from gpuwaste.actions.catalogue import actions
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.intent import Approval
+from gpuwaste.core.text import PLAIN_NAME
 from gpuwaste.core.typed_toml import Reader, nearest, parse_toml, read_data, read_table, toml_files
 from gpuwaste.events.catalogue import kinds_of
 from gpuwaste.policy.values import READERS
@@ -38,7 +39,6 @@ from gpuwaste.store.duckdb_connection import connect
 MAX_FILE_B: Final = 64 * 1024
 MAX_RULES: Final = 1000
 MAX_STEPS: Final = 10
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _SPAN: Final = re.compile(r"([0-9]{1,6})([smhd])", re.ASCII)
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": DAY_S}
 _TABLES: Final[Mapping[str, type]] = {"budget": Budget, "exempt": Exempt}
@@ -87,7 +87,7 @@ def load_files(paths: Iterable[Path]) -> RuleSet:
 def load_rule(path: Path) -> Rule:
     """Return the rule of a file. Raises ConfigError."""
     where, name = str(path), path.name.removesuffix(".toml")
-    if not _NAME.fullmatch(name):
+    if not PLAIN_NAME.fullmatch(name):
         raise ConfigError(f"{where}: the file's name is the rule's: letters, digits, . _ and - only, 64 at most")
     data = read_data(path, MAX_FILE_B, "a rule")
     return rule_from_toml(data, where, name)

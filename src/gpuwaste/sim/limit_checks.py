@@ -1,15 +1,10 @@
 """Limits of QOS and associations: which job may start now, compiled.
 
-The order and the precedence are those of slurmctld's accounting policy: the partition's QOS before the job's (the other
-way round with OverPartQOS), then the association and what is above it. A limit that one sets, those after it do not; a
-group limit holds at each account above, a limit per job or user as the nearest one sets it. Not modelled: submit limits
-(a trace holds what was accepted), minutes of TRES, limits per account, and that Slurm counts a node that two jobs of a
-group share once.
+The order and the precedence are those of slurm/limit_order.py. Not modelled: submit limits (a trace holds what was
+accepted), minutes of TRES, limits per account, and that Slurm counts a node that two jobs of a group share once.
 """
 
 from typing import Final
-
-import numpy as np
 
 from gpuwaste.sim.compiled import in_place
 from gpuwaste.sim.limits import (
@@ -28,8 +23,10 @@ from gpuwaste.sim.limits import (
     LimitUse,
 )
 from gpuwaste.sim.tres import NODE
+from gpuwaste.slurm import limit_order
 
 MAY_START: Final = 0
+_holds: Final = in_place(limit_order.holds)
 
 
 @in_place
@@ -41,7 +38,7 @@ def counts_hold(
     What one of `stronger` limits, counts no more. `jobs` are those of the group and those that MAX_JOBS counts.
     """
     for k in range(COUNTS):
-        if limits[k] == np.inf or stronger[0][k] < np.inf or stronger[1][k] < np.inf:
+        if not _holds(limits[k], stronger[0][k], stronger[1][k]):
             continue
         if k == GRP_WALL:
             minutes = wall // 60.0
@@ -62,7 +59,7 @@ def tres_hold(limits: Floats, stronger: tuple[Floats, Floats], used: Floats, amo
     With `nodes` it is a limit of each node, of which the job has that many.
     """
     for k in range(len(amounts)):
-        if amounts[k] == 0.0 or limits[k] == np.inf or stronger[0][k] < np.inf or stronger[1][k] < np.inf:
+        if amounts[k] == 0.0 or not _holds(limits[k], stronger[0][k], stronger[1][k]):
             continue
         if (amounts[k] // nodes if nodes > 0.0 else amounts[k] + used[k]) > limits[k]:
             return k

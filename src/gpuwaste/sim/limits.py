@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gpuwaste.sim.accounts import Accounts
 from gpuwaste.sim.cluster import ClusterModel, Limits, Tres
 from gpuwaste.sim.tres import tres_row
+from gpuwaste.slurm import limit_order
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -136,10 +137,7 @@ def _tres_kinds(one: Limits) -> tuple[Tres, ...]:
 
 def qos_order(model: ClusterModel, qos: int, partition_qos: int) -> tuple[int, int]:
     """Return the QOS that limit a job, the stronger one first: places in the model, -1 for none."""
-    if qos < 0 or partition_qos in {-1, qos}:
-        return (qos if qos >= 0 else partition_qos), -1
-    over = any(flag.lower() == "overpartqos" for flag in model.qos[qos].flags)
-    return (qos, partition_qos) if over else (partition_qos, qos)
+    return limit_order.qos_order(qos, partition_qos, -1, model.qos[qos].flags if qos >= 0 else ())
 
 
 def reason(names: Sequence[str], code: int) -> str:

@@ -1,6 +1,5 @@
 """What of slurm.conf decides about priorities: weights, flags, periods, read as `scontrol show config` prints them."""
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +7,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.units import parse_duration_s
-from gpuwaste.sim.tres import tres_weights
+from gpuwaste.slurm.tres_weights import parse_weights
 
 MULTIFACTOR: Final = "priority/multifactor"
 FLAGS: Final = frozenset({
@@ -155,12 +154,9 @@ class _Reader:
         """Read weights by TRES."""
         text = self._text(name)
         try:
-            found = tres_weights(text or "")
+            return parse_weights(text or "")
         except ParseError as error:
             raise ConfigError(f"{name}: {error}") from None
-        if any(weight < 0 or not math.isfinite(weight) for weight in found.values()):
-            raise _bad(name, text or "", "weights of 0 or more")
-        return found
 
 
 def _bad(name: str, text: str, expected: str) -> ConfigError:

@@ -17,7 +17,8 @@ _RANGE = re.compile(rf"([0-9]{{1,{_MAX_DIGITS}}})(?:-([0-9]{{1,{_MAX_DIGITS}}}))
 _NUMBERED = re.compile(rf"(.*?)([0-9]{{1,{_MAX_DIGITS}}})", re.DOTALL)
 _DIGITS = re.compile(r"([0-9]{1,18})")
 _BLANKS = re.compile(r"[ \t\n]")  # separate names, as a comma does
-_ABSENT: Final = frozenset({"", "(null)", "None assigned", "None", "N/A"})
+NO_NODES: Final = frozenset({"", "(null)", "None assigned", "None", "N/A"})
+"""What Slurm prints where a hostlist would be and there is none."""
 
 
 def expand(text: str) -> list[str]:
@@ -26,7 +27,7 @@ def expand(text: str) -> list[str]:
     Raises ParseError for brackets that do not close, bad ranges, and expressions of more than MAX_NAMES names.
     """
     text = text.strip()
-    if text in _ABSENT:
+    if text in NO_NODES:
         return []
     if len(text) > _MAX_TEXT:
         raise ParseError(f"hostlist of {len(text)} characters: longer than any that Slurm prints")

@@ -4,7 +4,6 @@ Asked again is only what cannot have cost slurmdbd anything: a connection that w
 ran into its time-out is not: it may still be at work in the database.
 """
 
-import ipaddress
 import json
 import logging
 import re
@@ -22,6 +21,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, Ne
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
+from gpuwaste.core.loopback import has_loopback
 from gpuwaste.core.text import words_of
 from gpuwaste.core.unix_socket import connect_unix, require_room
 from gpuwaste.slurm.rest_token import Token, read_token
@@ -234,8 +234,4 @@ def _cause(error: Exception) -> str:
 
 
 def _in_the_clear(url: str) -> bool:
-    host = urlsplit(url).hostname or "" if url.startswith("http://") else "localhost"
-    try:
-        return not ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host != "localhost"
+    return url.startswith("http://") and not has_loopback(url)

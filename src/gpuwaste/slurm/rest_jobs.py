@@ -18,13 +18,13 @@ from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.bounds import within
+from gpuwaste.slurm.hostlist import NO_NODES
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.rest_steps import RestSteps
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.times import own_start
 from gpuwaste.slurm.tres import count_of_tres, held_gpus, memory_b, parse_tres
 
-_NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 _KEPT: Final = 2000
 _NOT_ACCOUNTED: Final = (
     "a job as squeue --json and scontrol --json write it, not one of accounting: write the file with sacct --json"
@@ -155,7 +155,7 @@ def _verdict_id(job: Any) -> str:
 
 def _nodes(job: Any) -> str:
     nodes = value.text(job, "nodes")
-    return "" if nodes in _NOWHERE else nodes
+    return "" if nodes in NO_NODES else nodes
 
 
 def _cpus_before_start(job: Any) -> int | None:

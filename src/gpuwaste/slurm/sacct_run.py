@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
-from typing import Final
 
 from gpuwaste.core.accounted_run import AccountedRun
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm.bounds import within
+from gpuwaste.slurm.hostlist import NO_NODES
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.printed_id import parse_printed
 from gpuwaste.slurm.req_mem import total_b
@@ -19,8 +19,6 @@ from gpuwaste.slurm.sacct_request import allocated_tres, request_tres
 from gpuwaste.slurm.sacct_row import SacctRow
 from gpuwaste.slurm.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
 from gpuwaste.slurm.tres import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
-
-_NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 
 
 @dataclass(slots=True)
@@ -103,7 +101,7 @@ class RunRows:
                 verdict_id=token_of(job.text("AdminComment")),
                 start=started,
                 restarts=job.whole("Restarts"),
-                nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
+                nodes="" if job.text("NodeList") in NO_NODES else job.text("NodeList"),
                 n_nodes=n_nodes,
                 cpus=cpus,
                 gpus=None if gpus is None else gpus.total,

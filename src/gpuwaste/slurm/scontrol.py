@@ -33,6 +33,8 @@ _NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*)")
 _SHARING = re.compile(r"\sOverSubscribe=(\S+)(?: Exclusive=(\S+))? Contiguous=")
 _RESERVATION = re.compile(rf" DelayBoot=\S*{_BREAK}Reservation=(\S+)")
 _DIGITS = re.compile(r"\d{1,12}", re.ASCII)
+HOLDING: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"})
+"""States in which a job has its nodes."""
 _PENDING: Final = frozenset({"PENDING", "CONFIGURING"})
 
 

@@ -40,6 +40,12 @@ def parse_tres(text: str) -> dict[str, str]:
     return amounts
 
 
+def tres_name(text: str) -> str:
+    """Return a TRES' name as models and weights have it: what it is in lower case, a type as written."""
+    kind, colon, rest = text.strip().partition(":")
+    return kind.lower() + colon + rest
+
+
 def tres_or_none(text: str) -> dict[str, str]:
     """Return parse_tres(), nothing for a text that is no TRES list."""
     try:

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.hour import HOUR_S
+from gpuwaste.core.hour import FULL_PCT, HOUR_S
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.json_rows import to_json
-from gpuwaste.waste.findings import causes
+from gpuwaste.waste.findings import causes, limits
 from gpuwaste.waste.job_ledgers import job_ledgers
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -26,7 +26,12 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 # a loop for a peer keeps the duty cycle at 100 % with a few SMs and little more than idle power.
 HANG_POWER_RATIO: Final = 0.25
 HANG_SM_RATIO: Final = 0.1
-HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HANG_SM_RATIO}
+HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HANG_SM_RATIO, "full_pct": FULL_PCT}
+_OF_ROWS: Final = (
+    "low_below_pct", "underused_below_pct", "min_coverage", "finding_min_s", "run_min_s", "hang_min_s",
+    "interactive_grace_s",
+)  # fmt: skip
+_ROUNDING: Final = 1e-9  # of sums of floats that query ledger_rows and a finding add up in another order
 _FAR: Final = 2**53
 _LATE_S: Final = 2 * DAY_S  # after a run's end its nodes tell nothing of it: hub/unaccounted.py has a day
 GROUP_RUNS: Final = 10_000
@@ -195,9 +200,8 @@ def judge_seen(db: Database, settings: LedgerSettings, now: int, window: tuple[i
     """Judge the picked runs by what is in table ledger_seen of their GPUs in a window, UTC seconds."""
     judge_gpus(db, settings, now, window)
     db.run("waste.ledger_parts")
-    limits = {name: getattr(settings, name) for name in ("low_below_pct", "underused_below_pct", "min_coverage")}
-    minutes = {"finding_min_s": settings.finding_min_s, "interactive_grace_s": settings.interactive_grace_s}
-    db.run("waste.ledger_rows", limits | minutes)
+    own = {name: getattr(settings, name) for name in _OF_ROWS}
+    db.run("waste.ledger_rows", {**own, **limits(), "rounding": _ROUNDING})
 
 
 def judge_gpus(db: Database, settings: LedgerSettings, now: int, window: tuple[int, int | None] = (0, None)) -> None:

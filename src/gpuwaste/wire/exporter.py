@@ -16,6 +16,7 @@ from prometheus_client.registry import CollectorRegistry
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import read_closed
+from gpuwaste.wire.listen_address import parse_listen
 from gpuwaste.wire.request_server import Request, RequestLimits, RequestServer
 
 _LIMITS: Final = RequestLimits(end=b"\r\n\r\n", most=16 * 1024, deadline_s=10.0)
@@ -56,13 +57,13 @@ class MetricsServer:
         """`answers` are paths beside /metrics, which know by themselves whom they answer."""
         token = server_token(token_file, section) if token_file else b""
         context = server_tls(tls_cert, tls_key, section) if tls_cert else None
-        host, port = _address(listen, section)
+        address = parse_listen(listen, section)
         try:
-            listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+            listener = socket.socket(address.family)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((host, port))
+            listener.bind((address.host, address.port))
             listener.listen()
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             raise ConfigError(f"[{section}] listen: {listen}: {error}") from error
         self._server = RequestServer("exporter", listener, _answerer(registry, token, answers or {}), _LIMITS, context)
 
@@ -140,13 +141,6 @@ def _answerer(registry: CollectorRegistry, token: bytes, answers: Answers) -> Ca
         return bytes(memory.answer)
 
     return answer
-
-
-def _address(listen: str, section: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit():
-        raise ConfigError(f"[{section}] listen: {listen!r}: expected ADDRESS:PORT")
-    return host.strip("[]"), int(port)
 
 
 def server_tls(cert: str, key: str, section: str) -> ssl.SSLContext:

@@ -4,7 +4,6 @@ http.client sends the target as it is, which the credential is bound to; urllib3
 bound each read and not the exchange, and a command would wait for their import.
 """
 
-import ipaddress
 import re
 import socket
 import ssl
@@ -17,6 +16,7 @@ from typing import BinaryIO, Final, Self
 from urllib.parse import urlsplit
 
 from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError, StoreError, WireError
+from gpuwaste.core.loopback import is_loopback
 from gpuwaste.core.unix_socket import connect_unix, require_room
 
 CONNECT_S: Final = 10.0
@@ -266,11 +266,3 @@ def _words(error: Exception) -> str:
     """Return the cause in a few words."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return (" ".join(text.split()) or type(error).__name__)[:200]
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address is this host's loopback."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -56,14 +56,6 @@ def is_own_address(address: str) -> bool:
         return False
 
 
-def is_loopback(address: str) -> bool:
-    """Tell whether an address is one that every host has for itself."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
 def _lines() -> Iterator[list[str]]:
     for table in _TABLES:
         try:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from gpuwaste.wire.local_peer import ends_of, is_loopback, is_own_address, uid_at_other_end
+from gpuwaste.core.loopback import is_loopback_address
+from gpuwaste.wire.local_peer import ends_of, is_own_address, uid_at_other_end
 
 CONNECT = """
 import socket, sys
@@ -75,4 +76,4 @@ def test_what_is_not_on_this_host_has_no_user() -> None:
 def test_own_addresses(address: str, own: bool) -> None:
     """An address is this host's where the kernel would send from it; words that are no address are not."""
     assert is_own_address(address) is own
-    assert is_loopback(address) is address.startswith("127.")
+    assert is_loopback_address(address) is address.startswith("127.")

@@ -1,8 +1,12 @@
 """What counts as a hit, of each target: the definition that every score uses."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from gpuwaste.core.hits import RunEnd, all_ends, came_true
+import gpuwaste.store.hub
+from gpuwaste.core.hits import HIT_SHARE, RunEnd, all_ends, came_true
 
 
 @pytest.mark.parametrize(
@@ -16,9 +20,15 @@ from gpuwaste.core.hits import RunEnd, all_ends, came_true
         ("failure", RunEnd("NODE_FAIL"), None),
         ("failure_or_cancel", RunEnd("CANCELLED"), True),
         ("failure_or_cancel", RunEnd("CANCELLED", ran=False), None),
-        ("timeout", RunEnd("TIMEOUT"), True),
-        ("timeout", RunEnd("FAILED"), False),
-        ("timeout", RunEnd("PREEMPTED"), None),
+        ("timeout", RunEnd("TIMEOUT", at_limit=True), True),
+        ("timeout", RunEnd("TIMEOUT", at_limit=False), True),
+        ("timeout", RunEnd("TIMEOUT"), None),
+        ("timeout", RunEnd("FAILED", at_limit=False), False),
+        ("timeout", RunEnd("FAILED", at_limit=True), True),
+        ("timeout", RunEnd("CANCELLED", at_limit=True), True),
+        ("timeout", RunEnd("COMPLETED", at_limit=True), False),
+        ("timeout", RunEnd("PREEMPTED", at_limit=False), None),
+        ("timeout", RunEnd("", at_limit=False), False),
         ("gpu_underused", RunEnd("COMPLETED", under=True), True),
         ("gpu_underused", RunEnd("FAILED", under=True), None),
         ("gpus_needed", RunEnd("FAILED", under=False, fewer=True), True),
@@ -40,3 +50,12 @@ def test_the_table_is_the_definition() -> None:
     rows = list(all_ends())
     assert all(came_true(target, end) is said for target, end, said in rows)
     assert len({(target, end) for target, end, _ in rows}) == len(rows) > 100
+
+
+def test_the_share_of_a_hit_stands_here_alone() -> None:
+    """The store's queries get the share of an array's runs that makes a hit as a parameter."""
+    folder = Path(gpuwaste.store.hub.__file__).parent / "queries"
+    texts = [path.read_text() for path in folder.glob("verdicts_*.sql")]
+    assert sum(text.count("$hit_share") for text in texts) == 1
+    assert not [text for text in texts if re.search(r"[<>=]\s*0\.5", text)]
+    assert HIT_SHARE == 0.5

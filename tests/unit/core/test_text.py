@@ -1,10 +1,13 @@
 """What other programs and users write can be stored, shown on a terminal and logged, and nothing of it is lost."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.text import decoded, harmless, storable, words_of
+import gpuwaste.core
+from gpuwaste.core.text import PLAIN_NAME, decoded, harmless, storable, words_of
 
 
 def test_bytes_that_are_no_utf_8_become_escapes() -> None:
@@ -57,3 +60,12 @@ def test_no_text_acts_on_a_terminal(text: str) -> None:
 def test_another_program_s_words_are_one_short_line(said: object, words: str) -> None:
     """Whatever they are, they do not break a log's line or fill it."""
     assert words_of(said, 20 if isinstance(said, str) else 100) == words
+
+
+def test_the_pattern_of_names_stands_here_alone() -> None:
+    """Rules, policies, models and ways have one pattern of a name."""
+    root = Path(next(iter(gpuwaste.core.__path__))).parent
+    files = [path.name for path in root.rglob("*.py") if PLAIN_NAME.pattern in path.read_text()]
+    assert files == ["text.py"]
+    assert PLAIN_NAME.fullmatch("gpu-idle_2.0")
+    assert not any(map(PLAIN_NAME.fullmatch, ("", ".x", "-x", "a/b", "a\n", "x" * 65, "é")))

@@ -25,6 +25,7 @@ from gpuwaste.report.report_text import job_text, report_text
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.ledger_settings import LedgerSettings
+from gpuwaste.waste.load import HANG_LIMITS
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.job import job_page
 from gpuwaste.web.pages.usage import Asked, usage_page
@@ -184,7 +185,7 @@ def test_energy_of_cpus_is_beside_that_of_gpus(store: HubStore, tmp_path: Path) 
     assert (half.cpu_energy_j, half.cpu_energy_measured_s) == pytest.approx((J_PER_KWH, 1800))
     text = job_text(answers.job(ALL, "7"), Look())
     assert "CPUs: 2.00 kWh (measured in 50 % of the GPU-time; not in the figures above)" in text
-    assert sum(Rollup(store, {"hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
+    assert sum(Rollup(store, {**HANG_LIMITS, "hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
     assert told() == before
 
 
@@ -298,7 +299,7 @@ def test_a_coordinator_s_view_of_a_user_is_priced_by_what_it_shows(store: HubSto
 def test_days_that_are_added_up_count_for_their_hours_alike(store: HubStore, tmp_path: Path) -> None:
     """Once hours are added up by day, 4 kWh over two hours cost the mean of both prices; the energy is the same."""
     answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
-    assert sum(Rollup(store, {"hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
+    assert sum(Rollup(store, {**HANG_LIMITS, "hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
     found = cost(answers, user="alice")
     assert found is not None
     assert (found.gpu_kwh, found.wasted_kwh, found.cost) == pytest.approx((4, 1, 0.8))

@@ -99,6 +99,7 @@ QOS=high(2)
         MaxJobsPU=4(1) MaxJobsAccruePU=N(0) MaxSubmitJobsPU=9(1)
         MaxTRESPU=cpu=N(1),mem=N(500),gres/gpu=5(2)
 """
+QOS = "normal|\nhigh|DenyOnLimit\n"
 MEMBERS = "proj1||high,normal|\n"
 SCRIPT = "#!/bin/bash\n#SBATCH --gres=gpu:a100:2 -t 12:00:00 --mem=32G\npython train.py\n"
 
@@ -113,6 +114,7 @@ class Answers:
             "config": CONFIG,
             "assoc_mgr": LIMITS,
             "assoc": MEMBERS,
+            "qos": QOS,
             "squeue": "",
             **texts,
         }

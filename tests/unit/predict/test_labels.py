@@ -1,6 +1,8 @@
 """Labels: what a run can show of each target, never more than what its request let it take."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.core.job import JobRecord
+import gpuwaste.predict
+from gpuwaste.core.hits import RunEnd, came_true
+from gpuwaste.core.job import TERMINAL_STATES, JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.models.evaluate.task import truth
@@ -45,6 +49,30 @@ def test_a_run_without_a_limit_has_no_timeout() -> None:
     assert label("timeout", state="FAILED", elapsed_s=HOUR - 1) == 0
     assert np.isnan(label("timeout", state="FAILED", time_limit_s=0))
     assert np.isnan(label("timeout", state="FAILED", time_limit_s=None))
+
+
+@pytest.mark.parametrize("state", [*sorted(TERMINAL_STATES), ""])
+@pytest.mark.parametrize("elapsed_s", [0, 600, HOUR])
+@pytest.mark.parametrize("limit_s", [None, HOUR])
+def test_labels_are_what_scores_judge_by(state: str, elapsed_s: int, limit_s: int | None) -> None:
+    """Of each event, training's label is what core/hits.py says of that end, which the store's scores are made by."""
+    at_limit = elapsed_s >= limit_s if limit_s and elapsed_s else None
+    for target in (target.name for target in TARGETS if target.kind == "probability"):
+        for used, under in ((0.9, False), (0.01, True)):
+            end = RunEnd(state, under=under if elapsed_s else None, at_limit=at_limit)
+            said = came_true(target, end)
+            use = GpuUse(used, 2, 1.0, 5000)
+            found = label(target, use, state=state, elapsed_s=elapsed_s, time_limit_s=limit_s)
+            assert said == (None if np.isnan(found) else bool(found)), (target, end)
+
+
+def test_no_other_module_says_which_states_are_a_failure_or_a_timeout() -> None:
+    """core/hits.py is the one place of that: labels and the store's scores name no state of their own."""
+    root = Path(next(iter(gpuwaste.predict.__path__))).parent
+    assert (root / "predict/targets.py").read_text().count("Outcome.FAILED") == 1  # as the state that it stands for
+    for part in ("runs", "targets"):
+        text = (root / f"store/hub/queries/verdicts_{part}.sql").read_text()
+        assert not re.search("FAILED|TIMEOUT|COMPLETED", text), part
 
 
 def test_memory_beyond_the_request_shows_the_request() -> None:

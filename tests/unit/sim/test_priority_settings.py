@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.errors import ConfigError
 from gpuwaste.sim.priority_settings import PrioritySettings, priority_settings
-from gpuwaste.sim.tres import tres_weights
 
 SHOWN = {
     "AccountingStorageEnforce": "associations,limits,qos,safe",
@@ -79,11 +78,3 @@ def test_any_text_is_read_or_refused(name: str, text: str) -> None:
     """Whatever text a setting has, it is read or refused: no other error comes out."""
     with suppress(ConfigError):
         priority_settings({name: text})
-
-
-def test_weights_of_memory_are_by_the_byte() -> None:
-    """Memory without a unit is by MiB, as Slurm counts it; other units are powers of 1024."""
-    assert tres_weights("Mem=1") == {"mem": 1 / 2**20}
-    assert tres_weights(" mem=0.5T , node=2,") == {"mem": 0.5 / 2**40, "node": 2.0}
-    with pytest.raises(ParseError, match="at most 1000"):
-        tres_weights(",".join(f"gres/g{k}=1" for k in range(1001)))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
-from gpuwaste.sim.tres import tres_names, tres_row, tres_weights
+from gpuwaste.sim.tres import tres_names, tres_row
 from gpuwaste.sim.usage import billing, charge, decay, decay_per_second, resets
+from gpuwaste.slurm.tres_weights import parse_weights
 
 pytestmark = pytest.mark.long
 
@@ -103,7 +104,7 @@ def test_billing_tres(weights: str | None, max_tres: bool, expected: list[float]
     """Billing is the CPUs, or what TRESBillingWeights weigh: the sum, with MAX_TRES the largest of them."""
     gpu_job = tres_row(NAMES, {"cpu": 4, "mem": 16 * 2**30, "node": 1, "gres/gpu": 2, "gres/gpu:a100": 2})
     amounts = np.vstack([gpu_job, tres_row(NAMES, {"cpu": 1, "mem": 8 * 2**30, "node": 1})])
-    row = None if weights is None else tres_row(NAMES, tres_weights(weights))
+    row = None if weights is None else tres_row(NAMES, parse_weights(weights))
     assert billing(amounts, row, max_tres=max_tres).tolist() == expected
 
 

@@ -22,6 +22,7 @@ from gpuwaste.slurm.sacct_hint import hint
 from gpuwaste.slurm.scontrol import parse_jobs
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.swf import read_swf
+from gpuwaste.slurm.tres_weights import parse_weights
 
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "time": (times.parse_time_s, ["2024-01-01T10:00:00", "+25:61", "Unknown", "9" * 13, "0000-00-00T00:00:00"]),
@@ -60,7 +61,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         ["root|||0\n", " a|u||12\n", "|", "a|b|c|d|e"],
     ),
     "TRES of a machine": (values.tres, ["cpu=4,mem=2G", "gres/gpu=2", "mem=7B", "=", "cpu=-1"]),
-    "weights of a machine": (values.weights, ["CPU=1.0,Mem=0.25G", "gres/gpu=2e3", "cpu=nan", "mem=1e999G"]),
+    "weights of a machine": (parse_weights, ["CPU=1.0,Mem=0.25G", "gres/gpu=2e3", "cpu=nan", "mem=1e999G"]),
     "size of a machine": (values.size, ["512G", "7B", "9" * 20 + "E", "-1", "0"]),
     "GPUs of a machine": (hardware.gpus_of, ["gpu:a100:4(S:0-1)", "gpu", "shard:8", "gpu:-1"]),
     "scontrol show job": (

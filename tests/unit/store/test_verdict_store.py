@@ -329,7 +329,8 @@ def test_what_two_bundles_said_meets_what_came_true() -> None:
     )
     states = {1: "FAILED", 2: "COMPLETED", 3: "FAILED", 4: "FAILED", 5: "RUNNING"}
     open_run = {"end": None, "elapsed_s": None}
-    store.upsert_jobs([run(n * 10, said(n).id, s, **(open_run if s == "RUNNING" else {})) for n, s in states.items()])
+    ends = {n: {"time_limit_s": 3600, **(open_run if s == "RUNNING" else {})} for n, s in states.items()}
+    store.upsert_jobs([run(n * 10, said(n).id, s, **ends[n]) for n, s in states.items()])
 
     def pairs(beside: str, since: int = 0) -> list[tuple[str, float, float | None, bool]]:
         rows = verdicts.pairs("c1", beside, since)
@@ -339,6 +340,25 @@ def test_what_two_bundles_said_meets_what_came_true() -> None:
     assert [row[0] for row in pairs("bb")] == ["failure"] * 3 + ["timeout"] * 2
     assert pairs("cc") == pairs("aa", NOW + 1) == []
     assert [row[2:] for row in pairs("")][:3] == [(None, True), (None, False), (None, True)]
+
+
+@pytest.mark.parametrize(
+    ("state", "limit_s", "stands"),
+    [
+        ("FAILED", 600, True),
+        ("CANCELLED", 600, True),
+        ("FAILED", 601, False),
+        ("COMPLETED", 600, False),
+        ("TIMEOUT", 600, True),
+        ("FAILED", None, None),
+    ],
+)
+def test_a_run_that_ended_at_its_limit_is_a_timeout(state: str, limit_s: int | None, stands: bool | None) -> None:
+    """A FAILED run of 600 s with a limit of 600 s is a hit of a timeout that was announced, as it is for training."""
+    store, verdicts = open_store()
+    verdicts.add([said(1, triggers={"timeout": 0.9}, p={"timeout": 0.9})], "ctl")
+    store.upsert_jobs([run(10, said(1).id, state, time_limit_s=limit_s)])
+    assert judged(verdicts)[1]["hit"] is stands
 
 
 def test_a_shadow_of_odd_names_harms_no_query() -> None:

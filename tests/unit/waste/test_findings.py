@@ -1,14 +1,17 @@
 """Each finding fires on its case and not on its near miss."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit.waste.builders import GIB, SETTINGS, T0, job, judged, untouched, use
 
+import gpuwaste.waste
 from gpuwaste.core.finding import Finding
-from gpuwaste.waste.findings import finders
+from gpuwaste.waste.findings import finders, limits
 from gpuwaste.waste.ledger import JobLedger
 
 FOUR_A100 = "sbatch --gres=gpu:a100:4 train.sh"
@@ -303,3 +306,43 @@ def test_the_share_of_multiprocessors_is_that_of_the_busy_time() -> None:
     ledger = judged(job(), use(util={0: 1800, 100: 1800}, **(FEW_SMS | {"sm_active": 0.2})))
     assert ledger.devices[0].use.sm_share == pytest.approx(0.4)
     assert not found("few_sms", ledger)
+
+
+def test_thresholds_stand_in_the_findings_alone() -> None:
+    """The queries that choose which findings are asked have no number of their own: each is a parameter."""
+    folder = Path(next(iter(gpuwaste.waste.__path__))) / "queries"
+    rows = (folder / "ledger_rows.sql").read_text()
+    for name in limits():
+        assert f"${name}::DOUBLE" in rows, name
+    code = re.sub(r"--.*", "", rows)
+    assert {float(number) for number in re.findall(r"(?<![\w.])\d+\.?\d*", code)} <= {0.0, 1.0, 100.0, 1000.0}
+    held = re.sub(r"--.*", "", (folder / "held_gpus.sql").read_text())
+    assert held.count("0.9") == 1
+
+
+def _at(what: str, value: float) -> JobLedger:
+    """Return a run of which one share has this value: of multiprocessors, of activity on one GPU, of CPU time."""
+    if what == "sm":
+        return judged(job(), use(util={100: 3600}, **{**FEW_SMS, "sm_active": value}))
+    if what == "pct":
+        ms = 3_600_000
+        return judged(job(gpus=2), use(0, pct_ms=int(value) * ms), use(1, pct_ms=(10_000 - int(value)) * ms))
+    starved = job(total_cpu_s=8 * 3600 * value)
+    return judged(starved, use(util={20: 3600}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "case"),
+    [
+        ("few_sms", {"sm": (0.2499, 0.2501)}),
+        ("one_gpu_of_many", {"pct": (9901, 9899)}),
+        ("cpu_starved", {"cpu": (0.9001, 0.89996)}),
+    ],
+)
+def test_a_finding_and_its_query_have_one_threshold(kind: str, case: dict[str, tuple[float, float]]) -> None:
+    """Just beyond a threshold the run has the finding, just before it the run is not even asked for it."""
+    ((name, (beyond, before)),) = case.items()
+    assert kind in _at(name, beyond).candidate
+    assert found(kind, _at(name, beyond))
+    assert kind not in _at(name, before).candidate
+    assert not found(kind, _at(name, before))

@@ -4,10 +4,8 @@ The exporter holds the profiling counters already; reading its page takes nothin
 What it says is kept beside NVML's values and replaces none of them.
 """
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import urllib3
 from prometheus_client.parser import text_string_to_metric_families
@@ -17,6 +15,7 @@ from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuProfile
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.loopback import has_loopback
 
 KIND: Final = "profile"
 _TIMEOUT: Final = urllib3.Timeout(connect=0.5, read=1.5)
@@ -47,7 +46,7 @@ def create(settings: CollectorSettings) -> "DcgmCollector":
 
 def check_url(url: str, *, any_host: bool) -> None:
     """Raise ConfigError for a URL off this host that is not allowed, or that is none."""
-    if not any_host and not _is_loopback(url):
+    if not any_host and not has_loopback(url):
         raise ConfigError(
             f"[agent] dcgm_url: {url!r} is not on the loopback interface: use http://127.0.0.1:9400/metrics,"
             " or set dcgm_any_host = true"
@@ -141,11 +140,3 @@ def _samples(body: bytes, where: str) -> Iterator[tuple[str, Mapping[str, str], 
     for family in text_string_to_metric_families("\n".join(lines) + "\n"):
         for sample in family.samples:
             yield sample.name, sample.labels, float(sample.value)
-
-
-def _is_loopback(url: str) -> bool:
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

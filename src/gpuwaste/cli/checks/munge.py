@@ -5,7 +5,7 @@ from typing import Final
 
 from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.wire.local_peer import is_loopback
+from gpuwaste.core.loopback import is_loopback_address
 from gpuwaste.wire.munge import Munge
 
 PLACE: Final = 30
@@ -25,7 +25,7 @@ def check(around: Surroundings) -> Iterator[Check]:
         yield Check(NAME, Status.FAIL, str(error), "start munged, or set [common] munge_socket or token_file")
         return
     origin = identity.origin_address
-    if Role.AGENT in around.roles and Role.HUB not in around.roles and is_loopback(origin):
+    if Role.AGENT in around.roles and Role.HUB not in around.roles and is_loopback_address(origin):
         yield from _loopback(around, origin)
         return
     yield Check(NAME, Status.OK, f"credentials work for uid {identity.uid} from {origin}")

@@ -1,16 +1,17 @@
 """[notify] as the hub uses it: checked once, at the start."""
 
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.day_hours import Hours, parse_day_hours
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.documents.notices import NoticeRules
 from gpuwaste.hub.notify.addresses import is_address
-from gpuwaste.hub.notify.schedule import WEEKDAYS, QuietHours, Schedule, read_time, read_zone
+from gpuwaste.hub.notify.schedule import WEEKDAYS, Schedule, read_time, read_zone
 
 _TLS: Final = ("none", "starttls", "tls")
 
@@ -22,7 +23,7 @@ class NotifySettings:
     digest: Schedule
     weekly: Schedule
     rules: NoticeRules = field(default_factory=NoticeRules)
-    quiet: QuietHours = field(default_factory=QuietHours)
+    quiet_hours: Hours | None = None
     zone: tzinfo | None = None
     settle_s: float = 3600.0
     dry_run: bool = True
@@ -58,7 +59,7 @@ class NotifySettings:
                 max_mails=config.max_mails,
                 cooldown_s=config.cooldown_days * DAY_S,
             ),
-            quiet=QuietHours.parse(config.quiet_hours, zone),
+            quiet_hours=parse_day_hours(config.quiet_hours, "[notify] quiet_hours") if config.quiet_hours else None,
             zone=zone,
             settle_s=config.settle_s,
             dry_run=config.dry_run,
@@ -73,6 +74,10 @@ class NotifySettings:
             audit_days=config.audit_days,
             opt_out_file=Path(config.opt_out_file) if config.opt_out_file else None,
         )
+
+    def quiet(self, at: int) -> bool:
+        """Tell whether nothing is sent at `at` (UTC seconds)."""
+        return self.quiet_hours is not None and self.quiet_hours.hold(datetime.fromtimestamp(at, self.zone))
 
 
 def _check(config: NotifyConfig) -> None:

@@ -180,7 +180,7 @@ class NoticeRunner:
         if self._dry or self._clock.mono_us() < self._down_until_us:
             return
         for row in self._notices.due():
-            if self.worker.stopping.is_set() or self._settings.quiet.now(self._now()):
+            if self.worker.stopping.is_set() or self._settings.quiet(self._now()):
                 return
             try:
                 self._send(row)

@@ -1,16 +1,13 @@
-"""When periods end, in the site's own zone, and when nothing is sent. Times are UTC seconds."""
+"""When periods end, in the site's own zone. Times are UTC seconds."""
 
-import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
-from typing import Final, Self
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gpuwaste.core.errors import ConfigError
 
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_QUIET: Final = re.compile(r"(\d{1,2})-(\d{1,2})")
-_DAY_HOURS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +43,6 @@ class Schedule:
         if self.weekday is not None and day.weekday() != self.weekday:
             return None
         return int(datetime.combine(day, self.at, self.zone).timestamp())
-
-
-@dataclass(frozen=True, slots=True)
-class QuietHours:
-    """Whole hours of the day in which nothing is sent."""
-
-    hours: frozenset[int] = frozenset()
-    zone: tzinfo | None = None
-
-    @classmethod
-    def parse(cls, text: str, zone: tzinfo | None) -> Self:
-        """Read FROM-TO, such as 20-7: from 20:00 to 07:00. Raises ConfigError."""
-        if not text:
-            return cls()
-        found = _QUIET.fullmatch(text)
-        first, last = (int(found[1]), int(found[2])) if found else (_DAY_HOURS, _DAY_HOURS)
-        if first >= _DAY_HOURS or last > _DAY_HOURS or first == last:
-            raise ConfigError(f"[notify] quiet_hours {text!r}: expected two hours of the day, such as 20-7")
-        length = (last - first) % _DAY_HOURS
-        return cls(frozenset((first + i) % _DAY_HOURS for i in range(length)), zone)
-
-    def now(self, at: int) -> bool:
-        """Tell whether nothing is sent at `at`."""
-        return datetime.fromtimestamp(at, self.zone).hour in self.hours
 
 
 def read_time(text: str) -> time:

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 from fastapi import Request
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.loopback import is_loopback
 from gpuwaste.hub.sign_in.rejection import CLEAR, HOST, ORIGIN, Rejection
-from gpuwaste.wire.http import is_loopback
+from gpuwaste.wire.listen_address import parse_listen
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
 _PORTS: Final = {"https": 443, "http": 80}
-_ANY: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 what `listen` says for every address
 _READING: Final = frozenset({"GET", "HEAD"})
 
 
@@ -91,11 +91,12 @@ def _public(url: str) -> str:
 
 
 def _listening(listen: str, *, tls: bool) -> str:
-    host, _, port = listen.rpartition(":")
-    name = host.strip("[]")
-    if name in _ANY or not port.isdecimal() or not (tls or is_loopback(name)):
+    if not listen:
         return ""
-    return _joined("https" if tls else "http", name, int(port))
+    address = parse_listen(listen, "hub")
+    if address.every or not (tls or is_loopback(address.host)):
+        return ""
+    return _joined("https" if tls else "http", address.host, address.port)
 
 
 def _host(origin: str) -> str:

@@ -10,12 +10,11 @@ from gpuwaste.plan.waits.instant import Instant, Ints, JobRows, no_rows
 from gpuwaste.plan.waits.trees import Machine
 from gpuwaste.plan.when.queue import NO_LIMIT_S
 from gpuwaste.slurm.printed_id import task_count
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.scontrol import HOLDING, RunningJob
 from gpuwaste.slurm.tres_request import request_from_tres, request_like
 
 MAX_ROWS: Final = 50_000  # of a live queue, tasks of arrays one by one
 MAX_TASKS: Final = 1000  # of one waiting array
-_RUNS: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"})
 _Row = tuple[int, int, int, int, int, int, int, int, int]
 
 
@@ -58,7 +57,7 @@ class LiveRows:
         waiting: list[_Row] = []
         for job in jobs:
             submit = min(now if job.submit is None else job.submit, now)
-            if job.state in _RUNS:
+            if job.state in HOLDING:
                 start = now if job.start is None else min(job.start, now)
                 held = request_from_tres(job.tres, user="", submit=0).cpus if job.tres else None
                 running.append(self._row(request_like(job), submit, start, held))

@@ -11,6 +11,7 @@ from gpuwaste.slurm.cluster_config import gives_whole_nodes
 from gpuwaste.slurm.gres import parse_gres
 from gpuwaste.slurm.hostlist import natural_key
 from gpuwaste.slurm.node_state import is_usable
+from gpuwaste.slurm.tres_weights import parse_weights
 
 _LINEAR: Final = "select/linear"
 
@@ -69,7 +70,7 @@ def partition_of(fields: Fields, nodes: Iterable[str], cluster: Mapping[str, str
         deny_accounts=values.names(fields.get("denyaccounts", "")),
         allow_qos=values.names(fields.get("allowqos", "")),
         deny_qos=values.names(fields.get("denyqos", "")),
-        billing_weights=values.weights(fields.get("tresbillingweights", "")),
+        billing_weights=parse_weights(fields.get("tresbillingweights", "")),
     )
 
 

@@ -9,6 +9,7 @@ from gpuwaste.core.text import words_of
 from gpuwaste.sim.cluster import PreemptMode
 from gpuwaste.sim.clusters import values
 from gpuwaste.slurm.hostlist import expand
+from gpuwaste.slurm.tres_weights import parse_weights
 
 Bytes = NewType("Bytes", int)
 Count = NewType("Count", int)
@@ -100,5 +101,5 @@ READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
     Name | None: _text_of("a name", str),
     Shares | None: _shares,
     Tres: _text_of("TRES as cpu=64,gres/gpu=8", values.tres),
-    Weights: _text_of("weights as cpu=1.0,mem=0.25G", values.weights),
+    Weights: _text_of("weights as cpu=1.0,mem=0.25G", parse_weights),
 }

@@ -1,4 +1,4 @@
-"""Values as Slurm writes them, in slurm.conf and in what its commands print: amounts, TRES, weights, modes, lists."""
+"""Values as Slurm writes them, in slurm.conf and in what its commands print: amounts, TRES, modes, lists."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.sim.cluster import PreemptMode
-from gpuwaste.slurm.tres import parse_tres
+from gpuwaste.slurm.tres import parse_tres, tres_name
 
 Fields = Mapping[str, str]
 MIB: Final = 1 << 20
@@ -77,33 +77,6 @@ def size(text: str) -> int:
     if found > MOST:
         raise ParseError(f"size {text[:40]!r}: larger than any memory")
     return found
-
-
-def weights(text: str) -> dict[str, float]:
-    """Return TRESBillingWeights: billing units by TRES for one of it, for a byte of memory. Raises ParseError.
-
-    slurm.conf(5): a suffix makes the weight one of that many; memory without a suffix counts MiB.
-    """
-    found = {}
-    for name, amount in parse_tres(text).items():
-        known, unit = tres_name(name), amount[-1:].upper()
-        of = _SUFFIXES.get(unit, MIB if known == _MEMORY else 1)
-        found[known] = factor(amount[:-1] if unit in _SUFFIXES else amount, name) / of
-    return found
-
-
-def weights_text(amounts: Mapping[str, float]) -> str:
-    """Return weights as `weights` reads them: memory by GiB, exactly, as that is a power of two."""
-    giga = _SUFFIXES["G"]
-    return ",".join(
-        f"{name}={weight * giga!r}G" if name == _MEMORY else f"{name}={weight!r}" for name, weight in amounts.items()
-    )
-
-
-def tres_name(text: str) -> str:
-    """Return a TRES' name as the model has it: what it is in lower case, a type or a licence as written."""
-    kind, colon, rest = text.strip().partition(":")
-    return kind.lower() + colon + rest
 
 
 def preempt_mode(text: str) -> PreemptMode | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount, account_rows
-from gpuwaste.core.hits import all_ends
+from gpuwaste.core.hits import HIT_SHARE, all_ends
 from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
@@ -25,7 +25,7 @@ MAX_PAIRS: Final = 50_000  # newest verdicts with which two bundles are compared
 PLANS_A_DAY: Final = 1000  # of one user: they name the jobs themselves
 YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
 _ENDS: Final = to_json(
-    {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "true_": said}
+    {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "late": e.at_limit, "true_": said}
     for t, e, said in all_ends()
 )
 
@@ -159,7 +159,7 @@ class VerdictStore:
             db.run(query, parameters)
             try:
                 db.run("verdicts_runs", {"from_hour": 0, "to_hour": FAR_S, **under_use.parameters()})
-                db.run("verdicts_targets", {"ends": _ENDS})
+                db.run("verdicts_targets", {"ends": _ENDS, "hit_share": HIT_SHARE})
                 young_us = self._clock.utc_us() - YOUNG_S * 1_000_000
                 db.run("verdicts_judged", {"young_us": young_us, "slack_s": SLACK_S})
                 yield db

@@ -1,7 +1,8 @@
 """The findings: each file here is one cause of waste: CAUSE, its name for readers, and `find(jobs, settings)`.
 
-A file is found by being here. Files that start with an underscore are shared helpers. No finding is drawn from unknown
-time: each asks for the coverage that the settings say.
+A file is found by being here. LIMITS of a file are its thresholds that query ledger_rows needs, by their names there.
+Files that start with an underscore are shared helpers. No finding is drawn from unknown time: each asks for the
+coverage that the settings say.
 """
 
 import importlib
@@ -38,6 +39,15 @@ def finders() -> dict[str, Find]:
     """Return the `find` of each file by the file's name."""
     names = sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
     return {name: importlib.import_module(f"{__name__}.{name}").find for name in names}
+
+
+@cache
+def limits() -> dict[str, float]:
+    """Return the findings' thresholds that query ledger_rows needs, as its parameters."""
+    found: dict[str, float] = {}
+    for name in finders():
+        found |= getattr(importlib.import_module(f"{__name__}.{name}"), "LIMITS", {})
+    return found
 
 
 def cause_name(kind: str) -> str:

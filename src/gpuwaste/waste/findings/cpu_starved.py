@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.core.finding import Finding, Fix
-from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.findings._support import judgeable, plural
 from gpuwaste.waste.gpu_options import cpus_per_task
 from gpuwaste.waste.ledger import JobLedger
@@ -17,6 +16,7 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 
 CAUSE: Final = "too few CPUs for the GPUs"
 SATURATED: Final = 0.9
+LIMITS: Final = {"cpu_saturated_ratio": SATURATED}
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
@@ -27,8 +27,8 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         if mean is None or mean >= settings.low_below_pct:
             continue
         ratio = ledger.node_cpu_ratio
-        if ratio is None:
-            ratio = cpu_efficiency(ledger)
+        if ratio is None and ledger.cpu_held_s:
+            ratio = (ledger.cpu_used_s or 0.0) / ledger.cpu_held_s
         if ratio is None or ratio < SATURATED:
             continue
         cpus = ledger.job.cpus or 1

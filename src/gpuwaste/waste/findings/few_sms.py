@@ -20,6 +20,7 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 CAUSE: Final = "busy, but few multiprocessors at work"
 FEW: Final = 0.25
 LOW_POWER: Final = 0.5
+LIMITS: Final = {"few_sms_ratio": FEW, "few_sms_power_ratio": LOW_POWER}
 _MEMORY_LEFT: Final = 0.5  # used at most: a larger batch has room
 
 

@@ -14,6 +14,7 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 
 CAUSE: Final = "one GPU of many"
 ACTIVITY_ON_ONE: Final = 0.99
+LIMITS: Final = {"on_one_gpu_ratio": ACTIVITY_ON_ONE}
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:

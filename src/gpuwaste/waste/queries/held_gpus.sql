@@ -26,14 +26,14 @@ full_use AS ( -- of a row with work it does not matter how much of it was at ful
         * EXCLUDE (pct, util_ms),
         CASE
             WHEN coalesce(without_work, true)
-                THEN coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p >= 95 THEN util_ms[i] ELSE 0 END)), 0)
+                THEN coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p >= $full_pct THEN util_ms[i] ELSE 0 END)), 0)
             ELSE 0
         END AS full_ms
     FROM recent
 ),
 stuck AS (
-    SELECT *, full_ms >= 0.9 * span_ms AND coalesce(without_work, false) AS stuck
-    FROM full_use
+    SELECT *, mostly_full AND coalesce(without_work, false) AS stuck
+    FROM (SELECT *, full_ms >= 0.9 * span_ms AS mostly_full FROM full_use)
 ),
 hangs AS (
     SELECT
@@ -41,7 +41,7 @@ hangs AS (
         node,
         gpu_uuid,
         CASE
-            WHEN NOT bool_or(number = 1 AND full_ms >= 0.9 * span_ms AND without_work IS NULL)
+            WHEN NOT bool_or(number = 1 AND mostly_full AND without_work IS NULL)
                 THEN coalesce(sum(full_ms) FILTER (hour_utc > last_work AND hour_utc >= $hang_from_hour), 0)
         END::BIGINT AS hang_ms
     FROM (SELECT *, coalesce(max(hour_utc) FILTER (NOT stuck) OVER (PARTITION BY place, node, gpu_uuid), 0) AS last_work FROM stuck)

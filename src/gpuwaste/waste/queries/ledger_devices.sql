@@ -26,7 +26,7 @@ counted AS ( -- products of lists, exact far below 2^53: a lambda that looks int
         coalesce(util_ms[list_position(pct, 0)], 0)::BIGINT AS row_idle_ms,
         coalesce(list_dot_product(list_transform(pct, lambda p: (p > 0 AND p < $low_below)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS row_low_ms,
         coalesce(list_dot_product(list_transform(pct, lambda p: (p > $high_above)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS row_high_ms,
-        coalesce(list_dot_product(list_transform(pct, lambda p: (p >= 95)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS row_full_ms,
+        coalesce(list_dot_product(list_transform(pct, lambda p: (p >= $full_pct)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS row_full_ms,
         coalesce(list_dot_product(pct::DOUBLE[], util_ms::DOUBLE[]), 0)::BIGINT AS row_pct_ms,
 -- include: row_energy_ms
         AS row_energy_ms,

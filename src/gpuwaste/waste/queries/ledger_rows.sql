@@ -1,5 +1,6 @@
 -- The rows of table judged of the picked runs, but for their findings. `candidate` names the findings of one run
--- (waste/findings) that have what they need at least: the others are not asked.
+-- (waste/findings) that have what they need at least: the others are not asked. Thresholds are the findings' own (LIMITS);
+-- $rounding leaves room for sums that are rounded in another order there.
 CREATE OR REPLACE TEMP TABLE ledger_rows AS
 WITH parts AS (
     SELECT
@@ -50,18 +51,20 @@ summed AS (
         bool_or(untouched) AS untouched,
         bool_or(wasted_ms >= 1000 * $finding_min_s::DOUBLE AND proc_seen AND pct_ms = 0 AND NOT resident) AS opened,
         bool_or(wasted_ms >= 1000 * $finding_min_s::DOUBLE AND resident) AS held,
-        max(hang_ms) >= 3000 * $finding_min_s::DOUBLE AS hung,
+        max(hang_ms) >= 1000 * $hang_min_s::DOUBLE AS hung,
         bool_or(
-            sm_active * seen_known_ms * 100 < 0.251 * pct_ms AND high_ms >= 1000 * $finding_min_s::DOUBLE
-            AND power_w_at_full < power_limit_w
+            sm_active * seen_known_ms * 100 < $few_sms_ratio::DOUBLE * (1 + $rounding::DOUBLE) * pct_ms
+            AND high_ms >= 1000 * $finding_min_s::DOUBLE
+            AND power_w_at_full < $few_sms_power_ratio::DOUBLE * (1 + $rounding::DOUBLE) * power_limit_w
         ) AS few_sms,
-        count(*) > 1 AND sum(pct_ms) > 0 AND max(pct_ms) >= 0.98 * sum(pct_ms) AS on_one,
+        count(*) > 1 AND sum(pct_ms) > 0
+        AND max(pct_ms) >= $on_one_gpu_ratio::DOUBLE * (1 - $rounding::DOUBLE) * sum(pct_ms) AS on_one,
         least(
             min(least(t1_ms, until_ms)) FILTER (last_active_ms IS NOT NULL) - max(last_active_ms),
             min(idle_run_ms) FILTER (last_active_ms IS NOT NULL)
         ) >= 1000 * $finding_min_s::DOUBLE AS tail,
         max(wasted_ms) AS most_wasted_ms,
-        avg(mean_pct) FILTER (pct_ms > 0) < $low_below_pct + 0.001 AS low_mean
+        avg(mean_pct) FILTER (pct_ms > 0) < $low_below_pct * (1 + $rounding::DOUBLE) AS low_mean
     FROM ledger_gpus
     GROUP BY place, own
 ),
@@ -103,7 +106,10 @@ watched AS (
     LEFT JOIN hosts h USING (place)
 ),
 cpus AS (
-    SELECT *, coalesce(told_s, node_ratio * held_s) AS used_s
+    SELECT
+        *,
+        coalesce(told_s, node_ratio * held_s) AS used_s,
+        coalesce(node_ratio, told_s / nullif(held_s, 0)) >= $cpu_saturated_ratio::DOUBLE * (1 - $rounding::DOUBLE) AS saturated
     FROM watched
 )
 SELECT
@@ -147,7 +153,7 @@ SELECT
     coalesce(r.max_rss_b, c.host_mem_max_b) / nullif(r.mem_req_b, 0) AS memory_ratio,
     coalesce(o.due_coverage, 1.0) AS due_coverage,
     CASE
-        WHEN o.due_coverage >= $min_coverage AND o.little_used AND NOT r.interactive AND b.ran_ms >= 100 * $finding_min_s::DOUBLE
+        WHEN o.due_coverage >= $min_coverage AND o.little_used AND NOT r.interactive AND b.ran_ms >= 1000 * $run_min_s::DOUBLE
         THEN {
             'until_ms': b.until_ms, 'pct': o.pct, 'devices': o.devices, 'memory': o.memory, 'memory_unknown': o.memory_unknown
         }
@@ -161,7 +167,7 @@ SELECT
         CASE WHEN o.on_one THEN 'one_gpu_of_many' END,
         CASE WHEN o.tail AND NOT r.interactive THEN 'idle_tail' END,
         CASE WHEN r.interactive AND o.most_wasted_ms > 1000 * $interactive_grace_s::DOUBLE THEN 'idle_interactive' END,
-        CASE WHEN o.low_mean AND (c.node_ratio >= 0.89 OR c.used_s >= 0.89 * c.held_s) THEN 'cpu_starved' END
+        CASE WHEN o.low_mean AND c.saturated THEN 'cpu_starved' END
     ], lambda kind: kind IS NOT NULL) AS candidate
 FROM picked_runs r
 JOIN ledger_spans b USING (place)

@@ -127,7 +127,7 @@ def test_live_dry_and_live_again(rig: Rig) -> None:
 
 def test_quiet_hours_hold_mail_back(rig: Rig) -> None:
     """A period that ends in the quiet hours is decided at once and sent when they are over."""
-    rig.start(quiet_hours="6-18")
+    rig.start(quiet_hours="06:00-18:00")
     waste(rig)
     rig.notifier.step()
     assert (rig.rows()["alice"][0], rig.mail.received) == ("due", [])

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.notify.schedule import QuietHours, Schedule, read_zone
+from gpuwaste.hub.notify.schedule import Schedule, read_zone
 
 EIGHT = time(8)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -47,21 +47,6 @@ def test_the_host_s_own_zone() -> None:
     """Without a zone the host's clock counts."""
     end = Schedule(EIGHT).last_end(at("2026-11-16T12:00"))
     assert datetime.fromtimestamp(end).hour == 8  # noqa: DTZ006 the host's own zone is meant
-
-
-def test_quiet_hours_go_over_midnight() -> None:
-    """20-7 is quiet from 20:00 to 06:59."""
-    quiet = QuietHours.parse("20-7", BERLIN)
-    told = {hour for hour in range(24) if not quiet.now(at(f"2026-11-16T{hour:02d}:30"))}
-    assert told == set(range(7, 20))
-    assert not QuietHours.parse("", None).now(0)
-
-
-@pytest.mark.parametrize("text", ["20", "20-20", "25-3", "a-b", "20-7-8", "3-25"])
-def test_bad_quiet_hours_are_refused(text: str) -> None:
-    """What is no pair of hours is refused with an example."""
-    with pytest.raises(ConfigError, match="such as 20-7"):
-        QuietHours.parse(text, None)
 
 
 def test_an_unknown_zone_is_refused() -> None:

@@ -12,7 +12,7 @@ WITH counted AS (
         $day::BIGINT AS day_utc,
         (1 << ((hour_utc - $day) // 3600))::INTEGER AS hours,
         coalesce(list_sum(util_ms), 0)::BIGINT AS known_ms,
-        coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p >= 95 THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS full_ms
+        coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p >= $full_pct THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS full_ms
     FROM rollup_due
 ),
 parts AS (

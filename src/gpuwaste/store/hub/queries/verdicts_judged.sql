@@ -1,12 +1,12 @@
 -- One row for each picked verdict: how it stands (rejected, ended, open, no job) and whether one of the targets that it
--- named came true for at least half of its runs. Until a token is told a job may wait or run under it: a verdict is open
+-- named came true. Until a token is told a job may wait or run under it: a verdict is open
 -- while a run of that user, submitted within seconds of it, has not ended. An expected start held where the first start was in
 -- its interval, $slack_s seconds more on either side: slurmctld looks at the queue now and then.
 CREATE OR REPLACE TEMP TABLE judged_verdicts AS
 WITH runs AS (
     SELECT id, count(*) AS runs, bool_and("end" IS NOT NULL) AS ended, min("start") AS started FROM verdict_runs GROUP BY id
 ),
-hits AS (SELECT id, max(share) FILTER (said) >= 0.5 AS hit FROM verdict_targets GROUP BY id),
+hits AS (SELECT id, bool_or(came) FILTER (said) AS hit FROM verdict_targets GROUP BY id),
 waiting AS (
     SELECT DISTINCT p.id
     FROM (SELECT id, cluster, "user", at_utc_us // 1000000 AS at FROM picked_verdicts WHERE run_job_id IS NULL) p

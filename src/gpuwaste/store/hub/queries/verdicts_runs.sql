@@ -6,16 +6,16 @@ WITH changes AS MATERIALIZED (
     FROM picked_verdicts WHERE run_job_id IS NOT NULL
 ),
 told AS MATERIALIZED ( -- each run of a verdict once
-    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
+    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus, j.time_limit_s
     FROM jobs j
     JOIN (SELECT id FROM picked_verdicts) p ON p.id = j.verdict_id
     UNION ALL
-    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
+    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus, j.time_limit_s
     FROM jobs j
     JOIN changes p ON p.cluster = j.cluster AND p.run_job_id = j.job_id AND coalesce(p.owner, j."user") = j."user"
     WHERE (j."end" IS NULL OR j."end" >= p.at) AND j.verdict_id <> p.id
     UNION ALL
-    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
+    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus, j.time_limit_s
     FROM jobs j
     JOIN changes p ON p.cluster = j.cluster AND p.run_job_id = j.array_job_id AND coalesce(p.owner, j."user") = j."user"
     WHERE (j."end" IS NULL OR j."end" >= p.at) AND j.verdict_id <> p.id AND j.job_id <> p.run_job_id
@@ -28,6 +28,7 @@ runs AS (
 -- include: gpu_use
 SELECT
     t.id, t.job_id, t.printed_id, t.run_start, t.state, t."end", t."start", t."start" IS NOT NULL AS ran,
+    CASE WHEN t.elapsed_s > 0 AND t.time_limit_s > 0 THEN t.elapsed_s >= t.time_limit_s END AS at_limit,
     u.coverage >= $min_coverage AND NOT isnan(u.coverage) AS known_use,
     CASE WHEN known_use AND t.elapsed_s > $min_run_s THEN u.used_ratio < $underused_ratio END AS under,
     CASE WHEN known_use AND t.elapsed_s > $min_run_s THEN u.gpus_active < t.gpus END AS fewer

@@ -2,7 +2,7 @@
 -- named at least once came true, `found` those among them that were named: recall.
 WITH watched AS (SELECT DISTINCT policy, unnest(map_keys(triggers)) AS target FROM picked_verdicts),
 wrong AS (
-    SELECT t.id, max(t.share) >= 0.5 AS wrong
+    SELECT t.id, bool_or(t.came) AS wrong
     FROM verdict_targets t
     JOIN picked_verdicts p ON p.id = t.id
     SEMI JOIN watched w ON w.policy = p.policy AND w.target = t.target
