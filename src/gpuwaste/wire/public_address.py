@@ -44,9 +44,9 @@ def meant(address: Address) -> Address:
 def is_public(address: Address) -> bool:
     """Tell whether an address leads out of the site; one of a Teredo tunnel or of a site's own NAT64 does not."""
     end = meant(address)
-    if isinstance(address, ipaddress.IPv6Address) and (end == address or _is_isatap(address)):
-        if address not in _GLOBAL_UNICAST or address in _DOCUMENTATION:
-            return False
+    plain = isinstance(address, ipaddress.IPv6Address) and (end == address or _is_isatap(address))
+    if plain and (address not in _GLOBAL_UNICAST or address in _DOCUMENTATION):
+        return False
     if any(end in network for network in _NOT_PUBLIC):
         return False
     return end.is_global and not end.is_multicast
