@@ -85,7 +85,7 @@ def _elsewhere(config: Config) -> Iterator[str]:
     yield f"GPU nodes, {agent.state_dir}: samples by job ID, no names; {agent.retention_days} days (retention_days)"
     yield (
         f"advisor hosts, {advisor.state_dir}: hashes of names; stop the advisor, remove {advisor.state_dir}/history,"
-        " start it; verdicts not sent yet have names until the hub has acknowledged them"
+        " start it; verdicts have names until the hub has acknowledged them, those that it refused for 400 days"
     )
     yield f"the actor's host, {actor.state_dir}: sent actions by job ID, no names; 400 days"
     yield "backups of the store: a restored backup has the name again; erase again after a restore"
