@@ -1,116 +1,56 @@
-"""docs/explanation/privacy.md: the lines that erase a user do so, and take nothing else."""
+"""docs/explanation/privacy.md: its commands erase a user, and every place with names in the store is on it."""
 
 import re
-import subprocess
-import sys
-from dataclasses import fields
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from tests.unit.store.test_verdict_store import run, said
-from tests.unit.waste import builders
+import pytest
+from tests.unit.store.stored_people import fill, named
 
-from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
+from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.intent import Intent
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
-from gpuwaste.hub.actions.action_manager import ActionManager
-from gpuwaste.store.duckdb_connection import connect
-from gpuwaste.store.hub.action_store import ActionStore
-from gpuwaste.store.hub.hub_store import Aside, HubStore
-from gpuwaste.store.hub.notice_store import NoticeStore
-from gpuwaste.store.hub.verdict_store import VerdictStore
+from gpuwaste.store.hub.data_inventory import INVENTORY, Retention
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.daemon_config import to_toml
 
-PAGE = (Path(__file__).parents[2] / "docs/explanation/privacy.md").read_text(encoding="utf-8")
-
-
-def notice(user: str, document: str) -> dict[str, Any]:
-    """Return a notice that waits to be sent."""
-    return {
-        "user": user, "period_start": 1, "status": "due", "why": "", "address": f"{user}@x", "jobs": 1, "gpu_s": 2.0,
-        "wasted_s": 1.0, "exempt_s": 0.0, "coverage": None, "document": document,
-    }  # fmt: skip
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "explanation/privacy.md").read_text(encoding="utf-8")
+HOW_TO = (DOCS / "how-to/erase.md").read_text(encoding="utf-8")
+PLACES = {
+    "jobs": "runs", "steps": "runs",
+    **dict.fromkeys(("judged", "day_sums", "day_reasons"), "judged runs and sums of days"),
+    "verdicts": "verdicts", "notices": "notices",
+    "notice_opt_outs": "opt-outs", "actions": "actions", "rule_firings": "rules", "disputes": "objections",
+    "told_events": "[events](../how-to/events.md)", "dead_letters": "[events](../how-to/events.md)",
+    "quarantine": "quarantine", "inlet_quarantine": "quarantine", "imports": "imported history",
+    "pages": "imported history",
+}  # fmt: skip
+"""In which row of the page's table each table of the store is."""
 
 
-def accounted(job: JobRecord) -> AccountedRun:
-    """Return a run whose constraint and whose step name its user."""
-    values = {field.name: getattr(job, field.name) for field in fields(JobRecord)}
-    step = StepRecord("0", f"{job.user}-step", 1, 1, 1, None, "COMPLETED", 0, 0)
-    return AccountedRun(**values, details=JobDetails(constraints=f"of-{job.user}"), steps=(step,))
+@pytest.mark.parametrize("page", [PAGE, HOW_TO], ids=["privacy", "erase"])
+def test_the_commands_erase_a_user(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page's lines with gpuwaste, as they stand: no text of any table holds the name; others' rows are there."""
+    with closing(HubStore.open(tmp_path / "hub.duckdb", SystemClock())) as store, store.writing() as db:
+        for number, user in enumerate(("alice", "dave"), 1):
+            fill(db, user, number)
+    config = tmp_path / "gpuwaste.toml"
+    config.write_text(to_toml({"hub": {"state_dir": str(tmp_path)}}), encoding="utf-8")
+    lines = re.findall(r"^gpuwaste (hub erase .*)$", page, re.MULTILINE)
+    assert len(lines) == 2
+    for line in lines:
+        assert main([*line.split(), "--config", str(config)]) == 0
+    assert "erased user alice" in capsys.readouterr().out
+    with closing(HubStore.open(tmp_path / "hub.duckdb", SystemClock())) as store, store.reader() as db:
+        assert named(db, "alice") == {}
+        assert named(db, "dave")
 
 
-def fill(path: Path) -> None:
-    """Write a store in which each table that can name a user names alice, and dave."""
-    store, clock = HubStore.open(path, SystemClock()), SystemClock()
-    try:
-        records = [
-            accounted(
-                run(
-                    job,
-                    str(job),
-                    user=user,
-                    name=f"{user}-job",
-                    account=account,
-                    group=user,
-                    submit_line=f"sbatch {user}",
-                )
-            )
-            for job, user, account in ((1, "alice", "alice"), (2, "alice", "physics"), (3, "dave", "physics"))
-        ]
-        store.upsert_jobs(records)
-        store.upsert_hours([builders.hour(record, 0, 0, {0: 3600}) for record in records])
-        verdicts = VerdictStore(store, clock)
-        verdicts.add([said(1, user="alice", name="alice-job"), said(2, user="dave", name="dave-job")], "ctl")
-        notices = NoticeStore(store, clock)
-        assert notices.add_period("digest", 100, [notice("alice", "alice"), notice("dave", "dave")], dry=False)
-        assert notices.add_period("staff", 100, [notice("", '["alice", "dave"]')], dry=False)
-        notices.want("alice", mail=False)
-        notices.want("dave", mail=False)
-        manager = ActionManager(ActionStore(store, clock), 1)
-        for number, (user, person) in enumerate((("alice", "dave"), ("dave", "alice"), ("dave", "dave"))):
-            run_key = RunKey("gw", number + 1, 1)
-            intent = Intent(
-                id=f"{number:064x}", rule="idle", rule_hash="", kind="cancel", subject=str(run_key), decided_utc=1,
-                expires_utc=2**40, facts="{}", run=run_key, user=user, account="physics", approve="person",
-            )  # fmt: skip
-            assert manager.intend([intent])
-            assert manager.decide(manager.store.found(intent.id)[0], person, approve=True)
-        store.quarantine("sacct", [Aside(1, "odd", "alice|x"), Aside(2, "odd", "dave|x")])
-    finally:
-        store.close()
-
-
-def texts(path: Path) -> str:
-    """Return every row of every table of a store, as text."""
-    found = []
-    with connect(path, read_only=True) as db:
-        for (table,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall():
-            found += [repr(row) for row in db.execute(f'SELECT * FROM "{table}"').fetchall()]  # noqa: S608 its own name
-    return "\n".join(found)
-
-
-def erase(path: Path, user: str) -> None:
-    """Run the page's program, as it stands."""
-    (program,) = re.findall(r"<<'END'\n(import sys\n.*?)\nEND\n", PAGE, flags=re.DOTALL)
-    subprocess.run([sys.executable, "-", user, str(path)], input=program, text=True, check=True, capture_output=True)
-
-
-def test_the_lines_erase_a_user_everywhere(tmp_path: Path) -> None:
-    """After the page's program no text of any table holds the name; runs, hours and verdicts are still counted."""
-    path = tmp_path / "hub.duckdb"
-    fill(path)
-    before = texts(path)
-    assert before.count("alice") > 10
-    erase(path, "alice")
-    after = texts(path)
-    assert "alice" not in after
-    assert "dave-job" in after
-    assert "dave-step" in after
-    assert "sbatch dave" in after
-    store = HubStore.open(path, SystemClock())
-    try:
-        counts = store.counts()
-        assert (counts["jobs"], counts["hours"], counts["verdicts"]) == (3, 3, 2)
-    finally:
-        store.close()
+@pytest.mark.parametrize("table", [name for name, stored in INVENTORY.items() if stored.personal])
+def test_every_table_with_names_is_on_the_page_with_its_retention(table: str) -> None:
+    """A table that can name a person has a row on the page, and the row has the key or the word of its retention."""
+    (row,) = re.findall(rf"^\| hub's store, {re.escape(PLACES[table])} \|.*$", PAGE, re.MULTILINE)
+    kept = INVENTORY[table].kept
+    opted = "until they opt in again"
+    words = "[{}] {}".format(*kept.days.split(".")) if isinstance(kept, Retention) else kept.partition(";")[0]
+    assert (opted if table == "notice_opt_outs" else words) in row.rpartition(" | ")[2]

@@ -65,6 +65,12 @@ def test_each_threat_has_tests_that_exist(row: list[str]) -> None:
         assert test in found_in(file), f"{file}::{test}"
 
 
+def test_every_threat_is_in_the_table_of_threats() -> None:
+    """No row with tests is below another heading, where no reader looks for it and no test reads it."""
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and ".py::test_" in line]
+    assert len(rows) == len(ROWS)
+
+
 @pytest.mark.parametrize("threat", REQUIRED)
 def test_each_line_of_the_list_has_a_row(threat: str) -> None:
     """The threats that the product was asked to hold out against."""

@@ -36,6 +36,7 @@ from gpuwaste.policy.values import Patterns
 from gpuwaste.predict import texts
 from gpuwaste.predict.request_json import requests_from_json
 from gpuwaste.report import cells
+from gpuwaste.report.machine import csv_rows
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.cluster_config import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.gpu_items import gpu_items, typed_count
@@ -52,6 +53,7 @@ from gpuwaste.slurm.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.swf import read_swf
 from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.tres import parse_tres
+from gpuwaste.store.hub.person_name import PersonName
 from gpuwaste.waste import gpu_options as gpu_request
 from gpuwaste.web.charts.labels import lines_of
 from gpuwaste.web.words import unbroken
@@ -137,6 +139,8 @@ READERS: Final[Mapping[str, Read]] = {
     "policy's line": policy_text.line,
     "policy's harmless": policy_text.harmless,
     "cell": lambda text: cells.fit(harmless(text), 40),
+    "cell of a CSV": lambda text: csv_rows(["name"], [{"name": text}]),
+    "text that names a user": PersonName("a", ("a.b", "a;a")).erased,
     "number with its unit": unbroken,
     "title of a chart": lambda text: lines_of(text, 300, 13),
     "words of a server": words_of,

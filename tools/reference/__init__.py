@@ -23,6 +23,7 @@ from tools.reference import (
     releases,
     rules,
     slurmrestd,
+    stored_data,
     wire,
 )
 
@@ -46,6 +47,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/releases.md": releases.page,
     "docs/reference/rules.md": rules.page,
     "docs/reference/slurmrestd.md": slurmrestd.page,
+    "docs/reference/stored-data.md": stored_data.page,
     "docs/reference/wire.md": wire.page,
     "etc/gpuwaste.toml": configuration.example,
 }

@@ -28,7 +28,7 @@ _WHERE: Final = f"""
 facts, numbers, texts and lists of these, `&&`, `||`, `!`, `? :`, `== != < <= > >= in`, `+ - * / %`, `has(FACT)`,
 `size()`, `int()`, `double()`, and of texts `.startsWith()`, `.endsWith()`, `.contains()`, `.matches()` with an RE2
 pattern. There are no macros over lists. As in CEL, an integer and a number with a point can be compared, but not added.
-A condition over a fact that is not known does not hold, unless
+A list with a fact that is not known is not known. A condition over a fact that is not known does not hold, unless
 the other facts decide it; `has(FACT)` tells whether it is known.
 """
 

@@ -46,7 +46,9 @@ class SitePrograms:
         except OSError as error:
             raise CommandError(f"[actor] {program.key}: {argv[0]}: {error.strerror}", code=_NOT_RUN) from error
         if problem:
-            raise CommandError(f"[actor] {program.key} is not run: {problem}: only root may change it", code=_NOT_RUN)
+            raise CommandError(
+                f"[actor] {program.key} is not run: others than root could change it: {problem}", code=_NOT_RUN
+            )
         environment = {"PATH": _PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
         if conf := self.slurm_conf or os.environ.get("SLURM_CONF", ""):
             environment["SLURM_CONF"] = conf

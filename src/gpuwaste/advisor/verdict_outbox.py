@@ -12,12 +12,14 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.policy.facts import Spent
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictRow
 from gpuwaste.wire.durable_file import DurableFile
 
 MAX_BATCH_ROWS: Final = 5000
 _ENVELOPE_BYTES: Final = 4096  # left free in a batch, so that the whole body stays within the hub's limit
+REJECTED_S: Final = 400 * DAY_S  # verdicts that the hub has refused are kept with their reason: they have names
 _KEPT_DAYS: Final = 2  # days of spending kept beside today's: a verdict may come twice around midnight
 
 MIGRATIONS: Final = (
@@ -83,6 +85,7 @@ class VerdictOutbox(DurableFile):
             news = connection.total_changes - before
             connection.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?, ?)", chunk.spent)
             connection.execute("DELETE FROM spent WHERE day < ?", (oldest,))
+            connection.execute("DELETE FROM rejected WHERE rejected_at < ?", (int(time.time()) - REJECTED_S,))
             return news
 
         return self._run(store)

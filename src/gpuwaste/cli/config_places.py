@@ -93,7 +93,7 @@ def _directory(key: str, path: Path, user: str, config: Config) -> Iterator[str]
     try:
         known = pwd.getpwnam(user)
         if words := open_to_others(path, known.pw_uid, known.pw_gid):
-            yield f"{key}: {words}: others could change files that gpuwaste trusts: chown {user}, chmod go-w"
+            yield f"{key}: others could change files that gpuwaste trusts: {words}"
         elif path.stat().st_uid != known.pw_uid and not path.stat().st_mode & stat.S_IWGRP:
             yield f"{key}: {path} does not belong to the service's user: chown -R {user} {path}"
     except FileNotFoundError:

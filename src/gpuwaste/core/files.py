@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.groups import group_name, user_name
+from gpuwaste.core.path_steps import PathStep, path_steps
 
 UMASK: Final = 0o027  # of every daemon: what it writes is for its user and group, unless a mode is given
 TEMPORARY: Final = ".gpuwaste-"  # prefix of what a killed writer may leave behind
@@ -16,8 +18,8 @@ TEMPORARY: Final = ".gpuwaste-"  # prefix of what a killed writer may leave behi
 def closed_directory(path: Path, key: str, mode: int = 0o750) -> None:
     """Make a directory that is missing, and refuse one in which others could put or replace what we trust.
 
-    It and each directory above it must belong to root or to us, and nobody else may write there; a sticky one such as
-    /tmp will do above it. `key` names it in the error. Raises ConfigError.
+    It and each directory above it must belong to root or to us, and nobody else, no other group either, may write
+    there; a sticky one such as /tmp will do above it. `key` names it in the error. Raises ConfigError.
     """
     try:
         if not path.is_dir():
@@ -25,28 +27,41 @@ def closed_directory(path: Path, key: str, mode: int = 0o750) -> None:
             path.mkdir(mode=mode)
             path.chmod(mode)  # whatever the umask
         if words := open_to_others(path, os.geteuid(), os.getegid()):
-            raise ConfigError(f"{key} {path}: {words}: others could change files that gpuwaste trusts")
+            raise ConfigError(f"{key} {path}: others could change files that gpuwaste trusts: {words}")
     except OSError as error:
         raise ConfigError(f"{key} {path}: cannot be used: {error.strerror}") from error
 
 
 def open_to_others(path: Path, uid: int, gid: int) -> str:
-    """Return which part of a directory's path others than root and `uid` could change, "" for none. Raises OSError."""
-    real = path.resolve(strict=True)
-    for place in (real, *real.parents):
-        if words := _open_to_others(place.stat(), uid, gid, leaf=place == real):
-            return f"{place} {words}"
+    """Return which part of a path others than root, `uid` and the group `gid` could change and what closes it.
+
+    "" is none. A link counts with its own directories and those of its target. Raises OSError.
+    """
+    for step in path_steps(path):
+        if step.missing:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        if words := _open_to_others(step, uid, gid):
+            return words
     return ""
 
 
-def _open_to_others(found: os.stat_result, uid: int, gid: int, *, leaf: bool) -> str:
-    if found.st_uid not in {0, uid}:
-        return f"belongs to uid {found.st_uid}"
-    if found.st_mode & stat.S_IWOTH and (leaf or not found.st_mode & stat.S_ISVTX):
-        return "can be written to by everybody"
-    if leaf and found.st_mode & stat.S_IWGRP and found.st_gid not in {0, gid}:
-        return f"can be written to by group {found.st_gid}"
+def _open_to_others(step: PathStep, uid: int, gid: int) -> str:
+    place, mode = step.place, step.found.st_mode
+    if step.found.st_uid not in {0, uid}:
+        return f"{place} belongs to uid {step.found.st_uid}: chown {_name(uid)} {place}"
+    if step.last or not mode & stat.S_ISVTX:
+        if mode & stat.S_IWOTH:
+            return f"{place} can be written to by everybody: chmod o-w {place}"
+        if step.group_writes(0, gid):
+            group = group_name(step.found.st_gid) or str(step.found.st_gid)
+            return f"{place} can be written to by group {group}: chmod g-w {place}"
+    if step.entry_owner not in {None, 0, uid}:
+        return f"an entry of {place} on the way to it belongs to uid {step.entry_owner}, who can replace it"
     return ""
+
+
+def _name(uid: int) -> str:
+    return user_name(uid) or str(uid)
 
 
 def write_whole(path: Path, *parts: bytes | memoryview, mode: int = 0o644) -> None:

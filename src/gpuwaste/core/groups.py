@@ -13,16 +13,18 @@ def user_name(uid: int) -> str:
         return ""
 
 
+def group_name(gid: int) -> str:
+    """Return the name of a gid on this host, empty where it has none."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return ""
+
+
 def unix_groups(user: str) -> frozenset[str]:
     """Return the names of a user's groups on this host, empty for an unknown user."""
     try:
         gids = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
     except KeyError:
         return frozenset()
-    names = set()
-    for gid in gids:
-        try:
-            names.add(grp.getgrgid(gid).gr_name)
-        except KeyError:
-            continue
-    return frozenset(names)
+    return frozenset(filter(None, map(group_name, gids)))

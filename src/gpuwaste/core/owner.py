@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from gpuwaste.core.errors import ConfigError
-
-_MAX_LINKS: Final = 40  # as the kernel's own limit
+from gpuwaste.core.path_steps import PathStep, path_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,42 +86,23 @@ def as_owner(directory: Path, *, sticky: bool = False) -> Iterator[Owner | None]
 
 def _owners(directory: Path, *, sticky: bool) -> set[int]:
     """Return the users beside root who own what is on the way to a directory. Raises OSError, ConfigError."""
-    at, found, links = Path("/"), set[int](), 0
-    rest = list((Path.cwd() / directory).parts[1:])[::-1]
-    while rest:
-        name = rest.pop()
-        if name == "..":
-            at = at.parent
-            continue
-        there = at.stat()
-        found |= _closed(at, there, sticky=True)
-        try:
-            entry = (at / name).lstat()
-        except FileNotFoundError:
-            _closed(at, there, sticky=False)  # whoever may write here could make it first
-            return found
-        if there.st_mode & stat.S_ISVTX and entry.st_uid:
-            found.add(entry.st_uid)
-        if stat.S_ISLNK(entry.st_mode):
-            links += 1
-            if links > _MAX_LINKS:
-                raise ConfigError(f"{directory}: too many symbolic links in the path")
-            target = (at / name).readlink()
-            at = Path("/") if target.is_absolute() else at
-            rest += [part for part in target.parts if part != "/"][::-1]
-        else:
-            at = at / name
-    return found | _closed(at, at.stat(), sticky=sticky)
+    found = set[int]()
+    for step in path_steps(directory):
+        found |= _closed(step, sticky=sticky if step.last else not step.missing)
+        if step.entry_owner:
+            found.add(step.entry_owner)
+    return found
 
 
-def _closed(path: Path, there: os.stat_result, *, sticky: bool) -> set[int]:
+def _closed(step: PathStep, *, sticky: bool) -> set[int]:
     """Return the owner of a directory, unless it is root. Raises ConfigError where others may write to root's."""
+    there = step.found
     if there.st_uid:
         return {there.st_uid}
-    group = bool(there.st_mode & stat.S_IWGRP) and there.st_gid != 0
-    if (group or there.st_mode & stat.S_IWOTH) and not (sticky and there.st_mode & stat.S_ISVTX):
+    if (step.group_writes(0) or there.st_mode & stat.S_IWOTH) and not (sticky and there.st_mode & stat.S_ISVTX):
         raise ConfigError(
-            f"{path}: belongs to root, and others may write to it: chmod go-w {path}, or chown it to the service's user"
+            f"{step.place}: belongs to root, and others may write to it: chmod go-w {step.place}, or chown it to the"
+            " service's user"
         )
     return set()
 

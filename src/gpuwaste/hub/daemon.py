@@ -96,13 +96,13 @@ def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> 
     workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
     workers += [hub.pages.worker, hub.now.worker, hub.shared_runs.worker, hub.services.expectations.worker]
     workers += [hub.rescorer.worker, *hub.events.workers, *hub.inlets.workers, hub.actions.worker, hub.rules.worker]
-    workers += [hub.renewal.worker, *hub.inbox.workers]
+    workers += [hub.renewal.worker, hub.retention.worker, *hub.inbox.workers]
     if hub.rewriter is not None:
         workers.append(hub.rewriter.worker)
     if hub.notify.notifier is not None:
         hub.notify.notifier.begin()
         workers.append(hub.notify.notifier.worker)
-    later = {hub.roller.worker, hub.pages.worker, hub.renewal.worker}
+    later = {hub.roller.worker, hub.pages.worker, hub.renewal.worker, hub.retention.worker}
     config = hub.config.hub
     server = WebServer(
         hub.app, sockets.tcp, sockets.unix, sockets.tls,

@@ -46,6 +46,7 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.recorded_plans import RecordedPlans
 from gpuwaste.hub.renewal.renewal import Renewal
 from gpuwaste.hub.renewal.renewal_settings import RenewalSettings
+from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.rule_reads import RuleReads
@@ -56,9 +57,9 @@ from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.store_choice import STORE_NAME, open_store
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
+from gpuwaste.hub.verdict_counts import VerdictCounts
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
-from gpuwaste.hub.verdict_retention import VerdictRetention
 from gpuwaste.hub.view_reads import ViewReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
@@ -114,7 +115,7 @@ class Hub:
             actor=(ports.actor_uid(hub.actor_user), hub.actor_user),
         )
         verdict_store = VerdictStore(self.store, clock)
-        self.verdicts = VerdictRetention(verdict_store, clock, hub.verdict_days)
+        self.verdicts, self.retention = VerdictCounts(verdict_store, clock), TableRetention(self.store, clock, config)
         self.roller = Roller(self.store, clock, hub.rollup_days)
         self.pages = PageReader(self.store, Path(hub.state_dir) / STORE_NAME, clock)
         verdict_reads = VerdictReads(verdict_store, clock)
@@ -236,7 +237,7 @@ class Hub:
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
                 ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
                 ("hub.unaccounted_days",): lambda c: setattr(self.unaccounted, "days", c.hub.unaccounted_days),
-                ("hub.verdict_days",): lambda c: self._keep_verdicts(c.hub.verdict_days),
+                ("hub.verdict_days",): self.retention.use,
                 ("hub.map_min_interval_s",): lambda c: setattr(
                     self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
                 ),
@@ -245,11 +246,6 @@ class Hub:
                 ),
             },
         )
-
-    def _keep_verdicts(self, days: int) -> None:
-        """Keep verdicts, and what follows them, for so long from now on."""
-        for part in (self.verdicts, self.rescorer, self.actions, self.rules):
-            part.days = days
 
     def health(self) -> HealthAnswer:
         """Return the answer of GET /v1/health."""

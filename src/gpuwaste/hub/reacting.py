@@ -60,7 +60,6 @@ def reacting(  # noqa: PLR0917 the hub's parts that they need
         settings=RescoreSettings.from_config(config),
         notices=limits,
         tells=lambda: bool(events.senders),
-        days=hub.verdict_days,
     )
     actions = ActionParts(store, clock, config)
     rules = RuleParts(
@@ -70,7 +69,6 @@ def reacting(  # noqa: PLR0917 the hub's parts that they need
         views.now,
         actions.manager,
         Path(hub.rules_dir),
-        hub.verdict_days,
         hub.rules_every_s,
         xids=[int(number) for number in config.agent.health_xids if number.isdecimal()],
         model=lambda: _in_use(views.prediction()),

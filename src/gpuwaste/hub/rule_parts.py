@@ -54,12 +54,11 @@ class RuleParts:
         now: Callable[[], Now],
         sink: IntentSink,
         directory: Path,
-        days: int,
         every_s: float,
         xids: Collection[int] = (),
         model: Callable[[], ModelInUse] = ModelInUse,
     ) -> None:
-        """Read the rules; `days` is the retention of what they did, `every_s` the time between two passes.
+        """Read the rules; `every_s` is the time between two passes.
 
         `xids` are the Xid errors that blame a node, `model` returns what the hub predicts with.
         """
@@ -72,12 +71,10 @@ class RuleParts:
         self._cluster = cluster
         self._now = now
         self._sink = sink
-        self.days = days
         self._xids = xids
         self._model = model
         self._every_s = max(every_s, 1.0)
         self._known: dict[tuple[str, str], Ladders] | None = None
-        self._pruned = 0
         self._withdrawals = Withdrawals()
         self.worker = Worker("rules", self._turn, clock)
 
@@ -212,10 +209,6 @@ class RuleParts:
     def _turn(self) -> float:
         try:
             self.step()
-            now = self._clock.utc_us() // 1_000_000
-            if now - self._pruned > DAY_S:
-                self.store.prune(now - self.days * DAY_S)
-                self._pruned = now
         except GpuwasteError as error:
             _NOT_EVALUATED.log(error=error)
         return self._every_s

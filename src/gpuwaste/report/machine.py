@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -51,7 +52,10 @@ _SCORE: Final = (
     *("false_rejects", "reject_precision", "would_say", "judged", "hits", "precision", "went_wrong", "found", "recall"),
     *("overrides", "overrides_judged", "overrides_hits", "floored", "open", "no_job", "recorded"),
 )
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
+# A cell begins at the text's own begin, and where the program that opens the file separates by another character than
+# the comma. Blanks and quotes before the formula are ignored by some.
+_BEGINS: Final = re.compile(f'(^|[;|\t])(?=[ "]*[{re.escape("".join(FORMULA))}])')
 
 
 def to_json(document: Mapping[str, Any]) -> str:
@@ -72,7 +76,7 @@ def parsable_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool =
 
 
 def to_csv(document: Document, header: bool = True, part: str = "") -> str:
-    """Return CSV; a text that a spreadsheet would take for a formula starts with an apostrophe."""
+    """Return CSV; what a spreadsheet would take for a formula, by any separator, starts with an apostrophe."""
     return csv_rows(*table(document, part), header=header)
 
 
@@ -178,5 +182,8 @@ def _cell(value: Any) -> str:
 
 def _spreadsheet(value: Any) -> str:
     cell = _cell(value)
-    risky = isinstance(value, str) and (value.startswith(_FORMULA) or cell.startswith(_FORMULA))
-    return f"'{cell}" if risky else cell
+    if isinstance(value, int | float):
+        return cell
+    if isinstance(value, str) and value.startswith(FORMULA):
+        cell = f"'{cell}"  # its first character may be shown as an escape
+    return _BEGINS.sub(r"\1'", cell)

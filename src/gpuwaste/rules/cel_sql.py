@@ -76,7 +76,7 @@ class Translator:
             raise ConfigError(f"{_place(tree)}: not supported in rules")
         found: Sql = handler(tree, depth + 1)
         if len(found.text) > MAX_SQL:
-            raise ConfigError("too many + - * / of numbers with a point, or ?:, within one another: split the rule")
+            raise ConfigError("too many + - * / of numbers with a point, ?: or in within one another: split the rule")
         return found
 
     def _expr(self, tree: Tree[Token], depth: int) -> Sql:
@@ -198,7 +198,8 @@ class Translator:
         if not items or len({item.type for item in items}) > 1 or items[0].type == "list":
             raise ConfigError("a list: expected items of one type, at least one")
         kind: FactType = items[0].type
-        return Sql("list", f"({', '.join(item.text for item in items)})", kind)
+        texts = tuple(item.text for item in items)
+        return Sql("list", ", ".join(texts), kind, texts)
 
     def _literal(self, tree: Tree[Token], depth: int) -> Sql:
         del depth

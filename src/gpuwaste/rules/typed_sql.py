@@ -16,11 +16,12 @@ Type = FactType | Literal["list"]
 
 
 class Sql(NamedTuple):
-    """A part of an expression: its type and text; `kind` is the type of a list's items."""
+    """A part of an expression: its type and text; `kind` is the type of a list's items, `items` are their texts."""
 
     type: Type
     text: str
     kind: FactType = "bool"
+    items: tuple[str, ...] = ()
 
 
 def expect(found: Sql, kind: Type, what: str) -> None:
@@ -37,10 +38,11 @@ def check_comparable(left: Sql, right: Sql, *, ordered: bool) -> None:
 
 
 def within(left: Sql, right: Sql) -> Sql:
-    """Return whether one part is in a list. Raises ConfigError."""
+    """Return whether one part is in a list; not known where one item is not, as CEL's list. Raises ConfigError."""
     expect(right, "list", "the right side of in")
     check_comparable(left, Sql(right.kind, ""), ordered=False)
-    return Sql("bool", f"({left.text} IN {right.text})")
+    known = " AND ".join(f"{item} IS NOT NULL" for item in right.items)
+    return Sql("bool", f"(CASE WHEN {known} THEN {left.text} IN ({', '.join(right.items)}) END)")
 
 
 def arithmetic(left: Sql, sign: str, right: Sql) -> Sql:

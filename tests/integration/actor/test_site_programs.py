@@ -72,6 +72,26 @@ def test_a_file_that_others_can_change_is_not_run(fault: str, tmp_path: Path) ->
     assert not (tmp_path / "done").exists()
 
 
+@needs_root
+@pytest.mark.parametrize("through_link", [False, True])
+def test_a_program_that_a_group_can_exchange_is_not_run(through_link: bool, tmp_path: Path) -> None:
+    """In a directory like Debian's /usr/local, or by a link there: the line has the chmod; then it runs."""
+    local, closed = tmp_path / "local", tmp_path / "closed"
+    for place in (local, closed):
+        place.mkdir()
+    os.chown(local, 0, 50)
+    local.chmod(0o2775)
+    path = program(closed if through_link else local, f"touch {tmp_path}/done; echo ok")
+    if through_link:
+        (local / "check").symlink_to(path)
+    with pytest.raises(CommandError, match=f"chmod g-w {local}$") as caught:
+        run(local / "check")
+    assert caught.value.code == 126
+    assert not (tmp_path / "done").exists()
+    local.chmod(0o2755)
+    assert run(local / "check") == "ok"
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.files import closed_directory
+from gpuwaste.core.files import closed_directory, open_to_others
+from gpuwaste.core.groups import group_name
 
+STAFF = 50  # of Debian
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 
 
@@ -71,7 +73,7 @@ def test_another_group_s_directory_is_refused(tmp_path: Path) -> None:
     """Members of a group that is not ours must not write there."""
     os.chown(tmp_path, 0, 65534)
     tmp_path.chmod(0o770)
-    with pytest.raises(ConfigError, match="by group 65534"):
+    with pytest.raises(ConfigError, match="by group nogroup: chmod g-w"):
         closed_directory(tmp_path, "state_dir")
 
 
@@ -82,3 +84,49 @@ def test_what_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
     for name in ("file", "loop"):
         with pytest.raises(ConfigError, match=rf"run_dir .*{name}: cannot be used"):
             closed_directory(tmp_path / name, "run_dir")
+
+
+def of_staff(place: Path) -> Path:
+    """Make a directory as Debian makes /usr/local: root's, and its group writes."""
+    path = place / "local"
+    path.mkdir()
+    os.chown(path, 0, STAFF)
+    path.chmod(0o2775)
+    return path
+
+
+@root
+@pytest.mark.parametrize("layout", ["parent", "link", "target", "middle"])
+def test_a_group_that_could_exchange_a_directory_on_the_way_is_refused(layout: str, tmp_path: Path) -> None:
+    """The parent, the parent of a link, of its target, of a link in the middle: named with the chmod that closes it."""
+    local, closed = of_staff(tmp_path), tmp_path / "closed"
+    for place in (local, closed):
+        (place / "a" / "run" if place == closed else place / "run").mkdir(parents=True)
+    (closed / "link").symlink_to(local / "run")
+    (local / "link").symlink_to(closed / "a" / "run")
+    (local / "middle").symlink_to(closed / "a")
+    paths = {
+        "parent": local / "run",
+        "link": local / "link",
+        "target": closed / "link",
+        "middle": local / "middle" / "run",
+    }
+    with pytest.raises(ConfigError) as caught:
+        closed_directory(paths[layout], "state_dir")
+    group = group_name(STAFF) or str(STAFF)
+    assert str(caught.value).endswith(f"{local} can be written to by group {group}: chmod g-w {local}")
+    local.chmod(0o2755)
+    closed_directory(paths[layout], "state_dir")
+
+
+@root
+def test_our_own_group_may_write(tmp_path: Path) -> None:
+    """A service whose group has the directory above trusts it; in a sticky one a stranger's link is refused."""
+    local = of_staff(tmp_path)
+    (local / "run").mkdir()
+    assert open_to_others(local / "run", 0, STAFF) == ""
+    local.chmod(0o1777)
+    (local / "link").symlink_to("run")
+    assert open_to_others(local / "link", 0, 0) == ""
+    os.lchown(local / "link", 65534, 65534)
+    assert "belongs to uid 65534" in open_to_others(local / "link", 0, 0)

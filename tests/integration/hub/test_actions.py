@@ -223,4 +223,4 @@ def test_a_reload_changes_how_long_actions_are_kept(rig: Rig) -> None:
     hub = rig.hub
     shorter = replace(hub.config, hub=replace(hub.config.hub, verdict_days=7))
     hub.reloader(lambda: shorter).reload()
-    assert {part.days for part in (hub.verdicts, hub.actions, hub.rules, hub.rescorer)} == {7}
+    assert hub.retention._days == {"hub.verdict_days": 7, "notify.audit_days": 400}

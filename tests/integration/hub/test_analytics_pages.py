@@ -43,6 +43,7 @@ def test_each_view_is_a_page(filled: Rig, view: str) -> None:
     found = json.loads(filled.page(OPER, f"/analytics/{view}.json?start=1000000000&end=2000000000").body)
     assert found["view"] == view
     table = filled.page(OPER, f"/analytics/{view}.csv?start=1000000000&end=2000000000")
+    assert table.headers["content-disposition"] == "attachment"
     assert table.headers["content-type"].startswith("text/csv")
     assert table.body.decode().splitlines()[0].split(",")[0] == found["columns"][0]["name"]
     if found["charts"]:

@@ -15,7 +15,7 @@ from tests.unit.web.parsed import without_spans
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.roles import Scope
-from gpuwaste.store.hub.verdict_store import VerdictStore
+from gpuwaste.store.hub.table_retention import delete_old, retentions
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 WINDOW = f"start={HOUR - DAY_S}&end={HOUR + DAY_S}"
@@ -401,10 +401,10 @@ def test_a_form_that_is_not_the_owner_s_or_not_whole_changes_nothing(
 def test_what_was_said_goes_with_the_verdicts_of_its_time(filled: Rig) -> None:
     """It is kept as long as verdicts are."""
     filled.services.disputes.say(Scope("alice"), "7", b"words=x")
-    store = VerdictStore(filled.store, filled.clock)
-    store.prune(1)
+    days = {kept.days: 1 for _, kept in retentions()}
+    delete_old(filled.store, filled.clock, days)
     assert len(filled.page(ALICE, "/jobs/7.json").json["disputes"]) == 1
-    store.prune(-1)
+    delete_old(filled.store, filled.clock, dict.fromkeys(days, -1))
     assert filled.page(ALICE, "/jobs/7.json").json["disputes"] == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec import to_builtins
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import AGENT_UID
+from tests.unit.hub.rig import AGENT_UID, FakeClock
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.typed import convert
@@ -20,7 +20,7 @@ from gpuwaste.documents.verdict_types import JudgedVerdict, VerdictsDocument
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.verdict_retention import EVERY_S, VerdictRetention
+from gpuwaste.hub.verdict_counts import EVERY_S, VerdictCounts
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
 from gpuwaste.wire.identity import Caller
@@ -327,12 +327,17 @@ def test_history_and_snapshot_are_not_for_users(audited: Rig) -> None:
     assert (waiting.status, waiting.headers["retry-after"]) == (503, "10")
 
 
-def test_old_verdicts_are_removed_now_and_then(hub: Rig) -> None:
-    """The retention removes at its time what is too old, and counts what a scrape shows."""
+def test_verdicts_are_counted_now_and_then(hub: Rig) -> None:
+    """What a scrape shows is counted at its time, and not with each import."""
     audited = with_verdicts(hub)
-    retention = VerdictRetention(VerdictStore(audited.store, audited.clock), audited.clock, days=0)
-    retention.step()
-    assert (taken(audited), retention.counts) == (0, {})
+    clock = FakeClock()
+    counts = VerdictCounts(VerdictStore(audited.store, audited.clock), clock)
+    counts.step()
+    first = sum(counts.counts.values())
+    assert first == taken(audited) > 0
     post(audited, body(said(9)))
-    retention.step()
-    assert (taken(audited), EVERY_S > 60) == (1, True)
+    counts.step()
+    assert sum(counts.counts.values()) == first
+    clock.advance(EVERY_S + 1)
+    counts.step()
+    assert sum(counts.counts.values()) == first + 1

@@ -30,6 +30,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
 from gpuwaste.store.hub.notice_store import OPEN, NoticeStatus, NoticeStore
 from gpuwaste.store.hub.rescore_store import RescoreStore
+from gpuwaste.store.hub.table_retention import delete_old, retentions
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.testing import postgres_server
@@ -135,7 +136,7 @@ def _small_stores(store: HubStore, clock: StillClock) -> Iterator[Any]:
         yield disputes.newest(9)
     yield verdicts.add([verdict(1, at_utc_us=clock.now * 10**6)] * 2, "ctl"), verdicts.counts()
     clock.now += 1000 * DAY_S
-    yield verdicts.prune(1), said.prune(1), events.page(0, 99)
+    yield delete_old(store, clock, {kept.days: 1 for _, kept in retentions()}), events.page(0, 99).events
     yield events.tell([replace(made[0], id="e10")]), events.last(0)
 
 

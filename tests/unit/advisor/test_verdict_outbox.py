@@ -2,6 +2,8 @@
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from datetime import UTC, timedelta, timezone
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from tests.examples import examples
 from tests.unit.advisor.verdicts import DAY_US, NOON_US, put, spent, verdict
 from tests.unit.wire.outboxes import rejected
 
-from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
+from gpuwaste.advisor.verdict_outbox import REJECTED_S, Chunk, VerdictOutbox
 from gpuwaste.advisor.writer import add_line
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.verdict import verdict_from_json
@@ -205,3 +207,19 @@ def test_any_order_of_steps_loses_and_doubles_nothing(
     assert hub | set(waiting(outbox)) == stored
     assert spent(outbox, "reject", "alice", TODAY) == sum(n % 2 for n in stored)
     outbox.close()
+
+
+def test_refused_verdicts_are_kept_for_their_days(path: Path) -> None:
+    """What the hub has refused has a user's name: it goes with the next verdict after 400 days, and not before."""
+    outbox = VerdictOutbox(path, UTC)
+    put(outbox, [verdict(1), verdict(2)])
+    batch = outbox.take()
+    assert batch is not None
+    assert len(outbox.ack(batch, {2: "wrong", 3: "wrong"})) == 2
+    outbox.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        older = "UPDATE rejected SET rejected_at = rejected_at - ? WHERE id = (SELECT min(id) FROM rejected)"
+        connection.execute(older, (REJECTED_S + 60,))
+    outbox = VerdictOutbox(path, UTC)
+    put(outbox, [verdict(3)])
+    assert rejected(outbox) == 1

@@ -58,6 +58,9 @@ atoms = st.one_of(
     st.builds("({} {} {})".format, words, signs, words),
     st.builds("{}.{}({})".format, words, st.sampled_from(["startsWith", "endsWith", "contains"]), words),
     st.builds("({} in [1, 2, 7])".format, numbers),
+    st.builds("({} in [{}, {}])".format, numbers | sums, numbers | sums, numbers | st.just("int(ledger.idle_s)")),
+    st.builds("({} in [{}, {}])".format, words, words, words),
+    st.builds("({} in [{}, {}])".format, floats | spans, floats | spans, floats),
     st.sampled_from(["job.array", "true", "false", "has(ledger.idle_s)", "has(job.gpus)", "job.user.matches('^a')"]),
 )
 conditions = st.recursive(
@@ -87,6 +90,16 @@ values_drawn = st.fixed_dictionaries(
 def test_a_condition_means_what_the_library_says(text: str, values: dict[str, Any]) -> None:
     """DuckDB gives what cel-python's evaluator gives, and is not known exactly where that is an error."""
     assert ours(text, values) == theirs(text, values)
+
+
+def test_a_list_with_a_fact_that_is_not_known_is_not_known() -> None:
+    """Also where another item is equal; and where all are known, it says which it is in."""
+    text = "job.gpus in [int(ledger.idle_s), 0]"
+    values: dict[str, Any] = {"job.gpus": 0, "ledger.idle_s": None}
+    assert ours(text, values) is theirs(text, values) is None
+    assert ours(f"!({text})", values) is None
+    values["ledger.idle_s"] = 5.0
+    assert ours(text, values) is theirs(text, values) is True
 
 
 @pytest.mark.parametrize(

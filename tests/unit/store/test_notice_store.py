@@ -77,16 +77,6 @@ def test_who_was_told_last() -> None:
     assert store.last_told(200, dry=True) == {"x": 100}
 
 
-def test_old_notices_go() -> None:
-    """The audit is kept for its days."""
-    store, _ = made()
-    now = 1_700_000_000
-    store.add_period("digest", now - 11 * 86400, [row("a")], dry=False)
-    store.add_period("digest", now - 9 * 86400, [row("b")], dry=False)
-    store.prune(10)
-    assert [r["user"] for r in store.listed(0, now)] == ["b"]
-
-
 def test_wishes_stay() -> None:
     """No, twice, and yes, with the quotes and semicolons that a name may have."""
     store, _ = made()

@@ -229,16 +229,6 @@ def test_a_token_that_is_told_at_the_end_tells_nothing_twice() -> None:
     assert verdicts.counts() == {("warn", True): 1}
 
 
-def test_old_verdicts_go() -> None:
-    """Those older than the days kept, and no others; the runs stay."""
-    store, verdicts = open_store()
-    verdicts.add([said(1), verdict(2, at_utc_us=(NOW + 9 * 86400) * 1_000_000)], "ctl")
-    store.upsert_jobs([run(10, said(1).id)])
-    assert verdicts.prune(5) == 1
-    assert list(judged(verdicts)) == [2]
-    assert store.runs_of("gw", 10)[0].verdict_id == said(1).id
-
-
 def test_a_store_of_before_is_brought_up_to_date(tmp_path: Path) -> None:
     """Runs that an older hub stored have no verdict, can be told one, and nothing else of them changed."""
     path = tmp_path / "hub.duckdb"

@@ -1,4 +1,4 @@
-"""Run the hub in the foreground (what the systemd unit runs); back up, restore or move its store."""
+"""Run the hub in the foreground (what the systemd unit runs); back up, restore or move its store; erase a user."""
 
 import argparse
 import sys
@@ -6,12 +6,13 @@ import sys
 from gpuwaste.cli.options import add, add_config, config_of
 from gpuwaste.cli.words import path_word
 
-HELP = "the hub: run, backup, restore, move"
+HELP = "the hub: run, backup, restore, move, erase"
 EXAMPLES = (
     ("gpuwaste hub run", "Serve, in the foreground."),
     ("gpuwaste hub backup /srv/backup/gpuwaste.tar", "Write the store of the running hub to that file."),
     ("gpuwaste hub restore /srv/backup/gpuwaste.tar", "Restore it, with the hub stopped."),
     ("gpuwaste hub move --to lake", "Move the store from its file to the lake; see docs/how-to/lake.md."),
+    ("gpuwaste hub erase alice --dry-run", "Count the rows that name a user; the hub must be stopped."),
 )
 
 
@@ -42,7 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     moved.add_argument(
         "--force", action="store_true", help="with --to file: replace an existing file; the old one is kept next to it"
     )
-    for action in (backup, restore, moved):
+    erased = actions.add_parser("erase", help="erase a user's name and texts from the store; stop the hub first")
+    erased.add_argument("user", metavar="USER", help="user name as in Slurm's accounting")
+    erased.add_argument("--dry-run", action="store_true", help="count the rows; change nothing")
+    for action in (backup, restore, moved, erased):
         add(action, "json")
         add_config(action)
 
@@ -64,6 +68,11 @@ def run(options: argparse.Namespace) -> int:
 
         document = reopen(config) if options.reopen else move(config, options.to, force=options.force)
         text = move_text(document, options.config)
+    elif options.action == "erase":
+        from gpuwaste.cli.hub_erase import erase, erase_text
+
+        document = erase(config, options.user, dry_run=options.dry_run)
+        text = erase_text(document)
     elif options.action == "backup":
         document = back_up(config, options.target, force=options.force)
         text = backup_text(document)

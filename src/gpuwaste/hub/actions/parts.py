@@ -10,7 +10,6 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.once import Once
-from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.actions.action_manager import ActionManager
 from gpuwaste.hub.actions.mail import ActionMail
@@ -20,7 +19,6 @@ from gpuwaste.store.hub.action_store import WAITING, ActionCount, ActionStore
 from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 5.0
-_PRUNE_US: Final = DAY_S * 1_000_000
 _NOT_TAKEN: Final = log_event.warning(
     "actions-not-taken: cannot read or write actions: {error}",
     "The store or its disk refuses. Actions wait; those that expire meanwhile are not taken.",
@@ -37,9 +35,6 @@ class ActionParts:
         settings = NotifySettings.from_config(config.notify)
         mailer, book = smtp_mailer(config.notify), address_book(config.notify)
         self._mail = ActionMail(self.manager, mailer, book, settings, clock)
-        self._clock = clock
-        self.days = config.hub.verdict_days
-        self._pruned_us: int | None = None
         self._trouble = Once()
         self.worker = Worker("actions", self._turn, clock)
 
@@ -51,10 +46,6 @@ class ActionParts:
         try:
             self.manager.expire()
             self._mail.send_due()
-            now_us = self._clock.mono_us()
-            if self._pruned_us is None or now_us - self._pruned_us > _PRUNE_US:
-                self.store.prune(self.days)
-                self._pruned_us = now_us
             self._trouble.over()
         except StoreError as error:
             if self._trouble.news(str(error)):

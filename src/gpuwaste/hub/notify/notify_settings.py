@@ -35,7 +35,6 @@ class NotifySettings:
     limit_min_s: float = 3600.0
     limit_mails: int = 3
     text: str = ""
-    audit_days: int = 400
     opt_out_file: Path | None = None
 
     @classmethod
@@ -71,7 +70,6 @@ class NotifySettings:
             limit_min_s=config.limit_min_h * HOUR_S,
             limit_mails=config.limit_mails,
             text=config.text,
-            audit_days=config.audit_days,
             opt_out_file=Path(config.opt_out_file) if config.opt_out_file else None,
         )
 

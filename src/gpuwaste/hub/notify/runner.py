@@ -136,7 +136,6 @@ class NoticeRunner:
             period, decisions, _ = self.decide()
             told = sum(d.told for d in decisions)
             _PERIOD.log(end=period[1], told=told, users=len(decisions))
-            self._notices.prune(self._settings.audit_days)
         if self._settings.staff and self._new(STAFF, weekly[1]) and self._complete(weekly):
             self._decide_staff(weekly)
 

@@ -51,8 +51,9 @@ def html(text: str, status: int = HTTPStatus.OK) -> Response:
 
 
 def plain(text: str, media_type: str) -> Response:
-    """Return the same view in another format."""
-    return Response(text, HTTPStatus.OK, HEADERS, media_type)
+    """Return the same view in another format; a table is saved and not shown."""
+    saved = {"Content-Disposition": "attachment"} if media_type.startswith("text/csv") else {}
+    return Response(text, HTTPStatus.OK, HEADERS | saved, media_type)
 
 
 class Pages:

@@ -30,7 +30,6 @@ EVERY_S: Final = 60.0
 SOON_S: Final = 1.0
 MOST: Final = 5000  # runs read from the store at a time
 PAGE: Final = 250  # runs scored at a time: other predictions wait no longer than for these
-PRUNE_S: Final = 3600.0
 _FAILED: Final = log_event.warning(
     "rescoring-failed: cannot predict running jobs again: {error}",
     "The store, the model, or `[notify] address_file`. Retried each minute; jobs that end before then are left out.",
@@ -51,7 +50,7 @@ class Asks(Protocol):
 
 
 class Rescorer:
-    """`worker` runs it. `tells` says whether anybody gets events; `days` is how long what was said is kept."""
+    """`worker` runs it. `tells` says whether anybody gets events."""
 
     def __init__(
         self,
@@ -63,11 +62,9 @@ class Rescorer:
         settings: RescoreSettings,
         notices: LimitNotices,
         tells: Callable[[], bool],
-        days: int,
     ) -> None:
         self._store, self._asks, self._cluster, self._clock = store, asks, cluster, clock
-        self._settings, self._notices, self._tells, self.days = settings, notices, tells, days
-        self._prune_at_us = 0
+        self._settings, self._notices, self._tells = settings, notices, tells
         self._trouble = Once()
         self.worker = Worker("rescoring", self.step, clock)
 
@@ -99,7 +96,6 @@ class Rescorer:
         if not cluster or not self._asks.ready:
             return EVERY_S
         due, new = self.rescore(cluster)
-        self._prune()
         if due == MOST and new:
             return SOON_S
         following = self._store.next_at(cluster, self._settings.lead)
@@ -123,11 +119,6 @@ class Rescorer:
                 return
             for one, scored in zip(page, answer[0], strict=True):
                 yield SaidOfJob(one.job, _said(one, scored, now, answer[1]))
-
-    def _prune(self) -> None:
-        if self._clock.mono_us() >= self._prune_at_us:
-            self._store.prune(self.days)
-            self._prune_at_us = self._clock.mono_us() + int(PRUNE_S * 1e6)
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000

@@ -10,7 +10,7 @@ from gpuwaste.core.intent import ActionStatus, Approval, Intent
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.text import storable
 from gpuwaste.core.told_event import ToldEvent
-from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.hub.event_store import append_told
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
@@ -204,11 +204,6 @@ class ActionStore:
     def stop(self, *, stop: bool) -> None:
         """Stop to send actions, or lift that."""
         self._store.set_mark(STOPPED, self.now() if stop else 0)
-
-    def prune(self, days: int) -> None:
-        """Forget actions that were decided more than `days` ago."""
-        with self._store.writing() as db:
-            db.run("actions_prune", {"before": self.now() - days * DAY_S}).fetchall()
 
     def now(self) -> int:
         """Return the hub's time, UTC seconds."""

@@ -6,6 +6,8 @@ from typing import Final, Self
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.data_inventory import INVENTORY, Text
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import HubLake
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
@@ -16,6 +18,31 @@ NOT_COPIED: Final = (
 )
 _SIZE: Final = (
     "SELECT coalesce(sum(file_size_bytes + delete_file_size_bytes), 0)::BIGINT FROM ducklake_table_info('lake')"
+)
+# Rows that were deleted or changed are in the old files until these are written anew, and no snapshot needs them.
+_FORGET: Final = (
+    "CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)",
+    "CALL ducklake_merge_adjacent_files('lake')",
+    "SELECT count(*) FROM ducklake_expire_snapshots('lake', older_than => now())",
+    "CALL ducklake_cleanup_old_files('lake', cleanup_all => true)",
+    "CALL ducklake_delete_orphaned_files('lake', cleanup_all => true)",
+)
+_PERSONAL: Final = (Text.PERSON, Text.ACCOUNT, Text.TYPED, Text.MENTION)
+# What DuckLake knows of the texts of each column, or of the items of a list: it never narrows them by itself.
+_BOUNDS: Final = """
+SELECT t.table_name, coalesce(p.column_name, c.column_name), s.table_id, s.column_id, p.column_name IS NOT NULL,
+    s.min_value, s.max_value
+FROM __ducklake_metadata_lake.ducklake_table_column_stats s
+JOIN __ducklake_metadata_lake.ducklake_table t ON t.table_id = s.table_id AND t.end_snapshot IS NULL
+JOIN __ducklake_metadata_lake.ducklake_column c
+    ON c.table_id = s.table_id AND c.column_id = s.column_id AND c.end_snapshot IS NULL AND c.column_type = 'varchar'
+LEFT JOIN __ducklake_metadata_lake.ducklake_column p
+    ON p.table_id = c.table_id AND p.column_id = c.parent_column AND p.end_snapshot IS NULL
+WHERE s.min_value IS NOT NULL OR s.max_value IS NOT NULL
+"""
+_SET_BOUNDS: Final = (
+    "UPDATE __ducklake_metadata_lake.ducklake_table_column_stats SET min_value = ?, max_value = ?"
+    " WHERE table_id = ? AND column_id = ?"
 )
 _FAILED: Final = log_event.warning(
     "lake-not-compacted: cannot merge the files of the lake, retry later: {error}",
@@ -53,6 +80,17 @@ class LakeStore(HubStore):
             except StoreError as error:
                 _FAILED.log(error=error)
 
+    def forget_past(self) -> None:
+        """Remove every snapshot but the last, the files that only they need, and what the catalog says of their texts.
+
+        Whoever reads an older snapshot meanwhile gets an error. Raises StoreError.
+        """
+        with self.locked(), self.reader() as db:
+            for statement in _FORGET:
+                db.execute(statement).fetchall()
+            for known in db.execute(_BOUNDS).fetchall():
+                _narrow(db, *known)
+
 
 class LakeReader(LakeStore):
     """The lake of another hub, to read: what that hub has committed is there at once, and `writing` is refused."""
@@ -73,3 +111,23 @@ class LakeReader(LakeStore):
 def lake_options(scratch: Path, memory_mb: int = 0) -> dict[str, str]:
     """Return DuckDB's settings for a lake, which spills into `scratch`; 0 megabytes: DuckDB's own limit."""
     return {"threads": "2", "temp_directory": str(scratch)} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
+
+
+def _narrow(  # noqa: PLR0917 a row of _BOUNDS
+    db: Database,
+    table: str,
+    column: str,
+    table_id: int,
+    column_id: int,
+    is_list: bool,
+    least: str,
+    greatest: str,
+) -> None:
+    """Set the least and the greatest text of a column in the catalog, where they are no longer those of the rows."""
+    stored = INVENTORY.get(table)
+    if stored is None or stored.texts.get(column) not in _PERSONAL:
+        return
+    text = f'unnest("{column}")' if is_list else f'"{column}"'
+    found = db.execute(f'SELECT min(text), max(text) FROM (SELECT {text} AS text FROM "{table}")').fetchall()[0]  # noqa: S608 names of ours
+    if found != (least, greatest):
+        db.execute(_SET_BOUNDS, [*found, table_id, column_id]).fetchall()

@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
@@ -121,11 +120,6 @@ class NoticeStore:
         values = {"from_s": start, "to_s": end, "user": user, "kind": kind, "dry": dry, "limit": limit}
         with self._store.reader() as db:
             return db.rows("notices_list", values)
-
-    def prune(self, days: int) -> None:
-        """Forget notices of periods that ended more than `days` ago."""
-        with self._store.writing() as db:
-            db.run("notices_prune", {"before": self._now() - days * DAY_S})
 
     def opted_out(self) -> frozenset[str]:
         """Return who wants no digest."""

@@ -3,12 +3,14 @@
 import hashlib
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import sync_directory
+from gpuwaste.core.text import decoded
 
 LEVEL: Final = 1  # of zlib: level 6 takes five times as long for a quarter less
 _SCRATCH: Final = "scratch"
@@ -79,6 +81,16 @@ class PageFiles:
     def remove(self, digest: str) -> None:
         """Remove a page that nothing refers to."""
         self._path(digest).unlink(missing_ok=True)
+
+    def remove_named(self, names: Callable[[str], bool], *, only_count: bool) -> int:
+        """Remove the pages whose text names somebody, or count them; returns how many. Raises StoreError."""
+        removed = 0
+        for path in sorted(self.folder.glob("[0-9a-f][0-9a-f]/*.z")):
+            if names(decoded(self.read(path.stem))):
+                removed += 1
+                if not only_count:
+                    self.remove(path.stem)
+        return removed
 
     def _path(self, digest: str) -> Path:
         return self.folder / digest[:2] / f"{digest}.z"

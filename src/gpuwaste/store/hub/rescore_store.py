@@ -10,7 +10,6 @@ from gpuwaste.core.rescore import Moment, Rescore
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.text import storable
 from gpuwaste.core.told_event import ToldEvent
-from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.columns import Columns
 from gpuwaste.store.hub.event_store import append_told
 from gpuwaste.store.hub.hub_store import HubStore
@@ -87,11 +86,6 @@ class RescoreStore:
         with self._store.reader() as db:
             rows = db.rows("rescored_of", {"runs": to_json(keys), "most": MOST})
         return [_rescore(row) for row in rows]
-
-    def prune(self, days: int) -> int:
-        """Forget what was said more than `days` ago. Raises StoreError."""
-        with self._store.writing() as db:
-            return len(db.run("rescored_prune", {"before": self._now() - days * DAY_S}).fetchall())
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000

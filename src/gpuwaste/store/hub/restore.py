@@ -23,7 +23,7 @@ from gpuwaste.store.hub.store_lock import nobody_has
 BEFORE: Final = ".before-restore"
 _FOLDER: Final = "restore.unfinished"
 _CORRECTIONS: Final = "corrections.npz"
-_SAVED_HISTORY: Final = "history"  # made from the store; the hub makes it anew
+SAVED_HISTORY: Final = "history"  # made from the store; the hub makes it anew
 _COUNTED: Final = ("jobs", "hours", "days", "events", "verdicts", "quarantine")
 
 
@@ -126,7 +126,7 @@ def _keep_old(store: Path, suffix: str) -> None:
 
 def put_store(new: Path, store: Path, suffix: str) -> None:
     """Put a store into its place; the one that was there is kept with `suffix`, what was made of it is removed."""
-    shutil.rmtree(store.parent / _SAVED_HISTORY, ignore_errors=True)
+    shutil.rmtree(store.parent / SAVED_HISTORY, ignore_errors=True)
     _keep_old(store, suffix)
     new.replace(store)
     forget_moved(store)

@@ -110,11 +110,6 @@ class RuleStore:
         with self._store.reader() as db:
             return {row["rule"]: row for row in db.rows("rule_firings_sums", {"since": since})}
 
-    def prune(self, before: int) -> None:
-        """Forget the steps that were done before a UTC second."""
-        with self._store.writing() as db:
-            db.run("rule_firings_prune", {"before": before}).fetchall()
-
 
 def _ladder(one: StoredLadder) -> dict[str, Any]:
     values = {name: getattr(one, name) for name in StoredLadder.__dataclass_fields__}

@@ -105,14 +105,6 @@ class VerdictStore:
             append_told(db, told, now)
         return actions
 
-    def prune(self, days: int) -> int:
-        """Remove verdicts, their events, and what owners said, older than `days`; returns how many verdicts."""
-        before = self._clock.utc_us() - days * DAY_S * 1_000_000
-        with self._store.writing() as db:
-            db.run("disputes_prune", {"before": before // 1_000_000})
-            db.run("told_prune", {"before": before // 1_000_000})
-            return len(db.run("verdicts_prune", {"before_us": before}).fetchall())
-
     def counts(self) -> dict[tuple[str, bool], int]:
         """Return how many verdicts are kept, by action and by whether a run has told their token."""
         with self._store.reader() as db:

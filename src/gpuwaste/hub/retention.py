@@ -1,0 +1,53 @@
+"""TableRetention: deletes the rows of the store that are older than their table's retention, on a thread of its own."""
+
+from typing import Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.once import Once
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.core.worker import Worker
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.table_retention import delete_old, retentions
+
+_REMOVED: Final = log_event.info("old-rows-deleted: {rows} rows of {table} older than {key} = {days} deleted")
+_FAILED: Final = log_event.warning(
+    "old-rows-not-deleted: cannot delete old rows, retry in an hour: {error}",
+    "The store or its disk refuses. Until then rows with user names are kept longer than configured.",
+)
+
+
+class TableRetention:
+    """`worker` runs it; whether a feature is used or not, what it has stored goes at its time."""
+
+    def __init__(self, store: HubStore, clock: Clock, config: Config) -> None:
+        self._store = store
+        self._clock = clock
+        self._days: dict[str, int] = {}
+        self.use(config)
+        self._trouble = Once()
+        self.worker = Worker("retention", self._turn, clock)
+
+    def use(self, config: Config) -> None:
+        """Keep rows for the days of this configuration from now on."""
+        for _, kept in retentions():
+            section, key = kept.days.split(".")
+            self._days[kept.days] = getattr(getattr(config, section), key)
+
+    def step(self) -> None:
+        """Delete what is too old. Raises StoreError."""
+        keys = {table: kept.days for table, kept in retentions()}
+        for table, rows in delete_old(self._store, self._clock, self._days).items():
+            _REMOVED.log(table=table, rows=rows, key=keys[table], days=self._days[keys[table]])
+
+    def _turn(self) -> float:
+        try:
+            self.step()
+        except StoreError as error:
+            if self._trouble.news(str(error)):
+                _FAILED.log(error=error)
+        else:
+            self._trouble.over()
+        return HOUR_S

@@ -1,2 +1,0 @@
--- Removes notices of periods that ended before $before.
-DELETE FROM notices WHERE period_end < $before
