@@ -26,7 +26,8 @@ def jobs(draw: st.DrawFn) -> list[Ran]:
         limit = max(60, run + draw(st.sampled_from((0, 0, 600, 5000))))
         active = draw(st.none() | st.integers(0, 9))
         user = draw(st.sampled_from("ab"))
-        found.append(Ran(draw(st.integers(0, 9000)), run, limit, size, user, active, draw(st.integers(0, 500))))
+        wait, low = draw(st.integers(0, 500)), draw(st.sampled_from((0, 0, 1, 8)))
+        found.append(Ran(draw(st.integers(0, 9000)), run, limit, size, user, active, wait, low))
     return sorted(found, key=lambda job: job.submit)
 
 
@@ -93,19 +94,28 @@ def test_a_job_over_its_new_limit_is_killed_and_counted() -> None:
 @given(drawn=jobs())
 @settings(max_examples=examples(60))
 def test_gpus_never_asks_for_more(drawn: list[Ran]) -> None:
-    """No job has more GPUs than it asked for or than were active; unknown jobs keep theirs; unused ones leave."""
+    """No job has more GPUs than it asked for or than were used; unknown jobs keep theirs; unused ones leave."""
     case = case_of(history(drawn))
     try:
         found = changed(case, "gpus", "")
     except NoDataError:
-        assert all(job.active == 0 for job in drawn)
+        assert all(job.active == 0 == job.low for job in drawn)
         return
     sizes = dict(zip(found.trace.row.tolist(), found.trace.procs.tolist(), strict=True))
     for place, job in enumerate(drawn):
         judged = job.active is not None and job.run > case.table.under_use.min_s
-        wanted = min(job.active or 0, job.size) if judged else job.size
+        wanted = min((job.active or 0) + job.low, job.size) if judged else job.size
         assert sizes.get(place, 0) == wanted
     assert found.facts["of which the GPU use is known"] == sum(job.active is not None and job.run > 30 for job in drawn)
+
+
+def test_gpus_takes_none_that_was_used() -> None:
+    """Four GPUs at 3 %, and one busy beside one at 3 % and two at 0 %: used is used, whatever the rule of under-use."""
+    drawn = [Ran(0, 600, 600, 4, active=0, low=4), Ran(0, 600, 600, 4, active=1, low=1), Ran(0, 600, 600, 4, active=0)]
+    found = changed(case_of(history(drawn)), "gpus", "")
+    assert found.trace.procs.tolist() == [4, 2]
+    assert (found.facts["jobs that used no GPU"], found.facts["jobs with a smaller request"]) == (1, 1)
+    assert "A job leaves the queue for GPUs if all its GPUs were at 0 %" in " ".join(found.notes)
 
 
 def test_gpus_needs_a_machine_of_gpus() -> None:
