@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.sim.tables import Ran, case_of, history
@@ -51,7 +51,14 @@ def plain_quantile(drawn: Sequence[Ran], place: int, level: float) -> float | No
     return sorted(lasts)[math.ceil(level * len(lasts)) - 1]
 
 
+FEW_AT_THE_LIMIT = [Ran(0, 60, 60)] * 2 + [Ran(0, 0, 60)] * 52 + [Ran(251, 0, 60)]
+"""Two runs that their limit ended, just above the quantile of the others, which ended at once."""
+
+
 @given(drawn=jobs(), level=st.sampled_from((0.5, 0.9, 0.95)))
+@example(drawn=FEW_AT_THE_LIMIT, level=0.95)
+@example(drawn=[*FEW_AT_THE_LIMIT[:40], Ran(251, 61, 61)], level=0.95)  # the 38th of 40 is the last of the quantile
+@example(drawn=[*FEW_AT_THE_LIMIT[:39], Ran(251, 61, 61)], level=0.95)  # the 38th of 39 is one that its limit ended
 @settings(max_examples=examples(60))
 def test_limits_are_those_of_the_plain_definition(drawn: list[Ran], level: float) -> None:
     """Each new limit is the quantile of the user's ended jobs in whole minutes, or the user's own if less."""
