@@ -31,10 +31,27 @@ NodeName=fat[1-2,10] CPUs=16 Sockets=2 CoresPerSocket=8 MemSpecLimit=1000 Port=[
   NodeHostname={host} NodeAddr=127.0.0.1 Gres=gpu:h100:8,gpu:a100:2 Feature=nvlink,ib # equal
 NodeName=smt Boards=1 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CoreSpecCount=1 RealMemory=1000 Port=7010 \\
   NodeHostname={host} NodeAddr=127.0.0.1
+NodeName=kept1 CPUs=64 Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000 CpuSpecList=0-7 Port=7011 {at}
+NodeName=kept2 CPUs=64 Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000 CoreSpecCount=8 Port=7012 {at}
+NodeName=kept3 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CpuSpecList=0,5 MemSpecLimit=999 RealMemory=1000 \\
+  Port=7013 {at}
+NodeName=kept4 CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CoreSpecCount=1 MemSpecLimit=1000 RealMemory=1000 \
+  Port=7014 {at}
+NodeName=kept5 CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CpuSpecList=0,1 Port=7015 {at}
+NodeName=kept6 CPUs=8 CpuSpecList=0-8 Port=7016 {at}
+NodeName=kept7 CPUs=8 CpuSpecList=0-1 CoreSpecCount=3 Port=7017 {at}
+NodeName=kept8 CPUs=8 CoreSpecCount=8 Port=7018 {at}
+NodeName=odd1 CPUs=16 CoresPerSocket=4 ThreadsPerCore=2 Port=7021 {at}
+NodeName=odd2 CPUs=6 CoresPerSocket=4 Port=7022 {at}
+NodeName=odd3 CPUs=16 Sockets=2 CoresPerSocket=4 Port=7023 {at}
+NodeName=odd5 Boards=2 SocketsPerBoard=2 CoresPerSocket=4 Port=7025 {at}
+NodeName=odd6 Boards=2 CoresPerSocket=4 Port=7026 {at}
+NodeName=odd7 CPUs=0 Port=7027 {at}
 NodeSet=fats Feature=nvlink
 PartitionName=DEFAULT PriorityTier=5 MaxTime=1-00:00:00
 PartitionName=big Nodes=fats,smt MinNodes=1 MaxNodes=2 PriorityJobFactor=7 AllowAccounts=proj1 PreemptMode=OFF \\
   TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2.0
+PartitionName=late Nodes=gpu1 Default=true MaxTime=60 DefaultTime=90
 PartitionName=all Nodes=ALL DefaultTime=90 DenyAccounts=proj2 OverSubscribe=EXCLUSIVE State=INACTIVE
 """
 
@@ -47,8 +64,13 @@ def up(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 def test_the_files_give_what_slurm_says(
     make_cluster: Callable[[Variant], LoopbackCluster], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nodes, partitions and settings of slurm.conf and gres.conf are scontrol's; --live is written and read back."""
-    cluster = make_cluster(Variant(slurm_conf=CONF.format(host=short_name())))
+    """Nodes, partitions and settings of slurm.conf and gres.conf are scontrol's; --live is written and read back.
+
+    CPUs and memory that slurmd keeps, counts that slurmctld corrects and the second default partition are as there.
+    """
+    host = short_name()
+    conf_lines = CONF.format(host=host, at=f"NodeHostname={host} NodeAddr=127.0.0.1")
+    cluster = make_cluster(Variant(slurm_conf=conf_lines))
     for line in (
         "sacctmgr -i add qos high",
         "sacctmgr -i modify qos high set GrpTRES=gres/gpu=6 MaxWall=2:00:00 Preempt=normal",
@@ -61,7 +83,9 @@ def test_the_files_give_what_slurm_says(
     conf = cluster.env()["SLURM_CONF"]
     live, files = live_machine(CommandClient(slurm_conf=conf)), read_machine(Path(conf).parent)
     assert up(live.nodes) == up(files.nodes)
-    assert [node.cpus for node in live.nodes if node.name == "smt"] == [14]
+    for_jobs = {node.name: node.cpus for node in live.nodes}
+    assert (for_jobs["smt"], for_jobs["kept1"], for_jobs["kept2"]) == (14, 56, 56)
+    assert [each.name for each in live.partitions if each.default] == ["late"]  # of two: gpu is a default, too
     assert live.partitions == files.partitions
     assert live.settings == files.settings
     _accounts(live)

@@ -26,6 +26,7 @@ from gpuwaste.core.text import harmless, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of, verdict_from_json
 from gpuwaste.estimate.readers import hlo, neutral
+from gpuwaste.estimate.readers.hlo_comments import without_comments, without_leading
 from gpuwaste.history import keys
 from gpuwaste.hub.notify.addresses import is_address
 from gpuwaste.hub.predict_body import parse_requests
@@ -188,6 +189,12 @@ READERS: Final[Mapping[str, Read]] = {
     "GPUs of a script": lambda text: read_submission(f"#!/bin/sh\n#SBATCH --gpus={text}\n".replace("\udcff", "x")),
     "a program's text": lambda text: hlo.read_text(_hlo(text), "p"),
     "a program's line": lambda text: hlo.read_text(_hlo(f"  v = f32[2] add({text}), {text}"), "p"),
+    "a program's comments": lambda text: list(
+        without_comments(['"' + text + '" //', f"/* {text}", f'*/ "{text} /* {text}*/'])
+    ),
+    "a program's first word": lambda text: without_leading(
+        f"/* {text} */ // {text}\n/*{text}".encode(errors="replace")
+    ),
     "a program's type": lambda text: hlo.read_text(_hlo(f"  v = ({text}) add(a), {text}"), "p"),
     "a probe's program": lambda text: neutral.read(io.BytesIO(_probe(text)), "p"),
     "an option of a command line": lambda text: read_argv([f"--job-name={text}", "--gres", text, text]),

@@ -301,6 +301,7 @@ class Agent:
             outbox_rows=self._depth,
             released_s=lambda: self._sampler.released_for_s,
             missed_ticks=lambda: self._sampler.missed,
+            invalid_values=lambda: self._sampler.invalid_values,
             now_us=self._clock.utc_us,
             gpu_health=lambda: self._gpu_health.states,
             sinks=lambda: self._sampler.sinks_ok,

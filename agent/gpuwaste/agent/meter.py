@@ -7,16 +7,15 @@ the whole interval was at 0 or 100 percent.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, State, whole_percent
 from gpuwaste.agent.cpu_energy import CpuEnergy, CpuPower
 from gpuwaste.agent.model import GpuReading, Holding, HostUse, PackageReading
+from gpuwaste.agent.valid_ranges import MAX_GPU_W
 from gpuwaste.core.clock import StepDetector
 from gpuwaste.core.hour import FULL_PCT, HOUR_MS, MISSING_PREFIX
 from gpuwaste.core.sample import Sample, UnknownReason
-
-_MAX_GPU_W: Final = 20_000  # ten times what the largest GPU may draw: beyond it a reading is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,7 @@ class Meter:
         self._gap_us = gap_us
         self._last_us: dict[str, int] = {}
         self._energy: dict[str, tuple[int, int]] = {}  # (time in us, counter in mJ)
+        self._still: set[str] = set()  # GPUs whose counter did not move between the last two samples
         self._steps = StepDetector()
         self._stepped = False
         self._xids: Mapping[tuple[str, int], int] = {}  # as counted at the previous tick
@@ -57,8 +57,13 @@ class Meter:
         self._xids = tick.xids or self._xids
         for uuid, sample in tick.samples.items():
             self._last_us[uuid] = tick.now_us
-            if sample.energy_mj is not None:
-                self._energy[uuid] = (tick.now_us, sample.energy_mj)
+            if sample.energy_mj is None:
+                continue
+            if uuid in self._energy and self._energy[uuid][1] == sample.energy_mj:
+                self._still.add(uuid)
+            else:
+                self._still.discard(uuid)
+            self._energy[uuid] = (tick.now_us, sample.energy_mj)
 
     def forget(self) -> None:
         """Make what comes before the next tick a gap. Energy counters stay: they count on without us."""
@@ -130,16 +135,18 @@ class Meter:
     def _drawn(self, sample: Sample, tick: MeterTick, *, measured: bool) -> "MeanPower | None":
         """Return what the GPU drew up to the tick: by its energy counter, else by the power read at the tick.
 
-        A counter that went back was reset with the driver, and one that leaps beyond any GPU is wrong. A power stands
-        for the sample's own interval only, as its utilization does: of a gap nothing is known without a counter.
+        A counter that went back was reset with the driver, one that leaps beyond any GPU is wrong, and one that stands
+        still is stuck, since a GPU that has power draws some: the step with which it moves again may be of more than
+        one interval. A power stands for the sample's own interval only, as its utilization does: of a gap nothing is
+        known without a counter. A GPU that works at 0 W has no power reading, whatever its driver answers.
         """
         before = self._energy.get(sample.gpu_uuid)
-        if before is not None and sample.energy_mj is not None:
+        if before is not None and sample.energy_mj is not None and sample.gpu_uuid not in self._still:
             used_mj, over_ms = sample.energy_mj - before[1], tick.now_us // 1000 - before[0] // 1000
-            if over_ms > 0 and 0 <= used_mj <= over_ms * _MAX_GPU_W:
+            if over_ms > 0 and 0 < used_mj <= over_ms * MAX_GPU_W:
                 return MeanPower(before[0] // 1000, used_mj / over_ms)
         power_w = watts(sample.power_mw)
-        if not measured or power_w is None or not 0 <= power_w <= _MAX_GPU_W:
+        if not measured or power_w is None or (power_w == 0 and sample.util_pct):
             return None
         return MeanPower(0, power_w)
 

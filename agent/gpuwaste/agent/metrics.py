@@ -36,6 +36,7 @@ class Health:
     now_us: Callable[[], int]
     gpu_health: Callable[[], tuple[GpuHealth, ...]] = tuple
     sinks: Callable[[], Mapping[str, bool]] = dict
+    invalid_values: Callable[[], Mapping[tuple[str, str, str], int]] = dict
     state_dir: Path | None = None
 
 
@@ -221,6 +222,14 @@ METRICS: Final = (
         "minutes apart.",
         ("collector",),
         lambda health, _: (((c.name,), float(c.failed_total)) for c in health.collectors()),
+    ),
+    MetricSpec(
+        "gpuwaste_agent_invalid_values_total",
+        "counter",
+        "Values outside of the range that hardware can have, since the agent's start; they count as unknown. "
+        "Reason: above, below, not_a_number.",
+        ("collector", "quantity", "reason"),
+        lambda health, _: ((key, float(count)) for key, count in sorted(health.invalid_values().items())),
     ),
     MetricSpec(
         "gpuwaste_agent_sink_success",

@@ -16,6 +16,7 @@ from gpuwaste.agent.guard import Guard
 from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
 from gpuwaste.agent.profiles import with_profiles
+from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, StepDetector
 from gpuwaste.core.sample import UnknownReason
@@ -81,6 +82,7 @@ class Sampler:
         self._device_map = device_map
         self._sinks = sinks
         self._events = events
+        self._check = ReadingCheck(events)
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -136,6 +138,11 @@ class Sampler:
         return self._released.wait(timeout_s)
 
     @property
+    def invalid_values(self) -> Mapping[tuple[str, str, str], int]:
+        """Values since the start that cannot be, by (collector, quantity, reason)."""
+        return self._check.counts
+
+    @property
     def released_for_s(self) -> float:
         """Seconds until the GPUs are read again; 0 while they are read."""
         until_us = self._released_until_us
@@ -169,7 +176,7 @@ class Sampler:
             host.update(guard.read() or {})
         if self._released_until_us is not None:
             return self._nothing_read(utc_us, mono_us, host, UnknownReason.RELEASED)
-        scans = [scan for guard in self._gpu if (scan := guard.read()) is not None]
+        scans = [self._check.scan(scan) for guard in self._gpu if (scan := guard.read()) is not None]
         if not scans:
             reason = next((guard.reason for guard in self._gpu if guard.reason), UnknownReason.DRIVER)
             return self._nothing_read(utc_us, mono_us, host, reason)
@@ -183,7 +190,7 @@ class Sampler:
         readings |= {uuid: GpuReading(uuid, reason=reason) for uuid, reason in self._unread.items()}
         sources |= {uuid: self._known[uuid][1] for uuid in self._unread}
         for profile in self._profile:
-            readings = with_profiles(gpus, readings, profile.read() or {})
+            readings = with_profiles(gpus, readings, self._check.profiles(profile.name, profile.read() or {}))
         self._known = {gpu.uuid: (gpu, sources[gpu.uuid]) for gpu in gpus}
         self._xids = {key: count for scan in scans for key, count in scan.xids.items()} or self._xids
         return Observation(utc_us, mono_us, gpus, readings, sources, host=host, xids=self._xids)

@@ -177,7 +177,8 @@ class _Runs:
         use = self._uses.get(run)
         if use is None or job.end is None:
             return None
-        return GpuUse(use.used_ratio, use.gpus_active, use.coverage, max(self._learnt.get(run, 0), job.end))
+        known_at = max(self._learnt.get(run, 0), job.end)
+        return GpuUse(use.used_ratio, use.gpus_active, use.coverage, known_at, use.gpus_used)
 
 
 def _events(page: Mapping[str, Any]) -> list[HistoryEvent]:

@@ -25,8 +25,16 @@ class RunUse:
     """What the ledger says of the own GPUs of a run that has ended, as it is known now."""
 
     used_ratio: Annotated[Number, Meta(description="Mean utilization of the run's GPUs over the known time, 0 to 1.")]
-    gpus_active: Annotated[Int64, Meta(description="GPUs whose mean utilization reaches `below_pct` of `under_use`.")]
+    gpus_active: Annotated[
+        Int64,
+        Meta(
+            description="GPUs whose mean utilization reaches `below_pct` of `under_use`; at least 1 where any was used."
+        ),
+    ]
     coverage: Annotated[Number, Meta(description="Known share of the allocation without suspension, 0 to 1.")]
+    gpus_used: Annotated[
+        Int64 | None, Meta(description="GPUs that were ever above 0 %; null of a hub that does not count them.")
+    ] = None
 
 
 def _job_json(job: JobRecord | None) -> tuple[dict[str, Any] | None]:

@@ -33,6 +33,7 @@ class UnknownReason(StrEnum):
     GAP = "gap"  # no sample for more than 2.5 intervals
     CLOCK_STEP = "clock_step"  # the wall clock was set
     NOT_SUPPORTED = "not_supported"  # the GPU reports no utilization
+    INVALID = "invalid"  # the utilization that was read is outside of 0..100
     GPU_LOST = "gpu_lost"  # fell off the bus, or waits for a reset
     DRIVER = "driver"  # does not answer, or cannot be opened
     RELEASED = "released"  # the GPUs were closed by `gpuwaste agent release`

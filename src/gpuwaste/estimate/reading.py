@@ -14,7 +14,7 @@ from gpuwaste.estimate.program import Program
 
 _READERS: Final = ("hlo", "stablehlo", "neutral", "onnx_model")
 """Modules of readers/, in the order in which they are asked; ONNX has no mark of its own and comes last."""
-_HEAD_B: Final = 4096
+_HEAD_B: Final = 1 << 16  # licences and remarks may stand before the first word
 _COMPRESSED: Final = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ": "xz",

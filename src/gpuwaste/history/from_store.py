@@ -78,7 +78,7 @@ def _table(columns: JobColumns, under_use: UnderUse) -> JobTable:
     values |= {
         name: found[name] for name in ("limit_s", "run_s", "alloc_cpus", "max_rss_b", "used_ratio", "gpus_active")
     }
-    values |= {name: found[name] for name in ("gpu_coverage", "is_array", "interactive")}
+    values |= {name: found[name] for name in ("gpu_coverage", "gpus_used", "is_array", "interactive")}
     values |= {name: Categories(found[name], columns.texts[name]) for name in _PLAIN}
     values |= _amounts(columns.texts["req_tres"], found["req_tres"])
     outcome = _outcomes(columns.texts["state"], found["state"], found["start"] >= 0)

@@ -32,5 +32,6 @@ def known_at(table: JobTable, at: int) -> JobTable:
         used_ratio=np.where(judged, t.used_ratio, np.nan),
         gpus_active=np.where(judged, t.gpus_active, np.nan),
         gpu_coverage=np.where(judged, t.gpu_coverage, np.nan),
+        gpus_used=None if t.gpus_used is None else np.where(judged, t.gpus_used, np.nan),
         ledger_at=np.where(judged, t.ledger_at, ABSENT),
     )

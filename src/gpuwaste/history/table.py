@@ -69,7 +69,8 @@ class JobTable:
     Instants are UTC seconds, ABSENT (-1) where not known; amounts are float64 with NaN for "not known". The request
     columns hold what was known at submission, `start` to `max_rss_b` what was known later. `used_ratio` (mean
     utilization of the allocated GPUs, 0..1, NaN unknown), `gpus_active` (GPUs whose mean reaches the limit of
-    `under_use`) and `gpu_coverage` (known share of the allocation) come from the ledger, and were known at `ledger_at`.
+    `under_use`, at least 1 where any was used), `gpus_used` (GPUs that were ever above 0 %) and `gpu_coverage` (known
+    share of the allocation) come from the ledger, and were known at `ledger_at`.
     """
 
     job_id: Ints
@@ -99,6 +100,8 @@ class JobTable:
     ledger_at: Ints
     end_rule: EndRule = "accounting"
     under_use: UnderUse = UNDER_USE
+    gpus_used: Floats | None = None
+    """None where the source does not know it: a log."""
     energy: GpuEnergy | None = None
     """None where nobody asked for it, or the source does not know it: a log, the history through the hub."""
 
@@ -133,6 +136,7 @@ class GpuUse:
     gpus_active: int
     coverage: float
     known_at: int
+    gpus_used: int | None = None  # of a hub that does not count them
 
 
 def table_of(
@@ -164,6 +168,7 @@ def table_of(
         max_rss_b=_floats(j.max_rss_b for j in runs),
         gpu_coverage=_floats(None if u is None else u.coverage for u in uses),
         ledger_at=_ints(ABSENT if u is None else u.known_at for u in uses),
+        gpus_used=_floats(None if u is None else u.gpus_used for u in uses),
         end_rule=end_rule,
         **columns,
         under_use=under_use,

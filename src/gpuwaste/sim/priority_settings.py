@@ -7,6 +7,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.units import parse_duration_s
+from gpuwaste.sim.clusters.values import is_yes
 from gpuwaste.slurm.tres_weights import parse_weights
 
 MULTIFACTOR: Final = "priority/multifactor"
@@ -131,9 +132,10 @@ class _Reader:
     def truth(self, name: str) -> bool:
         """Read yes or no."""
         text = self._text(name) or "no"
-        if text.upper() not in _TRUE | _FALSE:
+        found = is_yes(text)
+        if not found and text.upper() not in _FALSE:
             raise _bad(name, text, "yes or no")
-        return text.upper() in _TRUE
+        return found
 
     def flags(self, name: str) -> frozenset[str]:
         """Read the flags; NO_NORMAL_ALL stands for its four."""

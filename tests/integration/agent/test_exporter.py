@@ -57,6 +57,7 @@ def a_health(snapshot: LatestSnapshot) -> Health:
         outbox_rows=lambda: 3,
         released_s=lambda: 0.0,
         missed_ticks=lambda: 1,
+        invalid_values=lambda: {("nvml", "power", "above"): 2},
         now_us=lambda: START_US + 4_000_000,
         sinks=lambda: {"hours": False, "raw samples": True},
         state_dir=Path("/"),

@@ -66,11 +66,32 @@ def test_a_wrong_counter_is_not_believed(counter: int) -> None:
     assert drawn(row) == (2_700, 30_000, 2_700)
 
 
-@pytest.mark.parametrize("power", [-5, 2**31 - 1])
-def test_an_impossible_power_is_not_believed(power: int) -> None:
-    """A power below 0 or beyond any GPU's is no measurement."""
-    (row,) = rows({"power_mw": power}, {"power_mw": power})
+def test_a_counter_that_stands_still_is_not_believed_while_power_is_read() -> None:
+    """The counter of an MI100 that never moves, at 250 W: the energy is that of the power."""
+    (row,) = rows(*[{"energy_mj": 1_004_108, "power_mw": 250_000, "util": 100.0}] * 4)
+    assert drawn(row) == (7_500, 30_000, 0)
+
+
+def test_a_counter_that_stands_still_without_a_power_is_not_measured() -> None:
+    """A GPU of which only a counter is read that does not move: its energy is unknown, and not 0."""
+    (row,) = rows(*[{"energy_mj": 1_004_108, "util": 100.0}] * 3)
     assert drawn(row) == (None, None, None)
+
+
+def test_a_sleeping_gpu_draws_nothing() -> None:
+    """Where counter and power agree on 0 W for an idle GPU, that is measured; 0 W of a busy one is not."""
+    (row,) = rows(*[{"energy_mj": 5, "power_mw": 0}] * 3)
+    assert drawn(row) == (0, 20_000, 0)
+    for counter in ({"energy_mj": 5}, {}):
+        (row,) = rows(*[{"power_mw": 0, "util": 90.0, **counter}] * 3)
+        assert drawn(row) == (None, None, None)
+
+
+def test_a_counter_that_moves_again_is_believed_one_interval_later() -> None:
+    """After it stood, a counter's first step may be of more than one interval: that one counts by power."""
+    counters = (0, 1_000_000, 1_000_000, 4_000_000, 5_000_000)
+    (row,) = rows(*({"energy_mj": value, "power_mw": 70_000} for value in counters))
+    assert drawn(row) == (1_000 + 700 + 700 + 1_000, 40_000, 3_400)
 
 
 def test_a_share_has_its_part_and_hours_are_cut() -> None:

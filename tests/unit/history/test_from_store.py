@@ -90,11 +90,13 @@ def test_a_table_of_the_store_is_the_table_of_its_records(jobs: list[JobRecord])
 
 
 def used(store: HubStore, job: JobRecord) -> list[float]:
-    """Return used_ratio, gpus_active, coverage and ledger_at of one run."""
+    """Return used_ratio, gpus_active, coverage, ledger_at and gpus_used of one run."""
     with store.reader() as db:
         table = read_table(db, job.cluster).table
     row = int(np.flatnonzero(table.job_id == job.job_id)[0])
-    return [float(c[row]) for c in (table.used_ratio, table.gpus_active, table.gpu_coverage, table.ledger_at)]
+    assert table.gpus_used is not None
+    columns = (table.used_ratio, table.gpus_active, table.gpu_coverage, table.ledger_at, table.gpus_used)
+    return [float(column[row]) for column in columns]
 
 
 RUN = JobRecord("gw", 7, T0, user="u", start=T0, end=T0 + 1000, elapsed_s=1000, state="COMPLETED", gpus=2)
@@ -109,7 +111,10 @@ RUN = JobRecord("gw", 7, T0, user="u", start=T0, end=T0 + 1000, elapsed_s=1000, 
     sources=st.lists(st.sampled_from(["prolog", "environ"]), min_size=3, max_size=3),
 )
 def test_the_sums_are_the_ledgers(gpus: int, suspended: int, seen: list[dict[int, int]], sources: list[str]) -> None:
-    """Mean use, active GPUs and coverage are those of the ledger of reports, whichever and however many were named."""
+    """Mean use, active and used GPUs and coverage are the ledger's, whichever and however many were named.
+
+    One GPU is active where none reaches the limit and one was used: such a run has need of a GPU.
+    """
     seen = [{pct: min(s, 900 // len(util)) for pct, s in util.items()} for util in seen]
     job = replace(RUN, cluster=next(CLUSTERS), gpus=gpus, suspended_s=suspended)
     STORE.upsert_jobs([job])
@@ -121,14 +126,16 @@ def test_the_sums_are_the_ledgers(gpus: int, suspended: int, seen: list[dict[int
     with STORE.reader() as db:
         judge_runs(db, Selection(clusters=(job.cluster,)), LedgerSettings(), T0 + 10**6)
         _, ledger = next(job_ledgers(db))
-    ratio, active, coverage, at = used(STORE, job)
+    ratio, active, coverage, at, gpus_used = used(STORE, job)
     if ledger.mean_pct is None:
-        assert np.isnan([ratio, active, coverage]).all()
+        assert np.isnan([ratio, active, coverage, gpus_used]).all()
         assert at == -1
     else:
         assert ratio * 100 == pytest.approx(ledger.mean_pct)
         assert coverage == pytest.approx(ledger.coverage)
-        assert active == sum((d.mean_pct or 0) >= 5 for d in ledger.devices)
+        means = [device.mean_pct or 0 for device in ledger.devices]
+        assert gpus_used == sum(mean > 0 for mean in means)
+        assert active == max(sum(mean >= 5 for mean in means), min(gpus_used, 1))
         assert at > T0
 
 
@@ -150,7 +157,7 @@ def test_what_the_ledger_said_is_known_from_then_on() -> None:
     assert use is not None
     with store.reader() as db:
         found = read_table(db, "gw").table.take(np.array([0]))
-    known = GpuUse(use.used_ratio, use.gpus_active, use.coverage, told["ledger", 7].at_utc)
+    known = GpuUse(use.used_ratio, use.gpus_active, use.coverage, told["ledger", 7].at_utc, use.gpus_used)
     assert_equal(found, table_of([RUN], use=[known]))
     assert told["ledger", 7].use == use
     assert (told["started", 7].use, told["ended", 9].use, told["ledger", 10].use) == (None, None, None)

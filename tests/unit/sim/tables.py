@@ -22,6 +22,7 @@ class Ran(NamedTuple):
     user: str = "u"
     active: int | None = None
     wait: int = 0
+    low: int = 0  # GPUs beside the active ones that were used, at a mean below the limit of under-use
 
 
 def history(jobs: Sequence[Ran]) -> JobTable:
@@ -46,7 +47,9 @@ def history(jobs: Sequence[Ran]) -> JobTable:
                 state="COMPLETED",
             )
         )
-        known = None if job.active is None else GpuUse(0.5, job.active, 1.0, start + job.run)
+        known = None
+        if job.active is not None:
+            known = GpuUse(0.5, job.active, 1.0, start + job.run, gpus_used=job.active + job.low)
         uses.append(known)
     return table_of(records, use=uses)
 

@@ -99,7 +99,6 @@ def test_a_file_of_another_name_is_known_by_its_lines(tmp_path: Path, name: str)
         ("PartitionName=p Nodes=ALL\n", "slurm.conf: no nodes"),
         ("NodeName=a\n", "slurm.conf: no partitions"),
         ("NodeName=a\nNodeName=b CPUs=x\n", "slurm.conf line 2: CPUs=x: expected a whole number"),
-        ("NodeName=a\nNodeName=b CPUs=0\nPartitionName=p Nodes=a\n", "slurm.conf line 2: node b: 0 CPUs"),
         ("NodeName=a[1-\n", "slurm.conf line 1: 'a[1-'"),
         ("NodeName=a[0-99999]\n", "slurm.conf line 1: hostlist"),
         ("NodeName=a\nNodeName=a\nPartitionName=p Nodes=a\n", "slurm.conf line 2: node a: described twice"),
@@ -133,3 +132,59 @@ def test_a_bad_line_of_gres_conf_is_named(tmp_path: Path) -> None:
     """The other file's name and line."""
     with pytest.raises(ConfigError, match=r"gres.conf line 2: Count=many"):
         read(tmp_path, SITE, "\nName=gpu Count=many\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "cpus"),
+    [  # each as `scontrol show node` of slurmctld 22.05 prints CPUEfctv: tests/contract/test_machine_contract.py
+        ("CPUs=64 Sockets=2 CoresPerSocket=32 CpuSpecList=0-7", 56),
+        ("CPUs=64 Sockets=2 CoresPerSocket=32 CoreSpecCount=8", 56),
+        ("Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CpuSpecList=0,5", 12),  # both threads of each core
+        ("Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CpuSpecList=0-3", 12),
+        ("Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CoreSpecCount=2", 12),
+        ("CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CoreSpecCount=1", 7),  # a CPU is a core
+        ("CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CpuSpecList=0,1", 6),
+        ("CPUs=8 CpuSpecList=0-8", 8),  # beyond the CPUs: slurmctld ignores the list
+        ("CPUs=8 CpuSpecList=0-1 CoreSpecCount=3", 6),  # the list counts
+        ("CPUs=8 CoreSpecCount=8", 7),  # all cores: slurmctld takes 1
+        ("CPUs=16 CoresPerSocket=4 ThreadsPerCore=2", 16),  # two sockets
+        ("CPUs=6 CoresPerSocket=4", 4),  # matches no sockets: one of them
+        ("CPUs=16 Sockets=2 CoresPerSocket=4", 8),  # more than there can be
+        ("Boards=2 SocketsPerBoard=2 CoresPerSocket=4", 16),
+        ("Boards=2 CoresPerSocket=4", 8),
+        ("CPUs=0", 1),
+    ],
+)
+def test_cpus_for_jobs_are_counted_as_slurmctld_counts_them(tmp_path: Path, words: str, cpus: int) -> None:
+    """Cores that slurmd keeps are no jobs' cores, in whichever way they are named; wrong counts are corrected."""
+    assert [node.cpus for node in read(tmp_path, f"NodeName=a {words}\nPartitionName=p Nodes=a\n").nodes] == [cpus]
+
+
+@pytest.mark.parametrize(("limit", "memory"), [(400, 600), (999, 1), (1000, 1000), (5000, 1000)])
+def test_memory_for_jobs(tmp_path: Path, limit: int, memory: int) -> None:
+    """What slurmd keeps is no jobs' memory; a limit of all memory and more is none for slurmctld."""
+    (node,) = read(tmp_path, f"NodeName=a RealMemory=1000 MemSpecLimit={limit}\nPartitionName=p Nodes=a\n").nodes
+    assert node.memory_b == memory << 20
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "0-" + "9" * 18, "[0-7]", "0-7:2", ",", "0" * 100_000, "a" * 100_000])
+def test_any_list_of_cpus_is_bounded(tmp_path: Path, text: str) -> None:
+    """Whatever a CpuSpecList holds, the node has between 1 and all of its CPUs."""
+    (node,) = read(tmp_path, f"NodeName=a CPUs=8 CpuSpecList={text}\nPartitionName=p Nodes=a\n").nodes
+    assert 1 <= node.cpus <= 8
+
+
+def test_of_several_default_partitions_the_last_one_counts(tmp_path: Path) -> None:
+    """As slurmctld logs "changing default partition from a to b"; a Default in the DEFAULT line is one, too."""
+    conf = "NodeName=n[1-2]\nPartitionName=a Nodes=n1 Default=YES\nPartitionName=b Nodes=n2 Default=true\n"
+    found = read(tmp_path, conf + "PartitionName=c Nodes=n2\n")
+    assert [each.default for each in found.partitions] == [False, True, False]
+    assert found.default_partition().name == "b"
+    found = read(tmp_path, "NodeName=n\nPartitionName=DEFAULT Default=1 Nodes=n\nPartitionName=a,b\nPartitionName=c\n")
+    assert found.default_partition().name == "c"
+
+
+def test_a_default_time_above_the_most_is_none(tmp_path: Path) -> None:
+    """As in slurmctld, which drops a DefaultTime above MaxTime: jobs without a limit get MaxTime."""
+    found = read(tmp_path, "NodeName=n\nPartitionName=a Nodes=n MaxTime=60 DefaultTime=90\n").partitions
+    assert [(each.default_time_s, each.max_time_s) for each in found] == [(None, 3600)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.sim.tables import Ran, case_of, history
@@ -26,7 +26,8 @@ def jobs(draw: st.DrawFn) -> list[Ran]:
         limit = max(60, run + draw(st.sampled_from((0, 0, 600, 5000))))
         active = draw(st.none() | st.integers(0, 9))
         user = draw(st.sampled_from("ab"))
-        found.append(Ran(draw(st.integers(0, 9000)), run, limit, size, user, active, draw(st.integers(0, 500))))
+        wait, low = draw(st.integers(0, 500)), draw(st.sampled_from((0, 0, 1, 8)))
+        found.append(Ran(draw(st.integers(0, 9000)), run, limit, size, user, active, wait, low))
     return sorted(found, key=lambda job: job.submit)
 
 
@@ -50,7 +51,14 @@ def plain_quantile(drawn: Sequence[Ran], place: int, level: float) -> float | No
     return sorted(lasts)[math.ceil(level * len(lasts)) - 1]
 
 
+FEW_AT_THE_LIMIT = [Ran(0, 60, 60)] * 2 + [Ran(0, 0, 60)] * 52 + [Ran(251, 0, 60)]
+"""Two runs that their limit ended, just above the quantile of the others, which ended at once."""
+
+
 @given(drawn=jobs(), level=st.sampled_from((0.5, 0.9, 0.95)))
+@example(drawn=FEW_AT_THE_LIMIT, level=0.95)
+@example(drawn=[*FEW_AT_THE_LIMIT[:40], Ran(251, 61, 61)], level=0.95)  # the 38th of 40 is the last of the quantile
+@example(drawn=[*FEW_AT_THE_LIMIT[:39], Ran(251, 61, 61)], level=0.95)  # the 38th of 39 is one that its limit ended
 @settings(max_examples=examples(60))
 def test_limits_are_those_of_the_plain_definition(drawn: list[Ran], level: float) -> None:
     """Each new limit is the quantile of the user's ended jobs in whole minutes, or the user's own if less."""
@@ -93,19 +101,28 @@ def test_a_job_over_its_new_limit_is_killed_and_counted() -> None:
 @given(drawn=jobs())
 @settings(max_examples=examples(60))
 def test_gpus_never_asks_for_more(drawn: list[Ran]) -> None:
-    """No job has more GPUs than it asked for or than were active; unknown jobs keep theirs; unused ones leave."""
+    """No job has more GPUs than it asked for or than were used; unknown jobs keep theirs; unused ones leave."""
     case = case_of(history(drawn))
     try:
         found = changed(case, "gpus", "")
     except NoDataError:
-        assert all(job.active == 0 for job in drawn)
+        assert all(job.active == 0 == job.low for job in drawn)
         return
     sizes = dict(zip(found.trace.row.tolist(), found.trace.procs.tolist(), strict=True))
     for place, job in enumerate(drawn):
         judged = job.active is not None and job.run > case.table.under_use.min_s
-        wanted = min(job.active or 0, job.size) if judged else job.size
+        wanted = min((job.active or 0) + job.low, job.size) if judged else job.size
         assert sizes.get(place, 0) == wanted
     assert found.facts["of which the GPU use is known"] == sum(job.active is not None and job.run > 30 for job in drawn)
+
+
+def test_gpus_takes_none_that_was_used() -> None:
+    """Four GPUs at 3 %, and one busy beside one at 3 % and two at 0 %: used is used, whatever the rule of under-use."""
+    drawn = [Ran(0, 600, 600, 4, active=0, low=4), Ran(0, 600, 600, 4, active=1, low=1), Ran(0, 600, 600, 4, active=0)]
+    found = changed(case_of(history(drawn)), "gpus", "")
+    assert found.trace.procs.tolist() == [4, 2]
+    assert (found.facts["jobs that used no GPU"], found.facts["jobs with a smaller request"]) == (1, 1)
+    assert "A job leaves the queue for GPUs if all its GPUs were at 0 %" in " ".join(found.notes)
 
 
 def test_gpus_needs_a_machine_of_gpus() -> None:

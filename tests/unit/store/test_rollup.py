@@ -135,7 +135,7 @@ def documents(store: HubStore) -> dict[str, Any]:
 
 
 def vars_of(use: Any) -> Any:
-    return None if use is None else (use.used_ratio, use.gpus_active, use.coverage)
+    return None if use is None else (use.used_ratio, use.gpus_active, use.coverage, use.gpus_used)
 
 
 def same(one: Any, other: Any, where: str = "") -> None:

@@ -1,6 +1,7 @@
 """What the AMD collector asks of a library, and what libamd_smi and librocm_smi64 share: devices and processes."""
 
 import ctypes
+import math
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -13,7 +14,8 @@ VRAM: Final = ctypes.c_uint32(0)
 SENSOR: Final = ctypes.c_uint32(0)
 """The first power sensor."""
 _MAX_PROCESSES: Final = 1024
-_FULL_PCT: Final = 100
+_ABSENT: Final = frozenset({0xFFFF, 0xFFFFFFFF})  # all bits of the driver's own field, 16 or 32
+_NO_COUNT: Final = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +112,14 @@ def read_processes(library: Library, listing: str, devices_of: str, count: int) 
 
 
 def percent(value: int | None) -> float | None:
-    """Return a percentage; None for what is none, such as the libraries' all-bits-set."""
-    return float(value) if value is not None and 0 <= value <= _FULL_PCT else None
+    """Return a percentage as it was read; None for the libraries' "absent": all bits set."""
+    return None if value is None or value in _ABSENT else float(value)
 
 
 def read_energy_mj(library: Library, name: str, handle: Any) -> int | None:
-    """Return an energy counter: a count, times its resolution in microjoules."""
+    """Return an energy counter: a count, times its resolution in microjoules; None for all bits set, "absent"."""
     count, resolution, stamp = ctypes.c_uint64(), ctypes.c_float(), ctypes.c_uint64()
     if not library.fills(name, handle, ctypes.byref(count), ctypes.byref(resolution), ctypes.byref(stamp)):
         return None
     found = count.value * resolution.value / 1000
-    return int(found) if 0 <= found < 2**63 else None
+    return int(found) if count.value != _NO_COUNT and math.isfinite(found) else None

@@ -20,6 +20,7 @@ from gpuwaste.agent.collectors._amd_library import (
 from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._library import MAX_DEVICES, ErrorCodes, Library, address, device_count, load, text
 from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.valid_ranges import UTILIZATION
 from gpuwaste.core.sample import UnknownReason
 
 NAMES: Final = (
@@ -166,7 +167,8 @@ class AmdSmi:
         known = [value for value in found if value is not None]
         if not known:
             raise FieldError(UnknownReason.PARTITION)
-        return sum(known) / len(known)
+        largest = max(known)
+        return largest if UTILIZATION.fault(largest) else sum(known) / len(known)
 
     def mem_used_b(self, device: AmdDevice) -> int | None:
         """Return GPU memory in use."""

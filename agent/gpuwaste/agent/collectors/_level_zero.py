@@ -20,6 +20,7 @@ from gpuwaste.agent.collectors._library import (
     text,
 )
 from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.valid_ranges import POWER
 
 NAMES: Final = ("libze_loader.so.1", "/usr/local/lib/libze_loader.so.1", "libze_loader.so")
 TITLE: Final = "Level Zero"
@@ -36,8 +37,6 @@ _OTHER_ENGINE: Final = 1  # ZES_ENGINE_TYPE_FLAG_OTHER: not known which
 _MAX_HANDLES: Final = 256  # engine groups, memory modules or power domains of one GPU
 _MAX_TILES: Final = 16
 _MAX_PROCESSES: Final = 1024
-_MAX_MW: Final = 10_000_000
-_MAX_B: Final = 2**50
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class LevelZero:
     def memory_b(self, module: ctypes.c_void_p) -> tuple[int, int] | None:
         """Return bytes used and in all of a memory module."""
         state = self._filled(abi.MemState, "zesMemoryGetState", module)
-        if state is None or not state.free <= state.size <= _MAX_B:
+        if state is None or state.free > state.size:
             return None
         return state.size - state.free, state.size
 
@@ -186,7 +185,7 @@ class LevelZero:
     def _power_limit_mw(self, domain: ctypes.c_void_p) -> int | None:
         found = self._filled(abi.PowerProperties, "zesPowerGetProperties", domain)
         limits = () if found is None else (found.default_limit_mw, found.max_limit_mw)
-        return next((int(limit) for limit in limits if 0 < limit <= _MAX_MW), None)
+        return next((int(limit) for limit in limits if limit > 0 and not POWER.fault(limit)), None)
 
     def _filled(self, kind: type[abi.Struct], name: str, handle: ctypes.c_void_p) -> Any:
         """Return a struct that a function filled in, None where it cannot be read."""

@@ -54,11 +54,7 @@ class GpmMeter:
             query.metrics[slot].metricId = metric
         call(pynvml.nvmlGpmMetricsGet, query)
         answered = (query.metrics[slot] for slot in range(len(wanted)))
-        return {
-            int(m.metricId): float(m.value)
-            for m in answered
-            if m.nvmlReturn == pynvml.NVML_SUCCESS and 0.0 <= m.value <= 100.0  # noqa: PLR2004 percent; NaN fails too
-        }
+        return {int(m.metricId): float(m.value) for m in answered if m.nvmlReturn == pynvml.NVML_SUCCESS}
 
 
 def busy_pct(values: dict[int, float]) -> float | None:

@@ -188,7 +188,7 @@ def _read(library: AmdLibrary, entry: _Entry, processes: dict[int, frozenset[int
     return GpuReading(
         uuid,
         util_pct=util,
-        mem_used_b=used if used is None or total is None or used <= total else None,
+        mem_used_b=used,
         mem_total_b=total,
         power_mw=power,
         energy_mj=energy,

@@ -14,6 +14,7 @@ from gpuwaste.agent.bounded import BoundedThread
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuProfile
+from gpuwaste.agent.valid_ranges import RANGES
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.loopback import has_loopback
 
@@ -23,19 +24,19 @@ _ANSWER_S: Final = 2.0  # for the whole answer
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _MAX_SERIES: Final = 4096  # of the metrics below: 8 GPUs with 7 instances each have 392
 _MAX_LINE: Final = 4096  # characters
-_MAX_B_S: Final = 1e14  # beyond any link: DCGM's blank values are larger
-# Metric of dcgm-exporter -> field of GpuProfile, and the largest value. Ratios 0..1, rates in bytes per second; rates
-# of one field are added up. Source: NVIDIA, DCGM API reference, "Field Identifiers".
-_METRICS: Final[Mapping[str, tuple[str, float]]] = {
-    "DCGM_FI_PROF_SM_ACTIVE": ("sm_active", 1.0),
-    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": ("tensor_active", 1.0),
-    "DCGM_FI_PROF_DRAM_ACTIVE": ("dram_active", 1.0),
-    "DCGM_FI_PROF_NVLINK_TX_BYTES": ("nvlink_b_s", _MAX_B_S),
-    "DCGM_FI_PROF_NVLINK_RX_BYTES": ("nvlink_b_s", _MAX_B_S),
-    "DCGM_FI_PROF_PCIE_TX_BYTES": ("pcie_b_s", _MAX_B_S),
-    "DCGM_FI_PROF_PCIE_RX_BYTES": ("pcie_b_s", _MAX_B_S),
+_BLANK: Final = 2.0**47  # from here on DCGM means "no value" (dcgm_structs.h, DCGM_FP64_IS_BLANK)
+# Metric of dcgm-exporter -> field of GpuProfile. Ratios 0..1, rates in bytes per second; rates of one field are added
+# up. Source: NVIDIA, DCGM API reference, "Field Identifiers".
+_METRICS: Final[Mapping[str, str]] = {
+    "DCGM_FI_PROF_SM_ACTIVE": "sm_active",
+    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": "tensor_active",
+    "DCGM_FI_PROF_DRAM_ACTIVE": "dram_active",
+    "DCGM_FI_PROF_NVLINK_TX_BYTES": "nvlink_b_s",
+    "DCGM_FI_PROF_NVLINK_RX_BYTES": "nvlink_b_s",
+    "DCGM_FI_PROF_PCIE_TX_BYTES": "pcie_b_s",
+    "DCGM_FI_PROF_PCIE_RX_BYTES": "pcie_b_s",
 }
-_RATES: Final = frozenset(field for field, high in _METRICS.values() if high > 1)
+_RATES: Final = frozenset({"nvlink_b_s", "pcie_b_s"})
 
 
 def create(settings: CollectorSettings) -> "DcgmCollector":
@@ -101,21 +102,18 @@ class DcgmCollector:
 def parse_metrics(body: bytes, where: str) -> dict[tuple[str, str], GpuProfile]:
     """Return profiles by (GPU uuid, GPU instance or "") from a page in Prometheus' text format.
 
-    A value that is blank or impossible is not read. Raises CollectorError where nothing of a profile is there.
+    A value that is blank is not read. Raises CollectorError where nothing of a profile is there.
     """
     found: dict[tuple[str, str], dict[str, float | None]] = {}
     try:
         for name, labels, value in _samples(body, where):
-            field, high = _METRICS[name]
+            field = _METRICS[name]
             uuid = labels.get("UUID") or labels.get("uuid") or ""
             if not uuid:
                 continue
             fields = found.setdefault((uuid, labels.get("GPU_I_ID", "")), {})
-            read = value if 0 <= value <= high else None  # NaN fails too
-            if field in _RATES and field in fields:
-                before = fields[field]
-                read = None if before is None or read is None else before + read
-            fields[field] = read
+            read = value if value < _BLANK else None  # NaN fails too
+            fields[field] = _both_ways(field, fields[field], read) if field in _RATES and field in fields else read
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise CollectorError(f"DCGM: {where}: not in Prometheus' text format") from error
     if not any(value is not None for fields in found.values() for value in fields.values()):
@@ -123,6 +121,13 @@ def parse_metrics(body: bytes, where: str) -> dict[tuple[str, str], GpuProfile]:
             f"DCGM: {where}: no profiling metrics: start dcgm-exporter with DCGM_FI_PROF_SM_ACTIVE in its counters"
         )
     return {key: GpuProfile(**fields) for key, fields in found.items()}
+
+
+def _both_ways(field: str, one: float | None, other: float | None) -> float | None:
+    """Return the sum of the rates of a link's two directions; an impossible one is not hidden by the other."""
+    if one is None or other is None:
+        return None
+    return next((rate for rate in (one, other) if RANGES[field].fault(rate)), one + other)
 
 
 def _samples(body: bytes, where: str) -> Iterator[tuple[str, Mapping[str, str], float]]:

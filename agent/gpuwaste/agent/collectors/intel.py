@@ -29,7 +29,6 @@ _PCI_VENDOR: Final = "0x8086"
 _COMPUTES: Final = frozenset({0, 1, 4, 5, 10, 11, 12, 13})
 _FULL: Final = 1.0
 _OVER: Final = 1.05  # two clocks that are read one after the other
-_MAX_W: Final = 10_000.0
 
 
 def create(settings: CollectorSettings) -> BoundedCollector:
@@ -147,9 +146,9 @@ def _read(library: LevelZero, entry: _Entry, capable: dict[int, bool]) -> GpuRea
     return GpuReading(
         entry.identity.uuid,
         util_pct=util,
-        mem_used_b=used if used is None or total is None or used <= total else None,
+        mem_used_b=used,
         mem_total_b=total,
-        power_mw=round(watts * 1000) if watts is not None and watts <= _MAX_W else None,
+        power_mw=round(watts * 1000) if watts else None,  # one that stands still is no reading of 0 W
         energy_mj=energy[0] // 1000 if energy is not None else None,
         pids=using(library.processes(entry.device), all_seen=capable[SYS_PTRACE]),
         reason=reason,
@@ -170,7 +169,8 @@ def _utilization(library: LevelZero, entry: _Entry) -> tuple[float | None, Unkno
         return None, UnknownReason.NOT_SUPPORTED
     if len(known) < len(shares):
         return None, UnknownReason.GAP if first else UnknownReason.DRIVER
-    return 100 * sum(known) / len(known), UnknownReason.NONE
+    largest = max(known)
+    return 100 * (largest if largest > _FULL else sum(known) / len(known)), UnknownReason.NONE
 
 
 def _share(library: LevelZero, tile: Sequence[_Meter]) -> float | None:
@@ -180,12 +180,15 @@ def _share(library: LevelZero, tile: Sequence[_Meter]) -> float | None:
 def busiest(rates: Sequence[tuple[int, float | None]]) -> float | None:
     """Return the largest share of time of the groups (kind, share); None where one is not known.
 
-    A share above 1 is none, but does not take the others away.
+    A share above 1 does not take the others away; where all that compute are above, the largest is returned as it is.
     """
-    if any(share is None for _, share in rates):
+    known = [(kind, share) for kind, share in rates if share is not None]
+    if len(known) < len(rates) or not any(kind in _COMPUTES for kind, _ in known):
         return None
-    known = [(kind, share) for kind, share in rates if share is not None and share <= _OVER]
-    return min(max(share for _, share in known), _FULL) if any(kind in _COMPUTES for kind, _ in known) else None
+    possible = [(kind, share) for kind, share in known if share <= _OVER]
+    if any(kind in _COMPUTES for kind, _ in possible):
+        return min(max(share for _, share in possible), _FULL)
+    return max(share for _, share in known)
 
 
 def _mem_used_b(library: LevelZero, device: ZeDevice, *, trusted: bool) -> int | None:

@@ -18,12 +18,13 @@ from gpuwaste.agent.collectors._nvml_devices import Device, layout, list_devices
 from gpuwaste.agent.collectors._nvml_gpm import GpmMeter, busy_pct, sm_ratio
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
+from gpuwaste.agent.valid_ranges import UTILIZATION
 from gpuwaste.core.clock import Clock, StepDetector
 from gpuwaste.core.sample import UnknownReason
 
 KIND: Final = "gpu"
 _VALUE_FIELDS: Final = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal")  # by nvmlValueType_t
-_FULL_PCT: Final = 100.0
+_AHEAD_US: Final = 1_000_000  # a sample of the driver that is later than this has no time
 _MAX_EVENTS: Final = 1000  # read in one scan at most
 
 
@@ -171,7 +172,7 @@ class NvmlCollector:
     def _utilization(
         self, device: Device, gpm: dict[int, float]
     ) -> tuple[tuple[tuple[int, float], ...], float | None, UnknownReason]:
-        """Return the driver's samples, their mean and why there is none."""
+        """Return the driver's samples, their mean and why there is none; the momentary use where no sample can be."""
         if device.mig:
             percent = busy_pct(gpm) if device.gi is not None else None
             return (), percent, UnknownReason.NONE if percent is not None else UnknownReason.MIG
@@ -179,12 +180,12 @@ class NvmlCollector:
             duty = self._duty(device)
         except FieldError:
             duty = ()
-        if duty:
+        if any(not UTILIZATION.fault(percent) for _, percent in duty):
             return duty, sum(percent for _, percent in duty) / len(duty), UnknownReason.NONE
         try:
-            return (), float(call(pynvml.nvmlDeviceGetUtilizationRates, device.handle).gpu), UnknownReason.NONE
+            return duty, float(call(pynvml.nvmlDeviceGetUtilizationRates, device.handle).gpu), UnknownReason.NONE
         except FieldError as error:
-            return (), None, error.reason
+            return duty, None, error.reason
 
     def _duty(self, device: Device) -> tuple[tuple[int, float], ...]:
         """Return what the driver sampled since the last call, oldest first."""
@@ -196,7 +197,7 @@ class NvmlCollector:
             return ()
         field = _VALUE_FIELDS[kind]
         pairs = ((int(s.timeStamp), float(getattr(s.sampleValue, field))) for s in samples)
-        duty = tuple(sorted((t, percent) for t, percent in pairs if t > seen_us and 0.0 <= percent <= _FULL_PCT))
+        duty = tuple(sorted((t, percent) for t, percent in pairs if seen_us < t <= now_us + _AHEAD_US))
         if duty:
             self._seen_us[uuid] = duty[-1][0]
         return duty

@@ -5,6 +5,7 @@ minors, so its readings carry none.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -20,7 +21,6 @@ KIND: Final = "gpu"
 _TIMEOUT: Final = urllib3.Timeout(connect=0.5, read=1.5)
 _ANSWER_S: Final = 2.0  # for the whole answer
 _MAX_BYTES: Final = 4 * 1024 * 1024
-_FULL_PCT: Final = 100.0
 # Metric of PCP -> what it is here. Units as pmdanvidia declares them: percent, bytes, milliwatts, millijoules.
 _METRICS: Final = {
     "nvidia.carduuid": "uuid",
@@ -120,8 +120,6 @@ def _identity(index: int, card: Mapping[str, Any]) -> GpuIdentity:
 
 def _reading(card: Mapping[str, Any]) -> GpuReading:
     util = _whole(card, "util_pct")
-    if util is not None and util > _FULL_PCT:
-        util = None
     return GpuReading(
         uuid=card["uuid"],
         util_pct=None if util is None else float(util),
@@ -136,6 +134,6 @@ def _reading(card: Mapping[str, Any]) -> GpuReading:
 def _whole(card: Mapping[str, Any], key: str) -> int | None:
     """Return a counter or gauge; None for PCP's error codes (negative) and for what is no number."""
     value = card.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         return None
     return int(value)

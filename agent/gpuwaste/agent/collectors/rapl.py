@@ -29,6 +29,7 @@ _MAX_ENTRIES: Final = 4096
 _MAX_DOMAINS: Final = 256
 _MAX_CPUS: Final = 65_536
 _MAX_W: Final = 1000.0  # of one package: twice what the largest may draw
+_MOVES_S: Final = 0.5  # the CPU counts every millisecond, and one that has power draws some
 _UJ: Final = 1e6
 _WHAT_TO_DO: Final = "let the agent's group read it (docs/how-to/energy.md)"
 
@@ -55,6 +56,8 @@ class RaplCollector:
     def read(self) -> PackageReading:
         """Return the energy of all packages since the generation began. Raises CollectorError where one is not read.
 
+        A counter that does not count is not read: what its package drew is unknown, not 0.
+
         Another set of packages, a counter that leaps beyond any CPU, or a wait in which one may have wrapped twice
         begins a new generation: what was drawn since the reading before is not known then.
         """
@@ -65,12 +68,16 @@ class RaplCollector:
         over_s = (now_us - self._last_us) / 1e6
         used_uj = [(counters[domain] - self._last.get(domain, 0)) % (limit + 1) for domain, limit in limits_uj.items()]
         wraps_once = all(over_s < longest_s(limit) for limit in limits_uj.values())
-        possible = all(0 <= used <= over_s * _MAX_W * _UJ for used in used_uj)
-        if self._last.keys() == counters.keys() and wraps_once and possible:
+        possible = all(used <= over_s * _MAX_W * _UJ for used in used_uj)
+        still = [domain for domain, uj in counters.items() if over_s >= _MOVES_S and self._last.get(domain) == uj]
+        if self._last.keys() == counters.keys() and wraps_once and possible and not still:
             self._total_uj += sum(used_uj)
         else:
             self._generation, self._total_uj = self._generation + 1, 0
         self._last, self._last_us = counters, now_us
+        if still:
+            path = self._root / still[0] / COUNTER
+            raise CollectorError(f"RAPL: {path}: does not count: remove rapl from [agent] collectors")
         return PackageReading(self._total_uj / _UJ, self._generation, cpus)
 
     def close(self) -> None:

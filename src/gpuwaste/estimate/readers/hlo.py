@@ -6,6 +6,7 @@ from typing import BinaryIO, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import CompiledMemory, Program, Source
 from gpuwaste.estimate.readers.assemble import program_of
+from gpuwaste.estimate.readers.hlo_comments import without_leading
 from gpuwaste.estimate.readers.hlo_graph import graph_of
 from gpuwaste.estimate.readers.hlo_text import MAX_LINE, read_module
 
@@ -16,8 +17,8 @@ _CHUNK: Final = 1 << 16
 
 
 def recognizes(head: bytes) -> bool:
-    """Tell whether a file begins as HLO text does."""
-    return head.lstrip().startswith(b"HloModule ")
+    """Tell whether a file begins as HLO text does, after its comments."""
+    return without_leading(head).startswith(b"HloModule ")
 
 
 def read(stream: BinaryIO, name: str) -> Program:

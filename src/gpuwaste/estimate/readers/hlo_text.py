@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.estimate.readers.hlo_comments import without_comments
 from gpuwaste.estimate.readers.hlo_shape import MAX_DEPTH, Type, Types
 
 MAX_INSTRUCTIONS: Final = 400_000
@@ -19,7 +20,6 @@ MAX_OPERANDS: Final = 20_000
 MAX_ALL_OPERANDS: Final = 1_500_000
 MAX_SCALAR: Final = 24
 """Characters kept of a constant: a loop's length has fewer."""
-_COMMENT: Final = re.compile(r"/\*[^*]{0,200}\*/")
 _PLAIN: Final = re.compile(
     r"\s++(ROOT )?+%?+([\w.\-]{1,500}+) = ([^( ][^ ]*+) ([a-z][a-z0-9\-]{0,60}+)"
     r"\((%?+[\w.\-]++(?:, %?+[\w.\-]++)*+)?+\)"
@@ -68,11 +68,10 @@ class Module(Struct):
 
 def read_module(lines: Iterable[str]) -> Module:
     """Read a module. Raises ParseError: one line with the line's number."""
-    stream = enumerate(lines, 1)
-    number, head = next(((n, line) for n, line in stream if line.strip()), (0, ""))
+    stream = enumerate(without_comments(lines), 1)
+    number, head = next(((n, line.lstrip()) for n, line in stream if line.strip()), (0, ""))
     if not head.startswith("HloModule "):
         raise ParseError("not HLO text: the first line does not begin with HloModule")
-    head = _COMMENT.sub("", head)
     name = head.removeprefix("HloModule ").split(",", 1)[0].strip()[:200]
     reader = _Reader()
     for number, line in stream:
@@ -121,7 +120,7 @@ class _Reader:
             line = line[:MAX_LINE]
         if self.open is None:
             self._header(line)
-        elif line.startswith("}"):
+        elif line.lstrip().startswith("}"):
             if self.open.root < 0:
                 self.open.root = len(self.open.instructions) - 1
             if not self.open.instructions:
@@ -133,7 +132,7 @@ class _Reader:
     def _header(self, line: str) -> None:
         if not line.rstrip().endswith("{"):
             return  # tables of file names and stack frames between computations
-        match = _HEADER.match(_COMMENT.sub("", line))
+        match = _HEADER.match(line)
         if match is None:
             return
         self.open = Computation(match[2], [])
@@ -144,8 +143,6 @@ class _Reader:
             self.entry = match[2]
 
     def _instruction(self, line: str) -> None:
-        if "/*" in line:
-            line = _COMMENT.sub("", line)
         plain = _PLAIN.match(line)
         if plain is not None:
             root, name, kind, opcode, inside = plain.groups("")

@@ -63,6 +63,7 @@ class _Model:
         self.dtypes: dict[int, Dtype] = {}
         self.shapes = {each.name: each.type.tensor_type for each in (*graph.value_info, *graph.input, *graph.output)}
         self.unknown: dict[str, int] = {}
+        self.read = _read_names(graph)
 
     def program(self, name: str) -> Program:
         """Return the model as a program."""
@@ -115,7 +116,7 @@ class _Model:
         if kind == "other":
             self.unknown[node.op_type[:60]] = self.unknown.get(node.op_type[:60], 0) + 1
         inputs = [self._given(node, each) for each in node.input if each]
-        outputs = [self._made(each, inputs) for each in node.output if each]
+        outputs = [self._made(each, inputs) for each in self._wanted(node)]
         if not outputs:
             return
         shapes = self.graph.shapes
@@ -127,6 +128,15 @@ class _Model:
         if kind == "gather" or node.op_type == "Slice":
             added.reads = {0: self.graph.sizes[outputs[0]]}
         self.graph.add(added)
+
+    def _wanted(self, node: Any) -> list[str]:
+        """Return the outputs of a node that take memory.
+
+        Others beside the first that nobody reads (Dropout's mask, MaxPool's indices, saved means) are not computed at
+        inference, and exporters often leave their shapes out.
+        """
+        first, *others = [each for each in node.output if each] or [""]
+        return [each for each in (first, *(other for other in others if other in self.read)) if each]
 
     def _given(self, node: Any, name: str) -> int:
         found = self.arrays.get(name)
@@ -140,3 +150,17 @@ class _Model:
         if kind is not None and kind.elem_type:
             dtype = _DTYPES.get(kind.elem_type, "other")
         return self._array(name, dtype, self._dims(name))
+
+
+def _read_names(graph: Any) -> set[str]:
+    """Return the tensors that a node or the graph's outputs read; bodies of branches and loops read outer ones too."""
+    found, waiting = {each.name for each in graph.output}, [graph]
+    while waiting:
+        inner = waiting.pop()
+        for node in inner.node:
+            found.update(node.input)
+            for attribute in node.attribute:
+                waiting += [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs
+        if inner is not graph:
+            found.update(each.name for each in inner.output)
+    return found

@@ -5,6 +5,7 @@ from typing import BinaryIO, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import Program
 from gpuwaste.estimate.readers import hlo
+from gpuwaste.estimate.readers.hlo_comments import without_leading
 
 TITLE: Final = "StableHLO"
 MAX_FILE_B: Final = 64 << 20
@@ -15,9 +16,8 @@ _MARKS: Final = (b"module @", b"module {", b"module attributes", b"#loc", b"stab
 
 def recognizes(head: bytes) -> bool:
     """Tell whether a file begins as MLIR does."""
-    return (
-        head.startswith(_BYTECODE) or any(head.lstrip().startswith(mark) for mark in _MARKS[:-1]) or _MARKS[-1] in head
-    )
+    begun = without_leading(head)
+    return head.startswith(_BYTECODE) or any(map(begun.startswith, _MARKS[:-1])) or _MARKS[-1] in head
 
 
 def read(stream: BinaryIO, name: str) -> Program:

@@ -9,7 +9,7 @@ from gpuwaste.sim.clusters import values
 from gpuwaste.sim.clusters.values import Fields
 from gpuwaste.slurm.cluster_config import gives_whole_nodes
 from gpuwaste.slurm.gres import parse_gres
-from gpuwaste.slurm.hostlist import natural_key
+from gpuwaste.slurm.hostlist import expand, natural_key
 from gpuwaste.slurm.node_state import is_usable
 from gpuwaste.slurm.tres_weights import parse_weights
 
@@ -17,7 +17,7 @@ _LINEAR: Final = "select/linear"
 
 
 def node_of(name: str, fields: Fields) -> Node:
-    """Return a node without what slurmd itself keeps (CoreSpecCount, MemSpecLimit). Raises ParseError."""
+    """Return a node without what slurmd itself keeps (CoreSpecCount, CpuSpecList, MemSpecLimit). Raises ParseError."""
     memory = values.whole(fields.get("realmemory", "1"), "RealMemory")
     kept = values.whole(fields.get("memspeclimit", "0"), "MemSpecLimit")
     text = next(
@@ -26,7 +26,7 @@ def node_of(name: str, fields: Fields) -> Node:
     return Node(
         name=name,
         cpus=_cpus(fields),
-        memory_b=min(max(0, memory - kept) * values.MIB, values.MOST),
+        memory_b=min((memory - kept if kept < memory else memory) * values.MIB, values.MOST),
         gpus=gpus_of(fields.get("gres", "")),
         features=values.names(text),
         weight=values.whole(fields.get("weight", "1"), "Weight"),
@@ -50,15 +50,17 @@ def partition_of(fields: Fields, nodes: Iterable[str], cluster: Mapping[str, str
     """
     name = fields["partitionname"]
     most = values.limit(fields.get("maxnodes", ""), "MaxNodes")
+    longest_s = values.seconds(fields.get("maxtime", ""))
+    usual_s = values.seconds(fields.get("defaulttime", fields.get("defaultime", "")))
     sharing = fields.get("oversubscribe", fields.get("shared", ""))
     priority = fields.get("priority", "1")  # of older files: both of the two that came after
     return Partition(
         name=name,
         nodes=tuple(nodes),
-        default=fields.get("default", "").upper() == "YES",
+        default=values.is_yes(fields.get("default", "")),
         up=fields.get("state", "UP").upper() == "UP",
-        max_time_s=values.seconds(fields.get("maxtime", "")),
-        default_time_s=values.seconds(fields.get("defaulttime", fields.get("defaultime", ""))),
+        max_time_s=longest_s,
+        default_time_s=usual_s if usual_s is None or longest_s is None or usual_s <= longest_s else None,
         min_nodes=max(1, values.whole(fields.get("minnodes", "1"), "MinNodes")),
         max_nodes=most,
         priority_tier=values.whole(fields.get("prioritytier", priority), "PriorityTier"),
@@ -86,21 +88,53 @@ def _own_mode(text: str, cluster: str) -> PreemptMode | None:
 
 
 def _cpus(fields: Fields) -> int:
+    """Return the CPUs that jobs can have, counted as slurmctld does (node_conf.c, cpus_efctv). Raises ParseError."""
     for key in ("cpuefctv", "cputot"):  # what scontrol prints
         if key in fields:
             return values.whole(fields[key], key)
-    threads = values.whole(fields.get("threadspercore", "1"), "ThreadsPerCore")
-    cores = values.whole(fields.get("corespersocket", "1"), "CoresPerSocket")
-    boards = values.whole(fields.get("boards", "1"), "Boards")
-    per_board = fields.get("socketsperboard", "")
-    sockets = boards * values.whole(per_board, "SocketsPerBoard") if per_board else _sockets(fields)
+    threads = _one_or_more(fields, "threadspercore", "ThreadsPerCore")
+    cores, cpus = _cores_and_cpus(fields, threads)
+    per_core = 1 if cores >= cpus else threads  # a site may count cores as CPUs
+    kept = _kept_cores(fields, cores, cpus, per_core)
+    if kept * per_core >= cpus:
+        raise ParseError(f"CoreSpecCount={kept}: leaves no CPU of {cpus}")
+    return cpus - kept * per_core
+
+
+def _cores_and_cpus(fields: Fields, threads: int) -> tuple[int, int]:
+    """Return all cores and CPUs of a node; CPUs that match no sockets, cores or threads are counted anew, as there."""
+    of_socket = _one_or_more(fields, "corespersocket", "CoresPerSocket")
+    boards = _one_or_more(fields, "boards", "Boards")
     text = fields.get("cpus", fields.get("procs", ""))
-    cpus = values.whole(text, "CPUs") if text else sockets * cores * threads
-    kept = values.whole(fields.get("corespeccount", "0"), "CoreSpecCount") * threads
-    if kept and kept >= cpus:
-        raise ParseError(f"CoreSpecCount={kept // threads}: leaves no CPU of {cpus}")
-    return cpus - kept
+    given = max(1, values.whole(text, "CPUs")) if text else 0
+    if "socketsperboard" in fields:
+        sockets = boards * _one_or_more(fields, "socketsperboard", "SocketsPerBoard")
+    elif "sockets" in fields:
+        sockets = _one_or_more(fields, "sockets", "Sockets")
+    elif given and given % (of_socket * threads) == 0:
+        sockets = given // (of_socket * threads)
+    else:
+        sockets = boards
+    cores = sockets * of_socket
+    return cores, given if given in {sockets, cores, cores * threads} else cores * threads
 
 
-def _sockets(fields: Fields) -> int:
-    return values.whole(fields.get("sockets", "1"), "Sockets")
+def _kept_cores(fields: Fields, cores: int, cpus: int, per_core: int) -> int:
+    """Return the cores that no job gets: those of CpuSpecList, else CoreSpecCount; counts that cannot be are 1."""
+    named = _named_cpus(fields.get("cpuspeclist", ""))
+    if named and max(named) < cpus:  # slurmctld ignores a list that goes beyond the CPUs
+        return len({cpu // per_core for cpu in named})
+    kept = values.whole(fields.get("corespeccount", "0"), "CoreSpecCount")
+    return kept if kept < cores else 1
+
+
+def _named_cpus(text: str) -> frozenset[int]:
+    """Return the CPUs of a list as 0-3,8; none for what is no such list."""
+    try:
+        return frozenset(int(name) for name in expand(f"[{text}]" if text else ""))
+    except (ParseError, ValueError):
+        return frozenset()
+
+
+def _one_or_more(fields: Fields, key: str, name: str) -> int:
+    return max(1, values.whole(fields.get(key, "1"), name))  # slurmctld takes 0 for 1

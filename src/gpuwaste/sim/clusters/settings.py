@@ -25,10 +25,9 @@ def _word(value: str, _: str) -> str:
 
 
 def _flag(value: str, name: str) -> str:
-    word = value.lower()
-    if word in {"yes", "true", "1", "up"}:
+    if values.is_yes(value):
         return "Yes"
-    if word in {"no", "false", "0", "down"}:
+    if value.lower() in {"no", "false", "0", "down"}:
         return "No"
     raise ParseError(f"{name}={words_of(value, 40)}: expected yes or no")
 

@@ -14,6 +14,7 @@ MIB: Final = 1 << 20
 MOST: Final = (1 << 62) - 1  # of any amount: bytes of memory, seconds, counts
 _NO_LIMIT: Final = frozenset({"", "UNLIMITED", "INFINITE", "-1", "NONE", "N/A", "(NULL)"})
 _EVERYBODY: Final = frozenset({"", "ALL", "N/A", "(NULL)"})
+_YES: Final = frozenset({"YES", "UP", "TRUE", "1"})
 _MEMORY: Final = "mem"
 _SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 _MAX_DIGITS: Final = 18
@@ -25,6 +26,11 @@ def whole(text: str, name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
         raise ParseError(f"{words_of(name, 40)}={words_of(text, 40)}: expected a whole number")
     return int(text)
+
+
+def is_yes(text: str) -> bool:
+    """Tell whether a flag is set, in any of the words of slurm.conf's parser (s_p_handle_boolean)."""
+    return text.strip().upper() in _YES
 
 
 def limit(text: str, name: str) -> int | None:

@@ -1,4 +1,4 @@
-"""GPU requests as large as what the ledger saw in use: as many GPUs as were active in the run itself."""
+"""GPU requests as large as what the ledger saw in use: the GPUs that the run itself used at all, however little."""
 
 from dataclasses import replace
 from typing import Final
@@ -15,27 +15,27 @@ _NOTES: Final = (
     "The size is what the ledger saw after the run: no user could have known it exactly, so this is an upper bound.",
     "A job runs as long as it did: GPUs that were idle did not make it faster.",
 )
-_LEAVES: Final = "A job that used no GPU leaves the queue for GPUs: the waits of neither side include it."
+_LEAVES: Final = (
+    "A job leaves the queue for GPUs if all its GPUs were at 0 % all the time: the waits of neither side include it."
+)
 _ON_NODES: Final = "A job keeps its nodes, CPUs and memory; each of its nodes gets the same number of GPUs, rounded up."
 
 
 def change(case: Case, value: str) -> Change:
     """Return the jobs with the GPUs that they used; what the ledger does not know stays as requested.
 
-    A run is judged by the ledger's rule of under-use: enough of it known, and long enough. Raises UsageError where the
-    machine counts something else.
+    A GPU counts as used if it was ever above 0 %: one at 3 % worked, and without it the job would have run longer. A
+    run counts where enough of it is known and it was long enough, as in the rule of under-use. Raises UsageError where
+    the machine counts something else.
     """
     del value
     if case.resource != "gpus":
         raise UsageError("--what-if gpus: needs --resource gpus: the machine is a count of processors")
     table, trace = case.table, case.trace
     rule, rows = table.under_use, trace.row
-    known = (
-        np.isfinite(table.gpus_active[rows])
-        & (table.gpu_coverage[rows] >= rule.min_coverage)
-        & (table.run_s[rows] > rule.min_s)
-    )
-    used = np.where(known, table.gpus_active[rows], trace.procs)
+    seen = np.full(len(trace), np.nan) if table.gpus_used is None else table.gpus_used[rows]
+    known = np.isfinite(seen) & (table.gpu_coverage[rows] >= rule.min_coverage) & (table.run_s[rows] > rule.min_s)
+    used = np.where(known, seen, trace.procs)
     size = np.minimum(np.maximum(np.ceil(used), 0).astype(np.int64), trace.procs)
     held = (trace.run_s * trace.procs).astype(np.float64)
     none, whole = (size == 0) & (trace.procs > 0), held.sum()

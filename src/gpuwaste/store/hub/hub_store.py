@@ -452,7 +452,7 @@ def _uses(
     bounds = {"from_hour": first - first % HOUR_S, "to_hour": min(last, FAR_S), "active_pct": under_use.below_pct}
     return {
         RunKey(row["cluster"], row["job_id"], row["run_start"]): RunUse(
-            float(row["used_ratio"]), int(row["gpus_active"]), float(row["coverage"])
+            float(row["used_ratio"]), int(row["gpus_active"]), float(row["coverage"]), int(row["gpus_used"])
         )
         for row in db.rows("history_use", {**page, **bounds})
     }

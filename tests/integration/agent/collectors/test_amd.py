@@ -180,13 +180,13 @@ print(len(collector.scan().gpus))
 
 
 def test_garbage_is_no_value(in_process: Callable[..., str]) -> None:
-    """A percentage over 100 is absent, a name is printable, and an absurd count of GPUs is one clear line."""
+    """A percentage of all bits is absent, a name is printable, and an absurd count of GPUs is one clear line."""
     script = """
 import ctypes
 from gpuwaste.agent.collectors._amd_library import percent
 from gpuwaste.agent.collectors._library import device_count, text
 from gpuwaste.agent.errors import CollectorError
-print(percent(101), percent(65535), percent(100), ascii(text(b"MI300X\\x1b[2J" + bytes([255, 254]) + b"\\0rest")))
+print(percent(2**32 - 1), percent(65535), percent(100), ascii(text(b"MI300X\\x1b[2J" + bytes([255, 254]) + b"\\0rest")))
 for count in (None, 2**31):
     try: device_count(count, "AMD SMI")
     except CollectorError as error: print(error)

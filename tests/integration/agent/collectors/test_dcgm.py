@@ -55,13 +55,12 @@ def test_gpus_and_instances_are_read(exporter: Start) -> None:
         (302, b"", "status 302"),
         (200, b"", "no profiling metrics"),
         (200, b'DCGM_FI_DEV_GPU_UTIL{UUID="GPU-a"} 3\n', "no profiling metrics: start dcgm-exporter with"),
-        (200, b'DCGM_FI_PROF_SM_ACTIVE{UUID="GPU-a"} 7\n', "no profiling metrics"),
         (200, b'DCGM_FI_PROF_SM_ACTIVE{UUID="GPU-a 0.5\n', "not in Prometheus' text format"),
         (200, b'DCGM_FI_PROF_SM_ACTIVE{UUID="GPU-a"} half\n', "not in Prometheus' text format"),
         (200, b"x" * (4 * 1024 * 1024 + 1), "more than 4194304 bytes"),
         (200, b'DCGM_FI_PROF_SM_ACTIVE{UUID="GPU-a"} 0\n' * 4097, "more than 4096 series"),
     ],
-    ids=["404", "redirect", "empty", "no profiling", "impossible", "cut", "no number", "huge", "many series"],
+    ids=["404", "redirect", "empty", "no profiling", "cut", "no number", "huge", "many series"],
 )
 def test_what_is_no_page_of_an_exporter_is_one_line(exporter: Start, status: int, body: bytes, words: str) -> None:
     """Each is a CollectorError with the address and what to look at; nothing of it is read."""
@@ -95,3 +94,11 @@ def test_odd_lines_do_no_harm() -> None:
     page = b"\xff\xfe\n" + f'{SM}{{gpu="0"}} 0.5\n{SM}{{UUID="{"x" * 5000}"}} 1\n'.encode() + PAGE.encode() * 2
     assert parse_metrics(page, "here")["GPU-b", "7"] == GpuProfile(sm_active=0.5)
     assert len(parse_metrics(page, "here")) == 2
+
+
+def test_an_impossible_value_is_handed_on_for_the_check_and_not_added_up() -> None:
+    """What is not blank is returned as it was read: a rate below 0 is not hidden by the other."""
+    page = 'DCGM_FI_PROF_NVLINK_TX_BYTES{UUID="GPU-a"} -5\nDCGM_FI_PROF_NVLINK_RX_BYTES{UUID="GPU-a"} 10\n'
+    assert parse_metrics(f'{SM}{{UUID="GPU-a"}} 7\n{page}'.encode(), "here") == {
+        ("GPU-a", ""): GpuProfile(sm_active=7.0, nvlink_b_s=-5.0)
+    }

@@ -85,6 +85,13 @@ def test_values_of_the_wrong_type_are_unknown() -> None:
     assert card["util_pct"] == "many"
 
 
+def test_an_infinite_value_takes_nothing_else_away(pmproxy: Callable[[int, bytes], PcpCollector]) -> None:
+    """JSON of 1e999 is infinity: no number of that GPU, whose other values stay."""
+    body = an_answer(carduuid=["GPU-a"], power=[7], gpuactive=[5]).replace(b"7", b"1e999")
+    reading = pmproxy(200, body).scan().readings["GPU-a"]
+    assert (reading.power_mw, reading.util_pct) == (None, 5.0)
+
+
 def test_an_answer_that_drips_holds_one_thread_and_no_sample() -> None:
     """A pmproxy that never ends its answer is given up at the deadline, and not asked again while it goes on."""
     with socket.create_server(("127.0.0.1", 0)) as server:

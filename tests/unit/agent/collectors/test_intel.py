@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.unit.agent.fakes import FakeClock
 
 from gpuwaste.agent.collectors._capabilities import PERFMON, SYS_PTRACE, holds
 from gpuwaste.agent.collectors._errors import FieldError
@@ -12,6 +13,8 @@ from gpuwaste.agent.collectors._level_zero import EngineGroup, LevelZero, Proces
 from gpuwaste.agent.collectors._rate import Rate
 from gpuwaste.agent.collectors.intel import IntelCollector, busiest, groups_to_read, using
 from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.event_log import EventLog
+from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core.sample import UnknownReason
 from gpuwaste.testing.sim_sysfs import make_pci_devices
 from gpuwaste.testing.simnvml import make_intel_gpus
@@ -40,15 +43,15 @@ def test_a_rate_needs_two_readings_and_a_clock_that_goes_on() -> None:
         ([(ALL, 0.9), (COMPUTE_SINGLE, 0.4), (COMPUTE_SINGLE, 0.5)], 0.9),  # or what any of them did
         ([(ALL, 1.02)], 1.0),
         ([(ALL, 7.0), (COMPUTE, 0.5)], 0.5),
-        ([(ALL, 7.0), (COPY, 0.5)], None),
-        ([(ALL, 7.0)], None),
+        ([(ALL, 7.0), (COPY, 0.5)], 7.0),
+        ([(ALL, 7.0)], 7.0),
         ([(ALL, None), (COPY, 0.5)], None),
         ([(ALL, 0.5), (COPY, None)], None),
         ([], None),
     ],
 )
 def test_the_busiest_group_counts_and_none_is_guessed(rates: list[tuple[int, float | None]], share: float) -> None:
-    """A share above 1 is no share; without one of what computes there is no utilization."""
+    """A share above 1 is no share, and is handed on as such where no other of what computes is there."""
     assert busiest(rates) == share
 
 
@@ -184,7 +187,7 @@ def test_engines_that_copy_may_be_missing_those_that_compute_may_not(
 
 def test_counters_that_lie_give_no_figure(tmp_path: Path) -> None:
     """A clock that stands still, use of 900 %, and watts of a power station are unknown; the next reading is good."""
-    library = Scripted(device(COMPUTE))
+    library, check = Scripted(device(COMPUTE)), ReadingCheck(EventLog(FakeClock()))
     intel = collector(tmp_path, library)
     found = []
     for counter, energy in (
@@ -194,26 +197,26 @@ def test_counters_that_lie_give_no_figure(tmp_path: Path) -> None:
         ((9500, 3000), (10**15 + 500_000, 3000)),
     ):
         library.counters, library.energy = {1: counter}, energy
-        (reading,) = intel.scan().readings.values()
+        (reading,) = check.scan(intel.scan()).readings.values()
         found.append((reading.util_pct, reading.reason, reading.power_mw))
     driver = UnknownReason.DRIVER
     assert found == [
         (None, UnknownReason.GAP, None),
         (None, driver, None),
-        (None, driver, None),
+        (None, UnknownReason.INVALID, None),
         (50.0, "", 500_000),
     ]
 
 
 def test_memory_that_lies_is_absent(tmp_path: Path) -> None:
     """More in use than there was at the start, and a module that fails, are no figure."""
-    library = Scripted(device(COMPUTE))
+    library, check = Scripted(device(COMPUTE)), ReadingCheck(EventLog(FakeClock()))
     library.counters = {1: (0, 1)}
     intel = collector(tmp_path, library)
     found = []
     for memory in ((1 << 30, 4 << 30), (8 << 30, 16 << 30), None):
         library.memory = memory
-        (reading,) = intel.scan().readings.values()
+        (reading,) = check.scan(intel.scan()).readings.values()
         found.append((reading.mem_used_b, reading.mem_total_b))
     assert found == [(1 << 30, 4 << 30), (None, 4 << 30), (None, 4 << 30)]
 
@@ -226,3 +229,15 @@ def test_a_gpu_of_two_drivers_is_one_and_two_of_one_uuid_are_refused(tmp_path: P
     library.listed.append(device(COMPUTE, pci="0000:5a:00.0", index=3))
     with pytest.raises(CollectorError, match="two GPUs one UUID"):
         collector(tmp_path, library).scan()
+
+
+def test_an_energy_counter_that_stands_still_is_no_power(tmp_path: Path) -> None:
+    """The power comes from the counter: while it does not move nobody knows the power, which is not 0 W."""
+    library = Scripted(device(COMPUTE))
+    intel = collector(tmp_path, library)
+    found = []
+    for at, energy_uj in enumerate((5, 5, 500_005)):
+        library.counters, library.energy = {1: (1000 * at, 1000 * at)}, (energy_uj, 1000 * at)
+        (reading,) = intel.scan().readings.values()
+        found.append(reading.power_mw)
+    assert found == [None, None, 500_000]

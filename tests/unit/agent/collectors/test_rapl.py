@@ -66,23 +66,31 @@ def test_packages_are_added_up_and_nothing_else(tree: Tree) -> None:
 
 
 def test_a_counter_that_begins_again_is_bridged(tree: Tree) -> None:
-    """From 100 J below the range to 50 J above 0 are 150 J."""
+    """From 100 J below the range to 50 J above 0 are 150 J; the other package drew 1 J."""
     tree.after(0, RANGE_UJ - 100_000_000 + 1, 0)
-    assert tree.after(10, 50_000_000, 0) == (150, 1)
+    assert tree.after(10, 50_000_000, 1_000_000) == (151, 1)
 
 
 @pytest.mark.parametrize("seconds", [270.0, 1e6])
 def test_a_wait_that_may_hide_a_second_wrap_is_not_measured(tree: Tree, seconds: float) -> None:
     """After 262 s at 1000 W the counter may have begun again twice: a new generation, which counts on from there."""
     tree.after(0, 0, 0)
-    assert tree.after(seconds, 1_000_000, 0) == (0, 2)
-    assert tree.after(10, 3_000_000, 0) == (2, 2)
+    assert tree.after(seconds, 1_000_000, 1) == (0, 2)
+    assert tree.after(10, 3_000_000, 1_000_001) == (3, 2)
 
 
 def test_a_leap_beyond_any_package_is_not_believed(tree: Tree) -> None:
     """A counter that was reset looks like 262 kJ in 10 s: no measurement of that interval."""
     tree.after(0, 50_000_000_000, 0)
-    assert tree.after(10, 0, 0) == (0, 2)
+    assert tree.after(10, 0, 1) == (0, 2)
+
+
+def test_a_counter_that_does_not_count_is_refused_until_it_does(tree: Tree) -> None:
+    """One package's counter stays the same while the other counts: no energy of 0; later intervals are measured."""
+    tree.after(0, 0, 5)
+    with pytest.raises(CollectorError, match=r"intel-rapl:1/energy_uj: does not count: remove rapl"):
+        tree.after(10, 1_000_000, 5)
+    assert tree.after(10, 2_000_000, 1_000_005) == (2, 2)
 
 
 def test_a_domain_that_vanishes_or_appears_begins_anew(tree: Tree) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from tests.unit.estimate.programs import LOOP, PRODUCT, read_text
 
+from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.estimate.liveness import peak_b
 from gpuwaste.estimate.op_sums import OpSum, by_kind, op_sums
 
@@ -176,3 +177,36 @@ def test_a_hundred_thousand_lines_take_seconds(tmp_path: Path) -> None:
     program = read_text(tmp_path, text)
     assert time.process_time() - before < 6
     assert program.ops
+
+
+_COMMENTED: Final = {
+    "licence": "// Copyright\n//\n// RUN: hlo-opt %s\n\n" + PRODUCT,
+    "block": "/* several\n   lines, // one of them odd\n*/ " + PRODUCT,
+    "end of file": PRODUCT.rstrip() + "\n// the end",
+    "lines": PRODUCT.replace("\n", '  // "a note\n'),
+    "blocks": PRODUCT.replace("\n", "\n/* HloModule {\n * ENTRY ( */\n"),
+    "between words": PRODUCT.replace("dot(a, b)", "dot(a, /* x * y, z **/ b)"),
+    "after a brace": PRODUCT.replace("{\n", "{ // opens\n").replace("\n}", "\n /* closes */ }"),
+    "long": "// " + "x" * 5000 + "\n" + PRODUCT,
+}
+
+
+@pytest.mark.parametrize("name", _COMMENTED)
+def test_comments_are_skipped_wherever_they_are(tmp_path: Path, name: str) -> None:
+    """XLA's lexer skips // and /* */ before, between and inside of lines: the program is the one without them."""
+    assert read_text(tmp_path, _COMMENTED[name]).fingerprint == read_text(tmp_path, PRODUCT).fingerprint
+
+
+def test_slashes_in_a_text_are_no_comment(tmp_path: Path) -> None:
+    """A path or an address in quotes stays, and what follows it is read: here the operand whose memory is kept."""
+    text = LOOP.replace("LIMIT", "12")
+    odd = ', metadata={op_name="http://a/*b" source_file="c\\"//d"}, control-predecessors={}'
+    lines = [f"{line}{odd}" if " multiply(" in line or " dot(" in line else line for line in text.split("\n")]
+    assert lines != text.split("\n")
+    assert read_text(tmp_path, "\n".join(lines)).fingerprint == read_text(tmp_path, text).fingerprint
+
+
+def test_a_comment_without_an_end_is_named(tmp_path: Path) -> None:
+    """The line with which it begins is in the message."""
+    with pytest.raises(GpuwasteError, match=r"line \d+: comment without its end"):
+        read_text(tmp_path, PRODUCT.replace("ROOT", "/* ROOT"))

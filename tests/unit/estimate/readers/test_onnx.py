@@ -122,3 +122,79 @@ def test_unknown_operations_count_with_a_note(tmp_path: Path) -> None:
     model.graph.node[1].op_type = "Sorcery"
     with pytest.raises(GpuwasteError, match="shape unknown"):
         read_program(_saved(tmp_path, model))
+
+
+def _with_second(op_type: str, second: str, version: int, *, read: bool = False, **attributes: Any) -> Any:
+    """Return Relu, an operation with a second output of unknown shape, Relu; `read`: the second is the model's, too."""
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    result = [1, 8, 2, 2] if op_type == "MaxPool" else [1, 8, 4, 4]
+    scales = [onnx.numpy_helper.from_array(np.zeros(8, np.float32), name) for name in ("s", "t", "u", "v")]
+    inputs = ["a", "s", "t", "u", "v"] if op_type == "BatchNormalization" else ["a"]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Relu", ["x"], ["a"]),
+            helper.make_node(op_type, inputs, ["b", *([second] if second else [])], **attributes),
+            helper.make_node("Relu", ["b"], ["y"]),
+        ],
+        "net",
+        [helper.make_tensor_value_info("x", kind, [1, 8, 4, 4])],
+        [
+            helper.make_tensor_value_info("y", kind, result),
+            *([onnx.ValueInfoProto(name=second)] if read else []),
+        ],
+        scales[: len(inputs) - 1],
+        value_info=[helper.make_tensor_value_info("b", kind, result)],
+    )
+    versions = [helper.make_opsetid("", version), helper.make_opsetid("example.org", 1)]
+    return helper.make_model(graph, opset_imports=versions)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "version", "attributes"),
+    [
+        ("Dropout", 9, {}),
+        ("Dropout", 12, {}),
+        ("MaxPool", 8, {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("BatchNormalization", 9, {}),
+        ("OfAnotherDomain", 9, {"domain": "example.org"}),
+    ],
+)
+def test_an_output_that_nobody_reads_is_left_out(
+    tmp_path: Path, op_type: str, version: int, attributes: dict[str, Any]
+) -> None:
+    """Dropout's mask, MaxPool's indices, a saved mean: with one that nobody reads the program is the one without it."""
+    without = read_program(_saved(tmp_path, _with_second(op_type, "", version, **attributes)))
+    found = read_program(_saved(tmp_path, _with_second(op_type, "m", version, **attributes)))
+    assert found.fingerprint == without.fingerprint
+
+
+def test_a_second_output_that_is_read_needs_its_shape(tmp_path: Path) -> None:
+    """A mask that the model returns, or that a branch reads, takes memory: an unknown shape is refused."""
+    with pytest.raises(GpuwasteError, match="m: shape unknown: export the model with fixed shapes"):
+        read_program(_saved(tmp_path, _with_second("Dropout", "m", 9, read=True)))
+    model = _with_second("Dropout", "m", 9)
+    helper = onnx.helper
+    body = helper.make_graph([helper.make_node("Not", ["m"], ["n"])], "body", [], [onnx.ValueInfoProto(name="n")])
+    branch = helper.make_node("If", ["c"], ["z"], then_branch=body, else_branch=body)
+    model.graph.input.append(helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, []))
+    model.graph.node.append(branch)
+    with pytest.raises(GpuwasteError, match="m: shape unknown"):
+        read_program(_saved(tmp_path, model))
+
+
+@pytest.mark.parametrize(
+    ("name", "products"),
+    [
+        ("bvlc_alexnet", 8),
+        ("vgg19", 19),
+        ("squeezenet", 26),
+        ("inception_v1", 58),
+        ("densenet121", 121),
+        ("resnet50", 54),
+    ],
+)
+def test_models_of_the_zoo(name: str, products: int) -> None:
+    """Networks of the ONNX zoo, as the package onnx has them without weights, have all layers that multiply."""
+    light = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
+    kinds = by_kind(op_sums(read_program(light)))
+    assert sum(kinds[kind].count for kind in ("conv", "conv1", "gconv", "dwconv", "mm") if kind in kinds) == products

@@ -132,6 +132,9 @@ class _Site:
                 features.setdefault(feature, []).append(node.name)
         order = {node.name: index for index, node in enumerate(nodes)}
         partitions = [self._partition(line, fields, decisive, order, features) for line, fields in self.partitions]
+        defaults = [index for index, each in enumerate(partitions) if each.default]
+        for index in defaults[:-1]:  # slurmctld takes the last
+            partitions[index] = replace(partitions[index], default=False)
         places: dict[Place, str] = {("nodes", index): lines[node.name] for index, node in enumerate(nodes)}
         places |= {("partitions", index): line.place for index, (line, _) in enumerate(self.partitions)}
         model = ClusterModel(self.name, nodes, tuple(partitions), settings=decisive)

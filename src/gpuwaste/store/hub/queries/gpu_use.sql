@@ -64,7 +64,11 @@ gpu_use AS (
         job_id,
         run_start,
         sum(pct_ms) / sum(known_ms) / 100.0 AS used_ratio,
-        count(*) FILTER (known_ms > 0 AND pct_ms >= $active_pct * known_ms) AS gpus_active,
+        count(*) FILTER (pct_ms > 0) AS gpus_used,
+        greatest(
+            count(*) FILTER (known_ms > 0 AND pct_ms >= $active_pct * known_ms),
+            least(gpus_used, 1) -- who used a GPU, however little, has need of one
+        ) AS gpus_active,
         sum(least(known_ms, active_ms))
             / (sum(active_ms) + greatest(any_value(gpus) - count(*), 0) * any_value(unseen_ms)) AS coverage
     FROM judged_use

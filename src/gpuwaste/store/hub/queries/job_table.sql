@@ -34,6 +34,7 @@ SELECT
     coalesce(p.max_rss_b::DOUBLE, 'nan') AS max_rss_b,
     coalesce(u.used_ratio, 'nan') AS used_ratio,
     coalesce(u.gpus_active::DOUBLE, 'nan') AS gpus_active,
+    coalesce(u.gpus_used::DOUBLE, 'nan') AS gpus_used,
     coalesce(u.coverage, 'nan') AS gpu_coverage,
     CASE WHEN u.coverage IS NULL THEN -1 ELSE greatest(coalesce(l.at_utc, p."end"), p."end") END AS ledger_at
 FROM picked_jobs p
