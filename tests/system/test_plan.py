@@ -127,7 +127,7 @@ def test_what_an_estimate_hands_over_is_accepted(cluster: LoopbackCluster, tmp_p
         text.replace(f"gpu:{TYPE}:", "gpu:a100:") for text in ("\n".join(choices["script"]), choices["plan"])
     )
     planner = Planner(cluster)
-    planner.write("\n".join(["#!/bin/bash", script, "#SBATCH --partition=two", "sleep 1", ""]))
+    planner.write(f"#!/bin/bash\n{script}\n#SBATCH --partition=two\nsleep 1\n")
     gpuwaste, plan, *rest = shlex.split(command)
     assert (gpuwaste, plan) == ("gpuwaste", "plan")
     argv = planner.runtime.command("plan", "--json", "--config", str(planner.config), *rest)
