@@ -119,6 +119,7 @@ def shown(found: ViewDocument, what: Superlative) -> list[Row]:
     if what.shown == "series":
         return [(one.name, sum(y or 0 for y in one.y)) for one in series]
     labels = chart.x.categories or [f"hour {at:.0f}" for at in chart.at]
+    assert len(set(labels)) == len(labels), "two bars of one name"
     points = zip(labels, zip(*(one.y for one in series), strict=True), strict=True)
     return [(label, sum(y or 0 for y in ys)) for label, ys in points if any(y is not None for y in ys)]
 
@@ -230,6 +231,14 @@ def test_superlatives_of_samples(name: str) -> None:
         causes = next(chart for chart in found.charts if "cause" in chart.title)
         assert isinstance(causes, Bars)
         assert causes.x.categories[-1].endswith("other accounts")
+
+
+def test_a_user_s_accounts_are_added_up() -> None:
+    """Alice's 12 failed jobs are of two accounts, bob's 10 of one: alice has the most, in sentence and chart."""
+    found = document(of_accounts(), "states", MONTH_LONG)
+    facts = {entry.id: entry.value for entry in found.facts}
+    assert (facts["top_user"], facts["top_user_failed"]) == ("alice", 12)
+    assert "Of 3 users, user alice had the most failed jobs: 12 jobs, 55 % of all that failed." in found.narrative
 
 
 def sentences() -> Iterator[tuple[str, str]]:
