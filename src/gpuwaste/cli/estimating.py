@@ -7,14 +7,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gpuwaste.cli.estimate_choices import MAX_LISTED, choices_document
+from gpuwaste.cli.estimate_choices import MAX_LISTED, choices_document, of_several
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.program_tie import ProgramTie, comment_of
 from gpuwaste.documents.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
 from gpuwaste.estimate.choices import ON_MIG
-from gpuwaste.estimate.devices import Device, device, devices, one_of, types_asked
+from gpuwaste.estimate.devices import Device, devices, types_asked
 from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.op_sums import op_sums
 from gpuwaste.estimate.prices import site_prices
@@ -37,13 +37,14 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
     if len(files) > MAX_LISTED:
         raise UsageError(f"estimate: {len(files)} files: at most {MAX_LISTED}")
     names = [name for name in (options.gpu or "").split(",") if name.strip()]
+    asked = {name.strip(): types_asked(name) for name in names}
+    wanted = list({each.name: each for types in asked.values() for each in types}.values())
     config = config_of(options)
     models_dir = options.models_dir or path_word(config.common.models_dir)
     if len(files) > 1 or any(getattr(options, name) not in {None, False} for name in _WHAT_IF):
         from gpuwaste.report.choices_text import choices_text
 
         programs, prices = _named_programs(files), site_prices(config.estimate.prices)
-        wanted = [device(name) for name in names]
         choices = choices_document(programs, options, wanted or devices(), models_dir, _program, site=prices)
         print_own(choices, choices_text, as_json=options.json)
         return 0
@@ -52,12 +53,9 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
     program = next(found)
     if next(found, None) is not None:
         raise UsageError(f"{file}: holds several batch sizes: compare them with --goal cheapest")
-    asked = {name.strip(): types_asked(name) for name in names}
-    wanted = list({each.name: each for types in asked.values() for each in types}.values())
     times = step_times(program, [each.name for each in wanted or devices()], models_dir, options.family)
     document = estimate_document(program, wanted, options.steps, times)
-    both = [f"--gpu {name} is {one_of(types)}: all are listed" for name, types in asked.items() if len(types) > 1]
-    document = replace(document, notes=[*both, *document.notes])
+    document = replace(document, notes=[*of_several(asked), *document.notes])
     print_own(document, estimate_text, as_json=options.json)
     return 0
 

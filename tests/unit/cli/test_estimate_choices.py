@@ -6,9 +6,12 @@ from typing import Any, Final
 
 import pytest
 from tests.unit.estimate.programs import PRODUCT
+from tests.unit.estimate.test_choices import row
 
+from gpuwaste.cli.estimate_choices import _named
 from gpuwaste.cli.main import main
-from gpuwaste.estimate.choices import ON_MIG
+from gpuwaste.estimate.choices import ON_MIG, chosen
+from gpuwaste.estimate.devices import types_of
 from gpuwaste.estimate.program_answer import capacities_of
 
 BATCHES: Final = Path(__file__).parents[2] / "fixtures" / "estimate" / "jax-batches.json"
@@ -44,6 +47,28 @@ def test_the_user_s_name_of_a_type_is_handed_over(tmp_path: Path, capsys: pytest
     assert document["plan"] == "gpuwaste plan -- --gres=gpu:a100_40gb:1 job.sbatch"
 
 
+def test_a_name_of_two_types_is_handed_over_where_both_hold_the_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """gpu:a100 gets 40 or 80 GB: both are compared, and Slurm gets that name only for a request that fits on each."""
+    words = ["--gpu", "a100", "--goal", "smallest", "--models-dir", str(tmp_path)]
+    document = answered(capsys, str(BATCHES), "--batch", "8", *words)
+    assert [row["gpu"] for row in document["choices"]] == ["a100-40gb", "a100-80gb"]
+    assert document["script"][0] == "#SBATCH --gres=gpu:a100:1"
+    assert document["notes"][0] == "--gpu a100 is a100-40gb or a100-80gb: all are listed"
+    small, large, alone = row("a100-40gb", 60, 0.4), row("a100-80gb", 60, 0.3), types_of("a100-80gb")
+    assert (small.fits, large.fits) == ("does not fit", "fits")
+    assert _named({"a100": types_of("a100")}, large, [small, large]) == (large, {})
+    assert _named({"our_a100": alone}, large, [large]) == (large, {"a100-80gb": "our_a100"})
+
+
+def test_a_name_of_two_types_is_handed_over_with_the_time_of_the_slower() -> None:
+    """The 80 GB type is faster and cheaper; gpu:a100 may be the other, so the limit is that one's."""
+    rows = [row("a100-40gb", 8, 0.4), row("a100-80gb", 8, 0.3)]
+    assert chosen(rows, "fastest", {})[0] == 1
+    assert _named({"a100": types_of("a100")}, rows[1], rows) == (rows[0], {"a100-40gb": "a100"})
+
+
 def test_without_times_the_default_goal_is_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Memory is answered, nothing is marked, and the note says which goal needs no times."""
     assert main(["estimate", str(BATCHES), "--gpus", "1", "--models-dir", str(tmp_path), "--json"]) == 0
@@ -62,7 +87,6 @@ def test_without_times_the_default_goal_is_refused_in_words(tmp_path: Path, caps
         (["--batch", ","], "--batch: expected numbers"),
         (["--gpus", "0"], "expected a number from 1"),
         (["--gpus", ",".join(map(str, range(1, 18)))], "17 numbers: at most 16"),
-        (["--gpu", "a100", "--goal", "smallest"], "--gpu: 'a100' is a100-40gb or a100-80gb: give one of them"),
         (["--price", "h100=nan"], "expected TYPE=NUMBER"),
         (["--price", "h900=1"], "unknown GPU type"),
         (["--price", "a100=1,a100-40gb=2"], "two prices of a100-40gb"),
