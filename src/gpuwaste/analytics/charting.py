@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gpuwaste.analytics.asking import Asking, Window
 from gpuwaste.analytics.chart import Axis, Bars, Bins, Layer, Role, Series
+from gpuwaste.analytics.ranking import listing
 from gpuwaste.core.text import harmless
 
 ENDS: Final[Mapping[str, Role]] = {
@@ -16,10 +17,10 @@ ENDS: Final[Mapping[str, Role]] = {
     "cancelled": "cancelled",
     "node_fail": "node_fail",
     "other": "other",
+    "unknown": "unknown",
 }
-"""The end states as queries name them (analytics/queries/end_state.sql)."""
+"""The end states as queries name them (analytics/queries/end_state.sql); unknown: the log has no state of the job."""
 PER_DECADE: Final = 8
-_NAMED: Final = 3
 _LABEL: Final = 40
 RUNS_NOTE: Final = "Jobs are whole and counted by run: a requeued job counts once for each run."
 CUT_NOTE: Final = "GPU-hours and CPU-hours are cut at the edges of the window, as sreport does; suspended time is held."
@@ -44,7 +45,12 @@ def end_series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
 def without_waits(asking: Asking) -> str:
     """Return why waits are not known, "" where they are: a log without waits has its submissions as starts."""
     names = [harmless(row["cluster"]) for row in asking.rows("without_waits")]
-    return f"The log of {', '.join(names[:_NAMED])} records no waits: choose other clusters with -M." if names else ""
+    return f"The log of {listing(names)} records no waits: choose other clusters with -M." if names else ""
+
+
+def without_details(asking: Asking) -> str:
+    """Return the clusters whose log names no timeout, failed node, array or interactive job, "" where all logs can."""
+    return listing([harmless(row["cluster"]) for row in asking.rows("without_details")])
 
 
 def gpus_note(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -66,8 +72,21 @@ def size_text(kind: str, level: int) -> str:
 
 
 def named(name: str, kind: str) -> str:
-    """Return a name for a label, "no partition" where a log has none."""
+    """Return a name for a label, "no user" where a log has none."""
     return name[:_LABEL] or f"no {kind}"
+
+
+def partition_text(name: str) -> str:
+    """Return a partition as a label and a sentence name it: partition gpu, no partition."""
+    return f"partition {name[:_LABEL]}" if name else named(name, "partition")
+
+
+def group_texts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of groups by partition and size; by size alone where none of them has a partition."""
+    sizes = [size_text(row["kind"], row["level"]) for row in rows]
+    if not any(row["partition"] for row in rows):
+        return sizes
+    return [f"{size} in {partition_text(row['partition'])}" for size, row in zip(sizes, rows, strict=True)]
 
 
 def user_words(user: str, account: str) -> str:

@@ -1,7 +1,7 @@
 """View: a file of `views/` with its question and its answer, and the document that is made of it.
 
-A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (analytics/narrative.py). It is found by being there;
-its name is the file's.
+A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (analytics/narrative.py), and SUPERLATIVES
+(analytics/ranking.py) where a sentence has one. It is found by being there; its name is the file's.
 """
 
 import importlib
@@ -18,6 +18,7 @@ from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.bootstrap import Sample
 from gpuwaste.analytics.document import Cell, ViewDocument
 from gpuwaste.analytics.narrative import narrate
+from gpuwaste.analytics.ranking import Superlative
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.text import harmless
 
@@ -33,6 +34,7 @@ class View:
     question: str
     sentences: Sequence[str]
     answer: Callable[[Asking], Answer]
+    superlatives: Sequence[Superlative] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,14 @@ def all_views() -> MappingProxyType[str, View]:
     found = {}
     for name in sorted(module.name for module in pkgutil.iter_modules(views.__path__) if module.name[0] != "_"):
         module = importlib.import_module(f"{views.__name__}.{name}")
-        found[name] = View(name, module.TITLE, module.QUESTION, module.SENTENCES, module.answer)
+        found[name] = View(
+            name,
+            module.TITLE,
+            module.QUESTION,
+            module.SENTENCES,
+            module.answer,
+            getattr(module, "SUPERLATIVES", ()),
+        )
     return MappingProxyType(found)
 
 

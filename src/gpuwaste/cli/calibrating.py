@@ -86,10 +86,12 @@ def _type_name(given: str) -> str:
     """Return the table's name of a GPU type, or the one given where it can name a file."""
     import re
 
-    from gpuwaste.estimate.devices import find
+    from gpuwaste.estimate.devices import find, one_of, types_of
     from gpuwaste.estimate.time_manifest import GPU_NAME
 
     device = find(given)
+    if device is None and (types := types_of(given)):
+        raise UsageError(f"--gpu: {given[:60]!r} is {one_of(types)}: give one of them")
     name = given.lower() if device is None else device.name
     if not re.match(GPU_NAME, name):
         raise UsageError(f"--gpu {given[:60]!r}: expected a GPU type: small letters, digits, ., _ and -")

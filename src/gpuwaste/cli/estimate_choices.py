@@ -1,7 +1,7 @@
 """What `gpuwaste estimate FILE` does with --batch, --gpus or --goal: requests compared, one chosen, handed to plan."""
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
 from gpuwaste.documents.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.choices import Choice, Goal, Work, choice, chosen
-from gpuwaste.estimate.devices import Device, MigSize, device
+from gpuwaste.estimate.devices import Device, MigSize, one_of, types_asked
 from gpuwaste.estimate.memory import estimate_memory
 from gpuwaste.estimate.prices import given_prices
 from gpuwaste.estimate.program import Program
@@ -45,9 +45,10 @@ def choices_document(
     rows = compared.sorted_rows()
     goal: Goal = options.goal or "cheapest"
     place, said = chosen(rows, goal, compared.prices)
-    best = None if place is None else rows[place]
+    asked = {name: types_asked(name) for name in listed(options.gpu)}
+    best, handed = (None, {}) if place is None else _named(asked, rows[place], rows)
     program_facts = next(iter(facts.values())) if best is None else facts[best.file, best.batch]
-    gres = "" if best is None else gres_of(best, _named(options.gpu))
+    gres = "" if best is None else gres_of(best, handed)
     return EstimateChoicesDocument(
         program=program_facts,
         goal=goal,
@@ -55,7 +56,12 @@ def choices_document(
         choices=[EstimateChoice(**asdict(row), chosen=row is best) for row in rows],
         script=[] if best is None else script_lines(best, gres, program_facts.fingerprint),
         plan="" if best is None else plan_command(best, gres, goal),
-        notes=[*said, *_notes(rows, best, compared.work, priced=goal == "cheapest" and bool(site)), *compared.notes],
+        notes=[
+            *of_several(asked),
+            *said,
+            *_notes(rows, best, compared.work, priced=goal == "cheapest" and bool(site)),
+            *compared.notes,
+        ],
     )
 
 
@@ -174,9 +180,30 @@ def _prices(text: str | None, site: Mapping[str, float]) -> Mapping[str, float]:
     return {**site, **given_prices(listed(text))}
 
 
-def _named(text: str | None) -> dict[str, str]:
-    """Return the user's own names of the GPU types asked for: those are most likely the site's."""
-    return {device(name).name: name.replace(" ", "_") for name in listed(text)}
+def of_several(asked: Mapping[str, Sequence[Device]]) -> list[str]:
+    """Return which names that a user gave may be of several types."""
+    return [f"--gpu {name} is {one_of(types)}: all are listed" for name, types in asked.items() if len(types) > 1]
+
+
+def _named(
+    asked: Mapping[str, Sequence[Device]], best: Choice, rows: Sequence[Choice]
+) -> tuple[Choice, dict[str, str]]:
+    """Return the row to hand over, and by its type the user's own name, which is most likely the site's.
+
+    A name that may be of several types is handed over only where the request fits on each of them, with the times of
+    the slowest: Slurm may give any.
+    """
+    for name, types in asked.items():
+        same = [row for each in types for row in rows if row.gpu == each.name and _request(row) == _request(best)]
+        if best not in same or len(same) < len(types) or any(row.fits != best.fits for row in same):
+            continue
+        slowest = max(same, key=lambda row: (row.run_high_s or row.step_high_s or 0.0, row is best))
+        return slowest, {slowest.gpu: name.replace(" ", "_")}
+    return best, {}
+
+
+def _request(row: Choice) -> tuple[str, int | None, int, str]:
+    return row.file, row.batch, row.gpus, row.mig
 
 
 def _notes(rows: list[Choice], best: Choice | None, work: Work, *, priced: bool) -> list[str]:

@@ -7,14 +7,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gpuwaste.cli.estimate_choices import MAX_LISTED, choices_document
+from gpuwaste.cli.estimate_choices import MAX_LISTED, choices_document, of_several
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.program_tie import ProgramTie, comment_of
 from gpuwaste.documents.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
 from gpuwaste.estimate.choices import ON_MIG
-from gpuwaste.estimate.devices import Device, device, devices
+from gpuwaste.estimate.devices import Device, devices, types_asked
 from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.op_sums import op_sums
 from gpuwaste.estimate.prices import site_prices
@@ -36,7 +36,9 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
         raise UsageError("estimate: give a program: HLO text, StableHLO, ONNX, or the JSON of a probe")
     if len(files) > MAX_LISTED:
         raise UsageError(f"estimate: {len(files)} files: at most {MAX_LISTED}")
-    wanted = [device(name) for name in options.gpu.split(",") if name.strip()] if options.gpu else []
+    names = [name for name in (options.gpu or "").split(",") if name.strip()]
+    asked = {name.strip(): types_asked(name) for name in names}
+    wanted = list({each.name: each for types in asked.values() for each in types}.values())
     config = config_of(options)
     models_dir = options.models_dir or path_word(config.common.models_dir)
     if len(files) > 1 or any(getattr(options, name) not in {None, False} for name in _WHAT_IF):
@@ -53,6 +55,7 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
         raise UsageError(f"{file}: holds several batch sizes: compare them with --goal cheapest")
     times = step_times(program, [each.name for each in wanted or devices()], models_dir, options.family)
     document = estimate_document(program, wanted, options.steps, times)
+    document = replace(document, notes=[*of_several(asked), *document.notes])
     print_own(document, estimate_text, as_json=options.json)
     return 0
 

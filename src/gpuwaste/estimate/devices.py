@@ -4,6 +4,7 @@ The table has peaks. What a site's GPUs reach is measured by calibration; no tim
 """
 
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from typing import Annotated, Final
@@ -70,6 +71,7 @@ class Device(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
 
 class _Table(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     sources: dict[str, str]
+    several: dict[str, list[str]]
     device: list[Device]
 
 
@@ -95,17 +97,38 @@ def _by_name() -> dict[str, Device]:
 
 
 def find(name: str) -> Device | None:
-    """Return the type of a name: the table's, a gres type of Slurm, or NVML's name of the GPU."""
+    """Return the one type of a name: the table's, a gres type, or NVML's name; None where it may be several."""
     return _by_name().get(_plain(name))
 
 
-def device(name: str) -> Device:
-    """Return the type of a name. Raises UsageError that lists the types known."""
+def types_of(name: str) -> list[Device]:
+    """Return the types that a gres type may be: a100 has 40 or 80 GB. Empty: the table has none of the name."""
+    several = _table().several.get(_plain(name))
+    found = [find(name)] if several is None else [find(each) for each in several]
+    return [each for each in found if each is not None]
+
+
+def types_asked(name: str, where: str = "--gpu") -> list[Device]:
+    """Return the type that a user names, or all that it may mean. Raises UsageError that lists the types known."""
     found = find(name)
-    if found is None:
+    types = types_of(name) if found is None else [found]
+    if not types:
         known = ", ".join(each.name for each in _table().device)
-        raise UsageError(f"--gpu {name[:60]!r}: unknown GPU type; known: {known}")
-    return found
+        raise UsageError(f"{where}: {name[:60]!r}: unknown GPU type; known: {known}")
+    return types
+
+
+def device(name: str) -> Device:
+    """Return the one type that a user names. Raises UsageError where it is unknown, or may be one of several."""
+    types = types_asked(name)
+    if len(types) > 1:
+        raise UsageError(f"--gpu: {name[:60]!r} is {one_of(types)}: give one of them")
+    return types[0]
+
+
+def one_of(types: Iterable[Device]) -> str:
+    """Return types in words: a100-40gb or a100-80gb."""
+    return " or ".join(each.name for each in types)
 
 
 def mig_memory_b(of: Device, size: MigSize) -> int:

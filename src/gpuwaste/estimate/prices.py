@@ -4,26 +4,23 @@ from collections.abc import Iterable
 from math import isfinite
 
 from gpuwaste.core.errors import ConfigError, UsageError
-from gpuwaste.estimate.devices import devices, find
+from gpuwaste.estimate.devices import types_asked
 
 OPTION = "--price"
 
 
 def given_prices(words: Iterable[str], where: str = OPTION) -> dict[str, float]:
-    """Return the price of a GPU-hour by the table's name of the type. Raises UsageError that begins with `where`."""
+    """Return the price of a GPU-hour by type; that of a100 is of both. Raises UsageError that begins with `where`."""
     found: dict[str, float] = {}
     for word in words:
         name, _, value = word.partition("=")
         price = _number(value)
         if price is None:
             raise UsageError(f"{where}: {word[:40]!r}: expected TYPE=NUMBER, the price of a GPU-hour")
-        device = find(name)
-        if device is None:
-            known = ", ".join(each.name for each in devices())
-            raise UsageError(f"{where}: {name[:60]!r}: unknown GPU type; known: {known}")
-        if device.name in found:
-            raise UsageError(f"{where}: two prices of {device.name}: give one")
-        found[device.name] = price
+        for device in types_asked(name, where):
+            if device.name in found:
+                raise UsageError(f"{where}: two prices of {device.name}: give one")
+            found[device.name] = price
     return found
 
 

@@ -6,11 +6,14 @@ from typing import Final
 
 from gpuwaste.core.program_estimate import ProgramEstimate, ProgramRun
 from gpuwaste.core.program_tie import ProgramTie
-from gpuwaste.estimate.devices import GIB, find, mig_memory_b
+from gpuwaste.core.units import format_size
+from gpuwaste.estimate.devices import GIB, mig_memory_b, types_of
 from gpuwaste.estimate.hybrid import Job, RunTime, Times, same_gpu, spoken
 from gpuwaste.estimate.memory import MemoryEstimate
 
 _MIG: Final = re.compile(r"(?:(.{1,60})[_.:-])?([1-7]g\.(\d{1,3})gb(?:\+me)?)", re.ASCII | re.IGNORECASE)
+_Need = tuple[int | None, int | None]
+"""Lower and upper end of the bytes that a program needs; None: not known."""
 _FLAT: Final = (0.73, 0.77)
 """Share of a GPU's memory that JAX takes at its start: a use inside of it says nothing of the need."""
 
@@ -28,11 +31,14 @@ def program_estimate(
     found = spoken(job, runs, times, history)
     time, refused = found.time, found.refused
     need, need_basis = _need(memory, runs)
-    capacity_b = capacity_of(job.gpu_type)
+    capacities = capacities_of(job.gpu_type)
     ran = any(run.gpus == job.gpus and same_gpu(run.gpu_type, job.gpu_type) for run in runs) if job.gpu_type else False
-    fits = "fits" if ran else _fits(need, capacity_b, job.gpus)
+    fits, capacity_b = _on_all(need, capacities, job.gpus)
     if ran:
+        fits = "fits"
         need_basis = [*need_basis, "an own run completed on such GPUs"]
+    elif len(capacities) > 1 and not fits and need[1] is not None:
+        need_basis = [*need_basis, f"{job.gpu_type} is {_each(need, capacities, job.gpus)}"]
     return ProgramEstimate(
         program=tie.program,
         steps=job.steps,
@@ -56,24 +62,46 @@ def program_estimate(
     )
 
 
-def capacity_of(gpu_type: str) -> int | None:
-    """Return bytes that one GPU, or one MIG instance, of a type that Slurm names offers; None where it is not known.
+def capacities_of(gpu_type: str) -> list[tuple[str, int]]:
+    """Return the types that a name of Slurm may be, with the bytes that one GPU, or one MIG instance, of each offers.
 
-    Of an instance whose GPU is not named it is the number in its name, which is never less than what it offers.
+    Of an instance whose GPU is not named it is the number in its name, which is never less than what it offers. Empty:
+    not known.
     """
-    device = find(gpu_type)
-    if device is not None:
-        return device.memory_b
+    if types := types_of(gpu_type):
+        return [(each.name, each.memory_b) for each in types]
     instance = _MIG.fullmatch(gpu_type.strip())
     if instance is None:
-        return None
-    owner = find(instance[1] or "")
-    sizes = owner.mig if owner else []
-    known = next((size for size in sizes if size.name.lower() == instance[2].lower()), None)
-    return mig_memory_b(owner, known) if owner and known else int(instance[3]) * GIB
+        return []
+    name = instance[2].lower()
+    known = [
+        (f"{owner.name} {name}", mig_memory_b(owner, size))
+        for owner in types_of(instance[1] or "")
+        for size in owner.mig
+        if size.name.lower() == name
+    ]
+    return known or [(gpu_type, int(instance[3]) * GIB)]
 
 
-def _need(memory: MemoryEstimate | None, runs: Sequence[ProgramRun]) -> tuple[tuple[int | None, int | None], list[str]]:
+def _on_all(need: _Need, capacities: Sequence[tuple[str, int]], gpus: int) -> tuple[str, int | None]:
+    """Return the verdict on which all types agree, with the memory that decides it: ("", None) where they do not."""
+    if not capacities:
+        return "", None
+    low, high = (pick(capacity for _, capacity in capacities) for pick in (min, max))
+    verdicts = {_fits(need, capacity, gpus) for capacity in (low, high)}
+    if len(verdicts) > 1 or (low != high and not any(verdicts)):
+        return "", None
+    (verdict,) = verdicts
+    return verdict, low if verdict in {"fits", ""} else high
+
+
+def _each(need: _Need, capacities: Sequence[tuple[str, int]], gpus: int) -> str:
+    """Return each type with its memory and its verdict: a100-40gb (39.4 GiB: does not fit) or ..."""
+    found = ((name, format_size(capacity), _fits(need, capacity, gpus)) for name, capacity in capacities)
+    return " or ".join(f"{name} ({size}: {verdict or 'not known'})" for name, size, verdict in found)
+
+
+def _need(memory: MemoryEstimate | None, runs: Sequence[ProgramRun]) -> tuple[_Need, list[str]]:
     """Return the range of the need: of the file, and no more than what own runs used at most."""
     seen = [
         run.gpu_mem_max_b
@@ -91,10 +119,10 @@ def _need(memory: MemoryEstimate | None, runs: Sequence[ProgramRun]) -> tuple[tu
     return (None if low is None else min(low, most), most if high is None else min(high, most)), basis
 
 
-def _fits(need: tuple[int | None, int | None], capacity_b: int | None, gpus: int) -> str:
+def _fits(need: _Need, capacity_b: int, gpus: int) -> str:
     """Return the verdict; on several GPUs a program may be divided, so that only the lower end of all of it counts."""
     low, high = need
-    if capacity_b is None or high is None or not gpus:
+    if high is None or not gpus:
         return ""
     if high <= capacity_b:
         return "fits"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gpuwaste.estimate.devices import Device, find
+from gpuwaste.estimate.devices import Device, find, one_of, types_of
 from gpuwaste.estimate.op_sums import OpSum
 from gpuwaste.estimate.program import UNKNOWN_KINDS
 from gpuwaste.estimate.roofline import sheet_seconds, work_of
@@ -29,7 +29,7 @@ def step_time(
 
     `models` are a site's, by the table's names of types; `sums` and `unknown_trips` are the program's.
     """
-    device = find(gpu)
+    device = find(gpu) or _measured_one(models, gpu)
     name = gpu if device is None else device.name
     model = models.get(name) or _scaled(models, device)
     if model is None:
@@ -47,6 +47,12 @@ def step_time(
         gpu=name, step_s=found.step_s, low_s=found.low_s, high_s=found.high_s, basis=model.grounds.basis,
         notes=_notes(model.grounds),
     )  # fmt: skip
+
+
+def _measured_one(models: Mapping[str, TimeModel], gpu: str) -> Device | None:
+    """Return the one of several types of a name that this site has measured; None where it is none, or not one."""
+    measured = [each for each in types_of(gpu) if each.name in models]
+    return measured[0] if len(measured) == 1 else None
 
 
 def _scaled(models: Mapping[str, TimeModel], target: Device | None) -> TimeModel | None:
@@ -72,6 +78,8 @@ def _no_model(models: Mapping[str, TimeModel], gpu: str, *, known: bool) -> str:
     measured = ", ".join(sorted(models))
     if known:
         return f"none of the measured types ({measured}) can be scaled to {gpu}: calibrate {gpu}"
+    if types := types_of(gpu):
+        return f"{gpu} is {one_of(types)}, and not one of them alone is measured here; measured: {measured}"
     return f"{gpu[:60]!r} is neither measured nor in the table of GPU types; measured: {measured}"
 
 

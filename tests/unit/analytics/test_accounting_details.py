@@ -50,7 +50,7 @@ def test_flags_that_name_no_scheduler_are_not_known() -> None:
     """Of flags that are missing, or that name no scheduler, a note gives the number; the share is of the others."""
     found = document(with_flags([None, "StartReceived", "", "SchedBackfill"]), "limits", WEEK)
     assert fact(found, "backfilled_share") == 1.0
-    assert any("Of 3 of 4 jobs accounting's flags do not name the scheduler" in note for note in found.notes)
+    assert any("Accounting does not name the scheduler of 3 of 4 jobs" in note for note in found.notes)
     assert sum(count for _, count in panels(found)) == 4
 
 
@@ -59,7 +59,7 @@ def test_without_flags_nothing_is_said_of_backfill() -> None:
     found = document([job(1), job(2)], "limits", WEEK)
     assert "backfilled_share" not in {entry.id for entry in found.facts}
     assert not any("backfill" in sentence for sentence in found.narrative)
-    assert any("Of 2 of 2 jobs" in note for note in found.notes)
+    assert any("scheduler of 2 of 2 jobs" in note for note in found.notes)
 
 
 def step(name: str, start: int | None) -> StepRecord:

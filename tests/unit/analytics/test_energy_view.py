@@ -76,9 +76,9 @@ def test_days_and_accounts(store: HubStore) -> None:
     assert found.narrative == [
         "The GPUs of jobs took 4.00 kWh, 2.00 kWh a day.",
         "Energy was measured in 67 % of the GPU-time.",
-        "Of 4.00 kWh it is known that 1.00 kWh were wasted (25 %).",
-        "Account proj2 took most: 3.00 kWh, 75 % of it.",
-        "User bob took most: 3.00 kWh, 75 % of it.",
+        "Of 4.00 kWh it is known that 1.00 kWh were wasted, 25 % of that energy.",
+        "Account proj2 took most: 3.00 kWh, 75 % of all energy.",
+        "User bob took most: 3.00 kWh, 75 % of all energy.",
     ]
 
 

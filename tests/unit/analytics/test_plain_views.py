@@ -88,14 +88,18 @@ def test_end_states_limits_and_kinds_count_the_jobs_that_ended(runs: list[JobRec
     states = document(runs, "states", window)
     assert fact(states, "ended") == len(ended) == sum(numbers(states, 2))
     assert sum(numbers(states, 4)) == sum(run.state == "FAILED" for run in ended)
-    by_state = zip(*(numbers(states, place) for place in range(3, 10)), strict=True)
+    by_state = zip(*(numbers(states, place) for place in range(3, 11)), strict=True)
     assert list(map(sum, by_state)) == numbers(states, 2)
     assert fact(document(runs, "sizes", window), "runs") == fact(document(runs, "kinds", window), "runs")
     assert fact(document(runs, "sizes", window), "runs") == len(started)
     limits = document(runs, "limits", window)
     assert fact(limits, "runs") == len(limited)
     if limited:
-        used = sum(run.end - run.start for run in limited if run.end is not None and run.start is not None)
+        used = sum(
+            min(run.end - run.start, run.time_limit_s)
+            for run in limited
+            if run.end is not None and run.start is not None and run.time_limit_s
+        )
         assert fact(limits, "used_share") == pytest.approx(used / sum(run.time_limit_s or 0 for run in limited))
 
 

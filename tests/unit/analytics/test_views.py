@@ -174,9 +174,9 @@ def test_only_the_clusters_that_are_asked_for_count() -> None:
 def test_hours_of_the_day_are_of_the_zone_that_is_asked_for() -> None:
     """All jobs are submitted at 3:00 UTC; east of it by two hours that is hour 5."""
     runs = [job(n, submit=MONTH + 3 * 3600, start=MONTH + 3 * 3600 + 60 + n) for n in range(1, 40)]
-    assert fact(document(runs, "waits", MONTH_LONG), "worst_hour") == 3
+    assert fact(document(runs, "waits", MONTH_LONG), "worst_hour") == "hour 3"
     east = document(runs, "waits", MONTH_LONG, utc_offset_s=7200)
-    assert fact(east, "worst_hour") == 5
+    assert fact(east, "worst_hour") == "hour 5"
     assert any("UTC+02:00" in note for note in east.notes)
 
 
@@ -221,7 +221,7 @@ def test_samples_are_by_block_of_days() -> None:
 def test_what_a_log_does_not_name_is_called_so() -> None:
     """A log without users, accounts and partitions: labels say so and have no empty brackets or commas."""
     runs = [replace(run, user="", account="", partition="") for run in busy()]
-    for name, label in (("waits", "no partition, 1 node"), ("states", "no user")):
+    for name, label in (("waits", "1 node"), ("states", "no user")):
         chart = document(runs, name, MONTH_LONG).charts[0]
         assert isinstance(chart, Bars)
         categories = chart.x.categories

@@ -45,6 +45,16 @@ def test_options_before_the_file_and_json(program: Path, capsys: pytest.CaptureF
     assert document["program"]["flops"] == 524_288
 
 
+def test_a_name_of_two_types_is_answered_for_both(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """a100 has 40 or 80 GB: both are listed, a note says so, and no time is given as that of a100."""
+    words = ["estimate", str(program), "--gpu", "a100", "--models-dir", str(program.parent), "--json"]
+    assert main(words) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(dict.fromkeys(each["gpu"] for each in document["gpus"])) == ["a100-40gb", "a100-80gb"]
+    assert document["notes"][0] == "--gpu a100 is a100-40gb or a100-80gb: all are listed"
+    assert document["step_s"] is None
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

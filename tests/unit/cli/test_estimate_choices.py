@@ -6,10 +6,13 @@ from typing import Any, Final
 
 import pytest
 from tests.unit.estimate.programs import PRODUCT
+from tests.unit.estimate.test_choices import row
 
+from gpuwaste.cli.estimate_choices import _named
 from gpuwaste.cli.main import main
-from gpuwaste.estimate.choices import ON_MIG
-from gpuwaste.estimate.program_answer import capacity_of
+from gpuwaste.estimate.choices import ON_MIG, chosen
+from gpuwaste.estimate.devices import types_of
+from gpuwaste.estimate.program_answer import capacities_of
 
 BATCHES: Final = Path(__file__).parents[2] / "fixtures" / "estimate" / "jax-batches.json"
 """What the JAX probe wrote with --batch 8,16,32."""
@@ -35,13 +38,35 @@ def test_the_smallest_request_is_handed_to_plan(tmp_path: Path, capsys: pytest.C
 
 
 def test_the_user_s_name_of_a_type_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A site whose gres says a100 gets gpu:a100, not our name of that type: Slurm knows only its own."""
-    words = ["--gpu", "a100", "--batch", "8", "--goal", "smallest", "--models-dir", str(tmp_path), "--json"]
+    """A site whose gres says a100_40gb gets gpu:a100_40gb, not our name of that type: Slurm knows only its own."""
+    words = ["--gpu", "a100_40gb", "--batch", "8", "--goal", "smallest", "--models-dir", str(tmp_path), "--json"]
     assert main(["estimate", str(BATCHES), *words]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["choices"][0]["gpu"] == "a100-40gb"
+    assert document["script"][0] == "#SBATCH --gres=gpu:a100_40gb:1"
+    assert document["plan"] == "gpuwaste plan -- --gres=gpu:a100_40gb:1 job.sbatch"
+
+
+def test_a_name_of_two_types_is_handed_over_where_both_hold_the_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """gpu:a100 gets 40 or 80 GB: both are compared, and Slurm gets that name only for a request that fits on each."""
+    words = ["--gpu", "a100", "--goal", "smallest", "--models-dir", str(tmp_path)]
+    document = answered(capsys, str(BATCHES), "--batch", "8", *words)
+    assert [row["gpu"] for row in document["choices"]] == ["a100-40gb", "a100-80gb"]
     assert document["script"][0] == "#SBATCH --gres=gpu:a100:1"
-    assert document["plan"] == "gpuwaste plan -- --gres=gpu:a100:1 job.sbatch"
+    assert document["notes"][0] == "--gpu a100 is a100-40gb or a100-80gb: all are listed"
+    small, large, alone = row("a100-40gb", 60, 0.4), row("a100-80gb", 60, 0.3), types_of("a100-80gb")
+    assert (small.fits, large.fits) == ("does not fit", "fits")
+    assert _named({"a100": types_of("a100")}, large, [small, large]) == (large, {})
+    assert _named({"our_a100": alone}, large, [large]) == (large, {"a100-80gb": "our_a100"})
+
+
+def test_a_name_of_two_types_is_handed_over_with_the_time_of_the_slower() -> None:
+    """The 80 GB type is faster and cheaper; gpu:a100 may be the other, so the limit is that one's."""
+    rows = [row("a100-40gb", 8, 0.4), row("a100-80gb", 8, 0.3)]
+    assert chosen(rows, "fastest", {})[0] == 1
+    assert _named({"a100": types_of("a100")}, rows[1], rows) == (rows[0], {"a100-40gb": "a100"})
 
 
 def test_without_times_the_default_goal_is_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,15 +150,15 @@ def test_files_without_batch_sizes(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_mig_instances_are_choices_where_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With --mig each size is a row for one instance, without a time; the smallest that fits is handed over."""
-    words = [str(BATCHES), "--gpu", "a100", "--gpus", "1,2", "--batch", "8", "--goal", "smallest"]
+    words = [str(BATCHES), "--gpu", "a100_40gb", "--gpus", "1,2", "--batch", "8", "--goal", "smallest"]
     words += ["--models-dir", str(tmp_path)]
     assert {row["mig"] for row in answered(capsys, *words)["choices"]} == {""}
     document = answered(capsys, *words, "--mig")
     divided = [row for row in document["choices"] if row["mig"]]
     assert [row["mig"] for row in divided] == ["1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"]
     assert {(row["gpus"], row["step_s"], row["refused"]) for row in divided} == {(1, None, ON_MIG)}
-    assert document["script"][0] == "#SBATCH --gres=gpu:a100_1g.5gb:1"
-    assert capacity_of("a100_1g.5gb") == divided[0]["capacity_b"]
+    assert document["script"][0] == "#SBATCH --gres=gpu:a100_40gb_1g.5gb:1"
+    assert capacities_of("a100_40gb_1g.5gb")[0][1] == divided[0]["capacity_b"]
     assert main(["estimate", *words, "--mig"]) == 0
     assert "no time on MIG instances: " in " ".join(capsys.readouterr().out.split())
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.estimate.devices import GIB, device, devices, find, mig_memory_b, sources
+from gpuwaste.estimate.devices import GIB, device, devices, find, mig_memory_b, sources, types_of
 
 
 def test_every_number_has_a_source() -> None:
@@ -28,6 +28,25 @@ def test_one_type_has_several_names(name: str) -> None:
     assert device(name).name == "h100"
 
 
+@pytest.mark.parametrize(
+    ("name", "types"), [("a100", ["a100-40gb", "a100-80gb"]), ("V100", ["v100-16gb", "v100-32gb"])]
+)
+def test_a_name_of_two_types_is_none_of_them(name: str, types: list[str]) -> None:
+    """a100 is sold with 40 and with 80 GB: no type is taken for it, and the question names both."""
+    assert find(name) is None
+    assert [each.name for each in types_of(name)] == types
+    with pytest.raises(UsageError, match=f"{name}' is {types[0]} or {types[1]}: give one of them"):
+        device(name)
+
+
+def test_a_name_in_slurm_may_be_a_variant() -> None:
+    """h100 is the table's name of one type, and a site may give it to the others; t4 is one type."""
+    assert device("h100").name == "h100"
+    assert [each.name for each in types_of("h100")] == ["h100", "h100-pcie", "h100-nvl"]
+    assert [each.name for each in types_of("t4")] == ["t4"]
+    assert types_of("h900") == []
+
+
 def test_an_unknown_type_is_refused() -> None:
     """The error lists the types that are known."""
     assert find("h900") is None
@@ -37,7 +56,7 @@ def test_an_unknown_type_is_refused() -> None:
 
 def test_an_element_type_without_units_runs_as_a_wider_one() -> None:
     """V100 has no bf16: it runs as f32; H100 has no f4: it runs as f8; T4 has next to no f64."""
-    assert device("v100").peak_flops("bf16") == 15.7e12
+    assert device("v100-16gb").peak_flops("bf16") == 15.7e12
     assert device("h100").peak_flops("f4") == 1979e12
     assert device("h100").peak_flops("bool") == 67e12
     assert device("t4").peak_flops("f64") == pytest.approx(8.1e12 / 64)

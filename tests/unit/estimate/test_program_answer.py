@@ -9,7 +9,7 @@ from gpuwaste.core.program_tie import ProgramTie
 from gpuwaste.estimate.devices import GIB
 from gpuwaste.estimate.hybrid import Job
 from gpuwaste.estimate.memory import MemoryEstimate
-from gpuwaste.estimate.program_answer import capacity_of, program_estimate
+from gpuwaste.estimate.program_answer import capacities_of, program_estimate
 
 TIE = ProgramTie("a" * 64, 100)
 NEEDS_30 = MemoryEstimate(30 * GIB, 28 * GIB, 34 * GIB, 29 * GIB, "liveness")
@@ -46,6 +46,29 @@ def test_where_it_fits(gpu: str, gpus: int, fits: str) -> None:
     assert answer(gpu, gpus).fits == fits
 
 
+@pytest.mark.parametrize(
+    ("needs_gib", "gpus", "fits", "capacity_gib"),
+    [(30, 1, "fits", 39.39), (60, 1, "", None), (60, 2, "", None), (100, 1, "does not fit", 79.15),
+     (100, 2, "", None), (200, 2, "does not fit", 79.15)],
+)  # fmt: skip
+def test_a_name_of_two_types_is_answered_for_both(
+    needs_gib: int, gpus: int, fits: str, capacity_gib: float | None
+) -> None:
+    """a100 has 40 or 80 GB: a verdict is given where it is the same of both, else the basis has both."""
+    memory = MemoryEstimate(needs_gib * GIB, needs_gib * GIB, needs_gib * GIB, needs_gib * GIB, "liveness")
+    found = answer("a100", gpus, memory=memory)
+    assert (found.fits, found.capacity_b) == (fits, None if capacity_gib is None else int(capacity_gib * GIB))
+    both = "a100 is a100-40gb (39.4 GiB: " in found.basis and "or a100-80gb (79.1 GiB: " in found.basis
+    assert both is not bool(fits)
+
+
+def test_an_instance_of_a_name_of_two_types() -> None:
+    """a100_1g.5gb is of the one that has such instances, a100_1g.10gb of either: the least that it offers."""
+    (small,) = capacities_of("a100_1g.5gb")
+    assert small[1] == int(4.75 * GIB)
+    assert [round(capacity / GIB, 2) for _, capacity in capacities_of("a100_1g.10gb")] == [9.62, 9.5]
+
+
 def test_what_own_runs_used_bounds_the_need() -> None:
     """A run that used 12 GiB elsewhere needed no more: the file's range ends there, and it fits where 12 GiB do."""
     found = answer("t4", 1, run("a100", 12, 40))
@@ -67,7 +90,6 @@ def test_a_completed_run_on_such_gpus_is_proof() -> None:
 
 def test_capacity_of_types() -> None:
     """An instance of a known GPU has the table's memory, of an unnamed one the number in its name at most."""
-    assert capacity_of("h100_1g.10gb") == capacity_of("NVIDIA_H100-1g.10gb".removeprefix("NVIDIA_"))
-    assert capacity_of("1g.10gb") == 10 * GIB
-    assert (capacity_of("h100_1g.10gb") or 0) < 10 * GIB
-    assert capacity_of("gtx") is None
+    assert {capacity for _, capacity in capacities_of("h100_1g.10gb")} == {int(9.62 * GIB)}
+    assert capacities_of("1g.10gb") == [("1g.10gb", 10 * GIB)]
+    assert capacities_of("gtx") == []

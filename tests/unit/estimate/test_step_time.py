@@ -1,5 +1,6 @@
 """The answer on one program and GPU type: a time with its grounds, or the words why there is none."""
 
+import dataclasses
 from collections.abc import Mapping
 from functools import cache
 
@@ -120,3 +121,17 @@ def test_a_mix_unlike_all_measured_is_refused() -> None:
 def test_a_program_of_nothing_has_no_time() -> None:
     """No operations, no step."""
     assert "no operation" in step_time(models(), {}, "rtx3090").refused
+
+
+def test_of_several_types_of_a_name_the_measured_one_is_meant() -> None:
+    """Of a100 this site has measured one: it is taken; both, or none: the answer names both and no time is claimed."""
+    (one,) = models().values()
+    named = {
+        name: dataclasses.replace(one, grounds=dataclasses.replace(one.grounds, gpu=name))
+        for name in ("a100-40gb", "a100-80gb")
+    }
+    found = step_time({"a100-80gb": named["a100-80gb"]}, asked(), "a100")
+    assert (found.gpu, found.refused) == ("a100-80gb", "")
+    for measured in (named, models()):
+        refused = step_time(measured, asked(), "a100").refused
+        assert "a100 is a100-40gb or a100-80gb, and not one of them alone is measured here" in refused

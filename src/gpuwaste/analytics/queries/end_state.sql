@@ -7,5 +7,6 @@
         WHEN 'CANCELLED' THEN 'cancelled'
         WHEN 'NODE_FAIL' THEN 'node_fail'
         WHEN 'BOOT_FAIL' THEN 'node_fail'
+        WHEN '' THEN 'unknown'
         ELSE 'other'
     END AS ended

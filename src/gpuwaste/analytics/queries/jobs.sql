@@ -77,6 +77,7 @@ SELECT
     coalesce(cancelled, 0) AS cancelled,
     coalesce(node_fail, 0) AS node_fail,
     coalesce(other, 0) AS other,
+    coalesce(unknown, 0) AS unknown,
     gpu_s::BIGINT AS gpu_s,
     cpu_s::BIGINT AS cpu_s
 FROM held

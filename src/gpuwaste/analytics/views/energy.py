@@ -10,6 +10,7 @@ from gpuwaste.analytics.chart import Axis, Bars, Chart, Series
 from gpuwaste.analytics.charting import named, sideways, step_axis
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
+from gpuwaste.analytics.ranking import SHOWN, Ranking, Superlative, ranking
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.energy.drawn import Bins, DrawnBy, DrawnGroups, drawn_by_group
 from gpuwaste.energy.tariff import Bill, DrawnEnergy
@@ -23,13 +24,18 @@ QUESTION: Final = (
 SENTENCES: Final = (
     "The GPUs of jobs took {energy_kwh+}, {energy_by_day} a day.",
     "Energy was measured in {measured_share} of the GPU-time.",
-    "Of {split_kwh+} it is known that {wasted_kwh} were wasted ({wasted_share}).",
+    "Of {split_kwh+} it is known that {wasted_kwh} were wasted, {wasted_share} of that energy.",
     "With cooling that costs {cost}, {wasted_cost} of it for wasted energy.",
     "With cooling that emits {co2e_kg} of CO2e.",
-    "Account {top_account} took most: {top_account_kwh}, {top_account_share} of it.",
-    "User {top_user} took most: {top_user_kwh}, {top_user_share} of it.",
+    "Account {top_account} took most: {top_account_kwh}, {top_account_share} of all energy.",
+    "User {top_user} took most: {top_user_kwh}, {top_user_share} of all energy.",
     "The CPUs of these jobs took {cpu_kwh} besides, measured in {cpu_measured_share} of the GPU-time.",
 )
+MOST_OF: Final = {
+    kind: Superlative(f"top_{kind}", f"top_{kind}_kwh", "bars", f"Energy by {kind}", share=f"top_{kind}_share")
+    for kind in ("account", "user")
+}
+SUPERLATIVES: Final = tuple(MOST_OF.values())
 _COLUMNS: Final = (
     Column(name="account", title="Account"),
     Column(name="user", title="User"),
@@ -48,9 +54,7 @@ _CPU_NOTE: Final = "The energy of CPUs is that of the CPU time of jobs with GPUs
 _COST_NOTE: Final = (
     "Cost and CO2e are of the energy times the PUE of the site, each hour's energy at that hour's price."
 )
-_SHOWN: Final = 20
 _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j", "cpu_energy_j", "cpu_energy_ms")
-_Sums = dict[str, Counter[str]]
 
 
 def answer(asking: Asking) -> Answer:
@@ -70,14 +74,16 @@ def answer(asking: Asking) -> Answer:
     facts, drawn = Facts("energy"), _drawn(asking, rows)
     _add_facts(facts, asking, list(pairs.values()), days)
     _add_costs(facts, asking, pairs.values(), drawn)
-    for place, name in enumerate(("account", "user")):
-        _add_top(facts, name, _by(pairs, place))
+    ranked = {kind: _by(pairs, place, kind) for place, kind in enumerate(MOST_OF)}
+    for kind, first in ranked.items():
+        means = f"{kind} that took most energy", f"energy of this {kind}", f"share of all energy that is this {kind}'s"
+        first.add(facts, MOST_OF[kind], "kWh", means, unnamed=named("", kind))
     order = sorted(pairs, key=lambda pair: (-pairs[pair]["energy_j"], pair))
     cpus = (_CPUS,) if any(own["cpu_energy_ms"] for own in pairs.values()) else ()
     lines = [[*_line(asking, pair, pairs[pair], drawn), *(_cpu_kwh(pairs[pair]) for _ in cpus)] for pair in order]
     notes = [*_NOTES, *((_COST_NOTE,) if _priced(asking) else ()), *((_CPU_NOTE,) if cpus else ())]
     columns = (*_COLUMNS, *_cost_columns(asking), *cpus)
-    return Answer(facts, columns, lines, _charts(asking, pairs, days, drawn), notes)
+    return Answer(facts, columns, lines, _charts(asking, ranked, days, drawn), notes)
 
 
 def _cpu_kwh(own: Mapping[str, float]) -> float | None:
@@ -113,12 +119,12 @@ def _bill(asking: Asking, sums: Mapping[str, float], drawn: DrawnEnergy | None, 
     return asking.tariff.over(drawn).bill(sums[of]) if sums["energy_ms"] else None
 
 
-def _by(pairs: Mapping[tuple[str, str], Counter[str]], place: int) -> _Sums:
-    """Return the sums by account (0) or by user (1)."""
-    found: _Sums = {}
+def _by(pairs: Mapping[tuple[str, str], Counter[str]], place: int, kind: str) -> Ranking[Counter[str]]:
+    """Return accounts (place 0) or users (1) by the energy of their jobs' GPUs."""
+    found: dict[str, Counter[str]] = {}
     for pair, own in pairs.items():
         found.setdefault(pair[place], Counter()).update(own)
-    return found
+    return ranking((own, named(name, kind), own["energy_j"] / J_PER_KWH) for name, own in found.items())
 
 
 def _add_facts(facts: Facts, asking: Asking, groups: list[Counter[str]], days: dict[int, Counter[str]]) -> None:
@@ -153,16 +159,6 @@ def _add_costs(facts: Facts, asking: Asking, groups: Iterable[Counter[str]], dra
     facts.add("co2e_kg", bill.co2e_kg, "kg", "CO2e of jobs' GPUs")
 
 
-def _add_top(facts: Facts, kind: str, sums: _Sums) -> None:
-    whole = sum(own["energy_j"] for own in sums.values())
-    if not any(own["energy_ms"] for own in sums.values()):
-        return
-    first = min(sums, key=lambda name: (-sums[name]["energy_j"], name))
-    facts.add(f"top_{kind}", named(first, kind), "", f"{kind} that took most energy")
-    facts.add(f"top_{kind}_kwh", sums[first]["energy_j"] / J_PER_KWH, "kWh", f"energy of this {kind}")
-    facts.share(f"top_{kind}_share", sums[first]["energy_j"], whole, f"share of all energy that is this {kind}'s")
-
-
 def _line(asking: Asking, pair: tuple[str, str], own: Counter[str], drawn: DrawnGroups) -> list[Any]:
     account, user = pair
     known, split = own["energy_ms"] > 0, own["split_j"]
@@ -181,9 +177,9 @@ def _line(asking: Asking, pair: tuple[str, str], own: Counter[str], drawn: Drawn
 
 
 def _charts(
-    asking: Asking, pairs: Mapping[tuple[str, str], Counter[str]], days: dict[int, Counter[str]], drawn: DrawnGroups
+    asking: Asking, ranked: Mapping[str, Ranking[Counter[str]]], days: dict[int, Counter[str]], drawn: DrawnGroups
 ) -> list[Chart]:
-    if not any(own["energy_j"] for own in pairs.values()):
+    if not any(own["energy_j"] for own in days.values()):
         return []
     at, axis = step_axis(asking.window)
     wasted, rest = _split(days.values())
@@ -196,16 +192,14 @@ def _charts(
         currency = asking.tariff.currency
         cost = [Series(name="cost", role="main", y=costs)]
         charts.append(Bars(title="Cost of energy", x=axis, y=Axis(title="Cost", unit=currency), at=at, series=cost))
-    return [*charts, *(_largest(kind, _by(pairs, place)) for place, kind in enumerate(("account", "user")))]
+    return [*charts, *(_largest(kind, own) for kind, own in ranked.items())]
 
 
-def _largest(kind: str, sums: _Sums) -> Bars:
-    shown = sorted((name for name in sums if sums[name]["energy_j"]), key=lambda name: (-sums[name]["energy_j"], name))
-    shown = shown[:_SHOWN]
-    wasted, rest = _split(sums[name] for name in shown)
+def _largest(kind: str, ranked: Ranking[Counter[str]]) -> Bars:
+    shown = [own for own in ranked.groups if own["energy_j"]][:SHOWN]
+    wasted, rest = _split(shown)
     series = [Series(name="wasted", role="idle", y=wasted), Series(name="not wasted", role="main", y=rest)]
-    names = [named(name, kind) for name in shown]
-    return sideways(f"Energy by {kind}", names, "kWh", series, of=kind.capitalize())
+    return sideways(MOST_OF[kind].of, ranked.names[: len(shown)], "kWh", series, of=kind.capitalize())
 
 
 def _split(sums: Iterable[Counter[str]]) -> tuple[list[float], list[float]]:

@@ -17,6 +17,7 @@ QUESTION: Final = "How many jobs are submitted, start and end each day, how do t
 SENTENCES: Final = (
     "Submitted: {submitted}. Started: {started}. Ended: {ended}, {ended_by_day} a day.",
     "{completed_share} of the jobs that ended completed.",
+    "How {unknown_ends+} ended is not known; they are in no share.",
     "Jobs with GPUs held {gpu_hours+}.",
     "Jobs held {cpu_hours}.",
     "They ran {steps}, {steps_by_day} a day.",
@@ -39,6 +40,9 @@ _COLUMNS: Final = (
 )
 
 
+_COUNTED: Final = ("submitted", "started", "ended")
+
+
 def answer(asking: Asking) -> Answer:
     """Ask for each day."""
     window = asking.window
@@ -48,19 +52,19 @@ def answer(asking: Asking) -> Answer:
     for row in rows:
         row["from"] = window.start + row["bin"] * window.step
         row["days"] = (min(row["from"] + window.step, window.end) - row["from"]) / DAY_S
+        row["judged"] = row["ended"] - row["unknown"]
         row["steps"] = steps.get(row["bin"], 0) if known else None
         row["gpu_hours"], row["cpu_hours"] = row["gpu_s"] / HOUR_S, row["cpu_s"] / HOUR_S
     facts = Facts("jobs")
-    total = {name: sum(row[name] for row in rows) for name in ("submitted", "started", "ended", "completed", "days")}
-    for name in ("submitted", "started", "ended"):
+    total = {name: sum(row[name] for row in rows) for name in (*_COUNTED, "completed", "unknown", "days")}
+    for name in _COUNTED:
         facts.add(name, total[name], "jobs", f"jobs {name}")
     for name in ("submitted", "ended"):
         sample = ratio(rows, name, "days", window.blocks)
         facts.add(f"{name}_by_day", total[name] / total["days"], "jobs", f"jobs {name} per day", sample=sample)
-    sample = ratio(rows, "completed", "ended", window.blocks)
-    facts.share(
-        "completed_share", total["completed"], total["ended"], "share of ended jobs that completed", sample=sample
-    )
+    sample, judged = ratio(rows, "completed", "judged", window.blocks), total["ended"] - total["unknown"]
+    facts.share("completed_share", total["completed"], judged, "share of ended jobs that completed", sample=sample)
+    facts.add("unknown_ends", total["unknown"], "jobs", "jobs that ended in a state that is not known")
     unknown = asking.rows("held_unknown")[0]
     no_cpus = 0 < unknown["runs"] == unknown["cpu"]
     for row in rows if no_cpus else ():

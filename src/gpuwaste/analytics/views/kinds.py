@@ -5,7 +5,7 @@ from typing import Final
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Series
-from gpuwaste.analytics.charting import RUNS_NOTE, gpus_note, sideways
+from gpuwaste.analytics.charting import RUNS_NOTE, gpus_note, sideways, without_details
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, duration_text, ratio
 from gpuwaste.core.units import HOUR_S
@@ -13,8 +13,9 @@ from gpuwaste.core.units import HOUR_S
 TITLE: Final = "Kinds of jobs"
 QUESTION: Final = "How many jobs are tasks of arrays, interactive or short, and how much do they hold?"
 SENTENCES: Final = (
-    "Of {runs}, {array_share} are tasks of arrays, {interactive_share} are interactive and {short_share} are short.",
-    "Short jobs hold {short_gpu_share} of the GPU-hours, interactive ones {interactive_gpu_share}.",
+    "{short_share} of the {runs} that ran and ended were short.",
+    "{array_share} of the jobs were tasks of arrays; {interactive_share} of the jobs were interactive.",
+    "Short jobs held {short_gpu_share} of the GPU-hours, interactive jobs {interactive_gpu_share} of them.",
 )
 SHORT_S: Final = 300
 _KINDS: Final = {"array": "tasks of arrays", "interactive": "interactive jobs", "short": "short jobs"}
@@ -30,12 +31,13 @@ _COLUMNS: Final = (
 def answer(asking: Asking) -> Answer:
     """Ask for each day."""
     rows = asking.rows("kinds", short_s=SHORT_S)
-    facts, blocks = Facts("kinds"), asking.window.blocks
+    silent, facts, blocks = without_details(asking), Facts("kinds"), asking.window.blocks
+    kinds = {name: text for name, text in _KINDS.items() if name == "short" or not silent}
     whole = {name: sum(row[name] for row in rows) for name in ("runs", "gpu_s")}
     facts.add("runs", whole["runs"], "jobs", "jobs that ran and ended")
     columns = _COLUMNS if whole["gpu_s"] else _COLUMNS[:3]
     table: list[list[str | int | float | None]] = []
-    for name, text in _KINDS.items():
+    for name, text in kinds.items():
         runs, gpu_s = sum(row[f"{name}_runs"] for row in rows), sum(row[f"{name}_gpu_s"] for row in rows)
         facts.share(
             f"{name}_share", runs, whole["runs"], f"share of jobs that are {text}",
@@ -50,13 +52,15 @@ def answer(asking: Asking) -> Answer:
     series = [Series(name="share of jobs", role="main", y=[_percent(row[2]) for row in table])]
     if whole["gpu_s"]:
         series.append(Series(name="share of GPU-hours", role="second", y=[_percent(row[4]) for row in table]))
-    chart = sideways("Kinds of jobs", list(_KINDS.values()), "%", series, of="Kind", stacked=False)
+    chart = sideways("Kinds of jobs", list(kinds.values()), "%", series, of="Kind", stacked=False)
     short = f"Short jobs ran for less than {duration_text(SHORT_S)}."
     notes = [
         *gpus_note(rows),
         RUNS_NOTE,
         f"Jobs that ended in the window after they had started; one job may be of several kinds. {short}",
     ]
+    if silent:
+        notes.append(f"The log of {silent} does not record which jobs were tasks of arrays or interactive.")
     return Answer(facts, columns, table, [chart], notes, parameters={"short_s": SHORT_S})
 
 

@@ -6,9 +6,10 @@ from typing import Any, Final
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Series
-from gpuwaste.analytics.charting import RUNS_NOTE, sideways
+from gpuwaste.analytics.charting import RUNS_NOTE, sideways, without_details
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, duration_text, ratio
+from gpuwaste.analytics.ranking import SHOWN, Superlative, ranking
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 from gpuwaste.slurm.hostlist import expand
@@ -16,14 +17,16 @@ from gpuwaste.slurm.hostlist import expand
 TITLE: Final = "Node failures"
 QUESTION: Final = "Which jobs are lost to failed nodes, and which failures come together?"
 SENTENCES: Final = (
-    "Failed nodes ended {failed} of {ended} ({failed_share}), in {clusters}.",
+    "Failed nodes ended {failed} in {clusters}: {failed_share} of the {ended} that ended.",
     "Jobs lost {gpu_hours+} by it.",
     "The largest group of failures ended {largest} at once.",
-    "Node {worst_node} was in the most lost jobs: {worst_node_failed}.",
+    "Most lost jobs of one node: {worst_node_failed} ({worst_node}).",
 )
+_NODES_TITLE: Final = "Lost jobs by node"
+WORST_NODE: Final = Superlative("worst_node", "worst_node_failed", "bars", _NODES_TITLE)
+SUPERLATIVES: Final = (WORST_NODE, Superlative("", "largest", "table", "jobs"))
 GAP_S: Final = 10 * MINUTE_S
 _LIMIT: Final = 5000
-_SHOWN: Final = 20
 _NODES: Final = 4096
 _COLUMNS: Final = (
     Column(name="cluster", title="Cluster"),
@@ -49,21 +52,21 @@ def answer(asking: Asking) -> Answer:
     facts = Facts("node_failures")
     ended, failed = (sum(day[name] for day in days) for name in ("ended", "node_fail"))
     facts.add("ended", ended, "jobs", "jobs that ended")
+    if silent := without_details(asking):
+        note = f"The log of {silent} does not record which jobs a failed node ended."
+        return Answer(facts, _COLUMNS, [], [], [RUNS_NOTE, note], parameters={"gap_s": GAP_S})
     facts.add("failed", failed, "jobs", "jobs that a failed node ended")
     sample = ratio(days, "node_fail", "ended", asking.window.blocks)
     facts.share("failed_share", failed, ended, "share of jobs that a failed node ended", sample=sample)
     facts.add("clusters", len(groups), "groups", "groups of failures")
     facts.add("gpu_hours", sum(row["gpu_s"] for row in rows) / HOUR_S, "GPU-hours", "GPU-hours of the lost jobs")
-    if groups:
-        facts.add("largest", max(map(len, groups.values())), "jobs", "jobs in the largest group of failures")
-    if nodes:
-        node, count = min(nodes.items(), key=lambda item: (-item[1], item[0]))
-        facts.add("worst_node", node, "", "node in the most lost jobs")
-        facts.add("worst_node_failed", count, "jobs", "lost jobs in which that node was")
     table = sorted((_line(own) for own in groups.values()), key=lambda line: (-line[3], line[1]))
-    top = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN]
-    series = [Series(name="lost jobs", role="node_fail", y=[float(count) for _, count in top])]
-    chart = sideways("Lost jobs by node", [name for name, _ in top], "jobs", series, of="Node")
+    if table:
+        facts.add("largest", table[0][3], "jobs", "jobs in the largest group of failures")
+    ranked = ranking((node, node, count) for node, count in nodes.items())
+    ranked.add(facts, WORST_NODE, "jobs", ("node in the most lost jobs", "lost jobs in which that node was"))
+    series = [Series(name="lost jobs", role="node_fail", y=[float(count) for count in ranked.values[:SHOWN]])]
+    chart = sideways(_NODES_TITLE, ranked.names[:SHOWN], "jobs", series, of="Node")
     notes = [
         RUNS_NOTE,
         (
@@ -74,7 +77,7 @@ def answer(asking: Asking) -> Answer:
     ]
     if failed > len(rows):
         notes.append(f"Groups and nodes are of the first {len(rows)} lost jobs.")
-    return Answer(facts, _COLUMNS, table, [chart] if top else [], notes, parameters={"gap_s": GAP_S})
+    return Answer(facts, _COLUMNS, table, [chart] if ranked.names else [], notes, parameters={"gap_s": GAP_S})
 
 
 def _nodes(text: str) -> frozenset[str]:
@@ -88,5 +91,5 @@ def _line(own: list[dict[str, Any]]) -> list[Any]:
     common = frozenset.intersection(*(row["names"] for row in own))
     return [
         own[0]["cluster"], own[0]["end"], own[-1]["end"], len(own), len({row["user"] for row in own}),
-        sum(row["gpu_s"] for row in own) / HOUR_S, ",".join(sorted(common)[:_SHOWN]),
+        sum(row["gpu_s"] for row in own) / HOUR_S, ",".join(sorted(common)[:SHOWN]),
     ]  # fmt: skip

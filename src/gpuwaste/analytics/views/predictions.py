@@ -14,8 +14,8 @@ TITLE: Final = "Predicted and actual run time"
 QUESTION: Final = "How good are the run times that the advisor predicts?"
 SENTENCES: Final = (
     (
-        "{runs} have a prediction: {below_q50_share} ended within the predicted median and {below_q90_share} within "
-        "the predicted upper bound (nine in ten should)."
+        "{runs} have a prediction: {below_q50_share} of them ended within the predicted median and {below_q90_share} "
+        "of them within the predicted upper bound (nine in ten should)."
     ),
     "The median is wrong by {miss_share} of the run time on average.",
 )

@@ -9,6 +9,7 @@ from gpuwaste.analytics.chart import Axis, Grid
 from gpuwaste.analytics.charting import without_waits
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts
+from gpuwaste.analytics.ranking import Superlative, ranking
 from gpuwaste.core.units import HOUR_S
 
 TITLE: Final = "Depth of the queue"
@@ -16,10 +17,13 @@ QUESTION: Final = "How many jobs wait, by day and by hour of the day?"
 SENTENCES: Final = (
     "On average {depth_mean} waited; in the fullest hour {depth_most}.",
     (
-        "The queue is deepest at hour {deep_hour} of the day ({deep_hour_mean} on average) "
-        "and emptiest at hour {shallow_hour} ({shallow_hour_mean})."
+        "The queue is deepest in {deep_hour} of the day ({deep_hour_mean} on average) and emptiest in {shallow_hour} "
+        "({shallow_hour_mean})."
     ),
 )
+DEEPEST: Final = Superlative("deep_hour", "deep_hour_mean", "table", "mean", labels=("hour",))
+EMPTIEST: Final = Superlative("shallow_hour", "shallow_hour_mean", "table", "mean", labels=("hour",), least=True)
+SUPERLATIVES: Final = (DEEPEST, EMPTIEST, Superlative("", "depth_most", "table", "most"))
 _COLUMNS: Final = (
     Column(name="hour", title="Hour of the day", unit="h"),
     Column(name="mean", title="Mean waiting", unit="jobs"),
@@ -83,9 +87,10 @@ def _facts(asking: Asking, depth: list[float], lengths: list[int], means: list[f
     mean = waiting / sum(lengths) if lengths else None
     facts.add("depth_mean", mean, "jobs", "mean number of waiting jobs", sample=Sample(blocks=blocks))
     facts.add("depth_most", max(depth, default=None), "jobs", "waiting jobs in the fullest hour")
-    known = [(value, hour) for hour, value in enumerate(means) if value is not None]
-    if len(known) == _HOURS and max(known)[0] > 0:
-        for name, (value, hour) in (("deep", max(known)), ("shallow", min(known))):
-            facts.add(f"{name}_hour", hour, "", f"hour of the day with the {name}est queue ({window.hour_text()})")
-            facts.add(f"{name}_hour_mean", value, "jobs", "mean number of waiting jobs at that hour")
+    known = [(hour, f"hour {hour}", value) for hour, value in enumerate(means) if value is not None]
+    if len(known) == _HOURS:
+        for what, name in ((DEEPEST, "deepest"), (EMPTIEST, "emptiest")):
+            text = f"hour of the day with the {name} queue ({window.hour_text()})"
+            ranked = ranking(known, least=what.least)
+            ranked.add(facts, what, "jobs", (text, "mean number of waiting jobs at that hour"), some=False)
     return facts

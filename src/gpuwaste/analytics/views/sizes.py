@@ -17,18 +17,27 @@ from gpuwaste.analytics.charting import (
 )
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts
+from gpuwaste.analytics.ranking import Superlative, ranking
 from gpuwaste.core.units import HOUR_S
 
 TITLE: Final = "Size against run time"
 QUESTION: Final = "How large are the jobs, how long do they run, and how do they end?"
 SENTENCES: Final = (
-    "{runs} ran and ended; {largest_class_share} of them asked for {largest_class}.",
-    "Most time goes to jobs of {heavy_class}: {heavy_share}.",
+    "{runs} ran and ended; the most frequent size is {largest_class}: {largest_class_share} of them.",
+    "Jobs of {heavy_gpu_class} held the most GPU-hours: {heavy_gpu_share} of the GPU-hours.",
+    "Jobs of {heavy_class} had the most run time: {heavy_share} of the run time of all jobs.",
 )
+MOST_JOBS: Final = Superlative("largest_class", "", "table", "runs", labels=("size",), share="largest_class_share")
+MOST_GPU_HOURS: Final = Superlative(
+    "heavy_gpu_class", "", "table", "gpu_hours", labels=("size",), share="heavy_gpu_share"
+)
+MOST_TIME: Final = Superlative("heavy_class", "", "table", "run_hours", labels=("size",), share="heavy_share")
+SUPERLATIVES: Final = (MOST_JOBS, MOST_GPU_HOURS, MOST_TIME)
 _COLUMNS: Final = (
     Column(name="size", title="Size"),
     Column(name="runs", title="Jobs", unit="jobs"),
     Column(name="mean_s", title="Mean run time", unit="s"),
+    Column(name="run_hours", title="Run time", unit="h"),
     Column(name="gpu_hours", title="GPU-hours", unit="GPU-hours"),
     *(Column(name=name, title=words(name).capitalize(), unit="jobs") for name in ENDS),
 )
@@ -49,7 +58,8 @@ def answer(asking: Asking) -> Answer:
         entry[row["ended"]] += row["runs"]
     table: list[list[str | int | float | None]] = [
         [
-            size_text(_KINDS[kind], level), entry["runs"], entry["elapsed_s"] / entry["runs"], entry["gpu_s"] / HOUR_S,
+            size_text(_KINDS[kind], level), entry["runs"], entry["elapsed_s"] / entry["runs"],
+            entry["elapsed_s"] / HOUR_S, entry["gpu_s"] / HOUR_S,
             *(entry[name] for name in ENDS),
         ]
         for (kind, level), entry in sorted(classes.items())
@@ -66,16 +76,14 @@ def _facts(classes: dict[tuple[int, int], dict[str, int]]) -> Facts:
     facts = Facts("sizes")
     runs = sum(entry["runs"] for entry in classes.values())
     facts.add("runs", runs, "jobs", "jobs that ran and ended")
-    if classes:
-        of = "gpu_s" if any(entry["gpu_s"] for entry in classes.values()) else "elapsed_s"
-        for name, by in (("largest", "runs"), ("heavy", of)):
-            (kind, level), entry = max(classes.items(), key=lambda item: (item[1][by], item[0]))
-            means = "most jobs" if name == "largest" else "most held time"
-            facts.add(f"{name}_class", size_text(_KINDS[kind], level), "", f"size with {means}")
-            whole = sum(other[by] for other in classes.values())
-            facts.share(
-                f"{name}_{'class_' if name == 'largest' else ''}share", entry[by], whole, f"its share of {means}"
-            )
+    for what, by, text in (
+        (MOST_JOBS, "runs", "jobs"),
+        (MOST_GPU_HOURS, "gpu_s", "GPU-hours"),
+        (MOST_TIME, "elapsed_s", "run time"),
+    ):
+        ranked = ranking((key, size_text(_KINDS[key[0]], key[1]), entry[by]) for key, entry in classes.items())
+        means = f"size with the most {text}", "", f"share of the {text} that jobs of that size have"
+        ranked.add(facts, what, "", means)
     return facts
 
 

@@ -6,19 +6,29 @@ from typing import Any, Final
 
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
-from gpuwaste.analytics.chart import Axis, Chart, Lines, Series
-from gpuwaste.analytics.charting import PER_DECADE, RUNS_NOTE, named, sideways, size_text, without_waits
+from gpuwaste.analytics.chart import Axis, Chart, Lines, Role, Series
+from gpuwaste.analytics.charting import PER_DECADE, RUNS_NOTE, group_texts, sideways, size_text, without_waits
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, histogram
+from gpuwaste.analytics.ranking import SHOWN, Ranking, Superlative, listing, ranking
 
 TITLE: Final = "Waits"
 QUESTION: Final = "How long do jobs wait, by partition and size, and by the hour at which they are submitted?"
 SENTENCES: Final = (
     "Half of the jobs that started waited {wait_p50_s} or less; one in twenty waited longer than {wait_p95_s}.",
     "The longest wait was {wait_longest_s}; {wait_long_share} of the jobs waited longer than an hour.",
-    "The slowest group is {slow_size} in partition {slow_partition}: one in twenty waited longer than {slow_p95_s}.",
-    "Jobs submitted at hour {worst_hour} of the day waited longest: one in twenty longer than {worst_hour_p95_s}.",
+    (
+        "Of the groups with {enough_jobs} or more, jobs of {slow_group} waited longest: one in twenty longer than "
+        "{slow_p95_s}."
+    ),
+    "Jobs submitted in {worst_hour} of the day waited longest: one in twenty longer than {worst_hour_p95_s}.",
 )
+_P95: Final = "95th percentile"
+_GROUPS: Final = "Waits by partition and size"
+_HOURS: Final = "Waits by hour of submission"
+SLOWEST: Final = Superlative("slow_group", "slow_p95_s", "bars", _GROUPS, series=(_P95,))
+WORST_HOUR: Final = Superlative("worst_hour", "worst_hour_p95_s", "bars", _HOURS, series=(_P95,))
+SUPERLATIVES: Final = (SLOWEST, WORST_HOUR, Superlative("", "wait_longest_s", "table", "longest_s"))
 _COLUMNS: Final = (
     Column(name="partition", title="Partition"),
     Column(name="size", title="Size"),
@@ -27,7 +37,7 @@ _COLUMNS: Final = (
     Column(name="p95_s", title="95th percentile", unit="s"),
     Column(name="longest_s", title="Longest", unit="s"),
 )
-_SHOWN: Final = 20
+_SERIES: Final[tuple[tuple[str, Role], ...]] = (("median", "main"), (_P95, "second"))
 _ENOUGH: Final = 20  # runs of which a 95th percentile says something
 _DECADES: Final = 8
 _EDGES: Final = (0.0, *(10 ** (place / PER_DECADE) for place in range(1, _DECADES * PER_DECADE + 1)))
@@ -50,31 +60,52 @@ def answer(asking: Asking) -> Answer:
         facts.add(f"wait_{name}_s", value, "s", text, sample=sample)
     facts.add("wait_longest_s", whole["longest_s"], "s", "longest wait")
     facts.share("wait_long_share", whole["long"], whole["runs"], "share of jobs that waited longer than an hour")
-    many = [row for row in groups if row["runs"] >= _ENOUGH]
-    if many:
-        slow = max(many, key=lambda row: row["wait_s"][1])
-        facts.add("slow_partition", slow["partition"] or "none", "", "partition of the group with the longest waits")
-        facts.add("slow_size", size_text(slow["kind"], slow["level"]), "", "size of the group with the longest waits")
-        facts.add("slow_p95_s", slow["wait_s"][1], "s", "95th percentile of waits of that group")
+    ranked, small = _ranked(groups)
+    if ranked.names:
+        facts.add("enough_jobs", f"{_ENOUGH} jobs", "", "jobs of a group of which a 95th percentile says something")
+        means = "group by partition and size with the longest waits", "95th percentile of waits of that group"
+        ranked.add(facts, SLOWEST, "s", means, some=False)
     hours = _hours([(hour, place, count) for hour, block, place, count in bins if hour is not None])
-    known = [(p95, hour) for hour, (_, p95) in enumerate(hours) if p95 is not None]
-    if known:
-        p95, hour = max(known)
-        facts.add("worst_hour", hour, "", f"hour of the day with the longest waits ({asking.window.hour_text()})")
-        facts.add("worst_hour_p95_s", p95, "s", "95th percentile of waits of jobs submitted at that hour")
+    worst = ranking((hour, f"hour {hour}", p95) for hour, (_, p95) in enumerate(hours) if p95 is not None)
+    zone = asking.window.hour_text()
+    means = (
+        f"hour of the day with the longest waits ({zone})",
+        "95th percentile of waits of jobs submitted at that hour",
+    )
+    worst.add(facts, WORST_HOUR, "s", means, some=False)
     table = [
         [row["partition"], size_text(row["kind"], row["level"]), row["runs"], *row["wait_s"], row["longest_s"]]
-        for row in groups
+        for row in (*ranked.groups, *small.groups)
     ]
     notes = [
         RUNS_NOTE,
         "Waits are from submission to start, of jobs that started in the window; time held or not eligible counts.",
         (
-            f"Hours of the day are {asking.window.hour_text()}; waits by hour are rounded up to the next of "
-            f"{PER_DECADE} steps in each power of ten."
+            f"Hours of the day are {zone}; waits by hour are rounded up to the next of {PER_DECADE} steps in each "
+            "power of ten."
         ),
+        *_left_out(ranked, small),
     ]
-    return Answer(facts, _COLUMNS, table, _charts(groups, hours, asking.window.hour_text()), notes)
+    return Answer(facts, _COLUMNS, table, _charts(ranked if ranked.names else small, hours, zone), notes)
+
+
+def _ranked(groups: list[dict[str, Any]]) -> tuple[Ranking[dict[str, Any]], Ranking[dict[str, Any]]]:
+    """Return the groups by their 95th percentile, the slowest first: those with enough jobs, and the others."""
+    named = list(zip(groups, group_texts(groups), strict=True))
+    many, few = (
+        ranking((row, name, row["wait_s"][1]) for row, name in named if (row["runs"] >= _ENOUGH) is enough)
+        for enough in (True, False)
+    )
+    return many, few
+
+
+def _left_out(ranked: Ranking[dict[str, Any]], small: Ranking[dict[str, Any]]) -> list[str]:
+    """Return which groups the chart and the sentence leave out; the table has all."""
+    if not small.names:
+        return []
+    if not ranked.names:
+        return [f"No group has {_ENOUGH} jobs: a 95th percentile says little, and none is called the slowest."]
+    return [f"Fewer than {_ENOUGH} jobs, and therefore only in the table: {listing(small.names)}."]
 
 
 def _hours(bins: list[tuple[int, int, int]]) -> list[tuple[float | None, float | None]]:
@@ -93,20 +124,20 @@ def _hours(bins: list[tuple[int, int, int]]) -> list[tuple[float | None, float |
     return found
 
 
-def _charts(groups: list[dict[str, Any]], hours: list[tuple[float | None, float | None]], zone: str) -> list[Chart]:
-    shown = groups[:_SHOWN]
-    names = [f"{named(row['partition'], 'partition')}, {size_text(row['kind'], row['level'])}" for row in shown]
-    p50 = Series(name="median", role="main", y=[float(row["wait_s"][0]) for row in shown])
-    p95 = Series(name="95th percentile", role="second", y=[float(row["wait_s"][1]) for row in shown])
-    bars = sideways("Waits by partition and size", names, "s", [p50, p95], of="Partition and size", stacked=False)
+def _charts(ranked: Ranking[dict[str, Any]], hours: list[tuple[float | None, float | None]], zone: str) -> list[Chart]:
+    shown = ranked.groups[:SHOWN]
+    series = [
+        Series(name=name, role=role, y=[float(row["wait_s"][at]) for row in shown])
+        for at, (name, role) in enumerate(_SERIES)
+    ]
+    bars = sideways(_GROUPS, ranked.names[:SHOWN], "s", series, of="Partition and size", stacked=False)
     lines = Lines(
-        title="Waits by hour of submission",
+        title=_HOURS,
         x=Axis(title="Hour of the day", unit=zone),
         y=Axis(title="Wait", unit="s", scale="log"),
         at=[float(hour) for hour in range(24)],
         series=[
-            Series(name="median", role="main", y=[pair[0] for pair in hours]),
-            Series(name="95th percentile", role="second", y=[pair[1] for pair in hours]),
+            Series(name=name, role=role, y=[pair[at] for pair in hours]) for at, (name, role) in enumerate(_SERIES)
         ],
     )
     return [bars, lines]

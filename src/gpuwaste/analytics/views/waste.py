@@ -1,15 +1,16 @@
 """GPU-hours wasted by account and cause, and by the users who waste most."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Chart, Role, Series
-from gpuwaste.analytics.charting import CUT_NOTE, gpus_note, named, sideways, user_words
+from gpuwaste.analytics.charting import CUT_NOTE, gpus_note, named, sideways
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
+from gpuwaste.analytics.ranking import SHOWN, Ranking, Superlative, ranking
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.waste.findings import CAUSE_ORDER, cause_name
 from gpuwaste.waste.judged_runs import judged_runs
@@ -18,16 +19,30 @@ from gpuwaste.waste.load import Selection
 TITLE: Final = "GPU-hours wasted"
 QUESTION: Final = "Which accounts and users waste GPU-hours, and by what?"
 SENTENCES: Final = (
-    "{wasted_hours} of {held_hours} were wasted ({wasted_share}).",
+    "{wasted_hours} were wasted, {wasted_share} of the {held_hours} that jobs held.",
     "What jobs did with {unknown_share+} of the GPU-hours is not known.",
     (
-        "{top_user} wasted most: {top_user_hours}, {top_user_share} of all waste; "
+        "User {top_user} wasted most: {top_user_hours}, {top_user_share} of all waste; "
         "the {most_users} who waste most made {most_users_share} of it."
     ),
     "Account {top_account} wasted most: {top_account_hours}, {top_account_share} of all waste.",
     "The largest cause is {top_cause}: {top_cause_hours}.",
     "Jobs held {held_only_hours+}; how much of it was wasted is not known, as no agent reports GPUs.",
 )
+_WASTED: Final = "wasted"
+_BY: Final = "GPU-hours by {}"
+_CAUSES: Final = "GPU-hours wasted by account and cause"
+MOST_OF: Final = {
+    kind: Superlative(
+        f"top_{kind}", f"top_{kind}_hours", "bars", _BY.format(kind), series=(_WASTED,), share=f"top_{kind}_share"
+    )
+    for kind in ("user", "account")
+}
+NO_CAUSE: Final = "no finding"
+LARGEST_CAUSE: Final = Superlative(
+    "top_cause", "top_cause_hours", "series", _CAUSES, series=tuple(map(cause_name, CAUSE_ORDER))
+)
+SUPERLATIVES: Final = (*MOST_OF.values(), LARGEST_CAUSE)
 _COLUMNS: Final = (
     Column(name="user", title="User"),
     Column(name="account", title="Account"),
@@ -39,7 +54,6 @@ _COLUMNS: Final = (
 _SUMS: Final = ("alloc_ms", "wasted_ms", "unknown_ms")
 """GPU-milliseconds of own GPUs, by user and account."""
 _MS_H: Final = HOUR_S * 1000
-_SHOWN: Final = 20
 _TOP: Final = 10
 CAUSE_ROLES: Final[Mapping[str, Role]] = {
     "one_gpu_of_many": "idle",
@@ -71,11 +85,15 @@ def answer(asking: Asking) -> Answer:
                 own = held.setdefault((row["user"], row["account"]), Counter())
                 own.update({name: row[name] for name in _SUMS})
             for account, kinds in runs.account_causes().items():
-                causes.setdefault(account, Counter()).update(kinds)
+                causes.setdefault(named(account, "account"), Counter()).update(kinds)
             blocks += runs.blocks(window.block)
     facts = Facts("waste")
     _add_totals(facts, held, blocks, window.blocks)
-    _add_top(facts, held, causes)
+    ranked = {kind: _ranked(held, place, kind) for place, kind in enumerate(MOST_OF)}
+    _add_most(facts, ranked)
+    every_cause = sum(causes.values(), Counter[str]())
+    by_cause = ranking((kind, cause_name(kind), wasted_s / HOUR_S) for kind, wasted_s in every_cause.items())
+    by_cause.add(facts, LARGEST_CAUSE, "GPU-hours", ("cause of most waste", "GPU-hours wasted by it"))
     lines = sorted((_line(key, own) for key, own in held.items()), key=lambda line: (-line[3], -line[2], line[:2]))
     notes = [
         CUT_NOTE,
@@ -83,16 +101,20 @@ def answer(asking: Asking) -> Answer:
         "Of a job that an edge of the window cuts, each cause has the part of the inside that it has of the whole job.",
         "The interval of the wasted share is of whole jobs by the day of their end.",
     ]
-    return Answer(facts, _COLUMNS, lines, _charts(lines, _whole(causes, lines)), notes)
+    bars = _causes_of_accounts(causes, ranked["account"])
+    return Answer(facts, _COLUMNS, lines, [*_by_whom(ranked), *_by_cause(bars, by_cause)], notes)
 
 
-def _whole(causes: Mapping[str, Counter[str]], lines: list[list[Any]]) -> dict[str, Counter[str]]:
-    """Return the causes of each account in GPU-seconds with the waste that no finding explains, kind ""."""
-    wasted: Counter[str] = Counter()
-    for line in lines:
-        wasted[line[1]] += line[3] * HOUR_S
-    rest = {name: wasted_s - causes.get(name, Counter()).total() for name, wasted_s in wasted.items() if wasted_s}
-    return {name: causes.get(name, Counter()) + Counter({"": max(0.0, rest_s)}) for name, rest_s in rest.items()}
+def _causes_of_accounts(
+    causes: Mapping[str, Counter[str]], accounts: Ranking[Counter[str]]
+) -> list[tuple[str, Counter[str]]]:
+    """Return name and GPU-seconds by cause of each account that wasted; kind "" is of what no finding explains."""
+    bars = []
+    for own, name in zip(accounts.groups, accounts.names, strict=True):
+        if own["wasted_ms"]:
+            found = causes.get(name, Counter())
+            bars.append((name, found + Counter({"": max(0.0, own["wasted_ms"] / 1000 - found.total())})))
+    return bars
 
 
 def _add_totals(
@@ -106,26 +128,27 @@ def _add_totals(
     facts.share("unknown_share", unknown, alloc_ms, "share of the GPU-hours of which nothing is known")
 
 
-def _add_top(facts: Facts, sums: dict[tuple[str, str], Counter[str]], causes: dict[str, Counter[str]]) -> None:
-    users, accounts = Counter[str](), Counter[str]()
-    for (user, account), own in sums.items():
-        users[user] += own["wasted_ms"]
-        accounts[account] += own["wasted_ms"]
-    whole = users.total()
-    if whole:
-        for name, of in (("user", users), ("account", accounts)):
-            first, ms = min(of.items(), key=lambda item: (-item[1], item[0]))
-            facts.add(f"top_{name}", named(first, name), "", f"{name} that wasted most")
-            facts.add(f"top_{name}_hours", ms / _MS_H, "GPU-hours", f"GPU-hours that this {name} wasted")
-            facts.share(f"top_{name}_share", ms, whole, f"share of all waste that is this {name}'s")
-        most = [ms for _, ms in users.most_common(_TOP) if ms]
+def _ranked(held: dict[tuple[str, str], Counter[str]], place: int, kind: str) -> Ranking[Counter[str]]:
+    """Return users (place 0) or accounts (1) by what they wasted."""
+    sums: dict[str, Counter[str]] = {}
+    for key, own in held.items():
+        sums.setdefault(key[place], Counter()).update(own)
+    return ranking((own, named(name, kind), own["wasted_ms"] / _MS_H) for name, own in sums.items())
+
+
+def _add_most(facts: Facts, ranked: Mapping[str, Ranking[Counter[str]]]) -> None:
+    for kind, own in ranked.items():
+        means = (
+            f"{kind} that wasted most",
+            f"GPU-hours that this {kind} wasted",
+            f"share of all waste that is this {kind}'s",
+        )
+        own.add(facts, MOST_OF[kind], "GPU-hours", means, unnamed=named("", kind))
+    most = [value for value in ranked["user"].values[:_TOP] if value]
+    if most:
         facts.add("most_users", len(most), "users", "users who wasted most")
+        whole = sum(ranked["user"].values)
         facts.share("most_users_share", sum(most), whole, "share of all waste that is theirs")
-    kinds = sum(causes.values(), Counter[str]())
-    if kinds:
-        kind, wasted_s = min(kinds.items(), key=lambda item: (-item[1], item[0]))
-        facts.add("top_cause", cause_name(kind), "", "cause of most waste")
-        facts.add("top_cause_hours", wasted_s / HOUR_S, "GPU-hours", "GPU-hours wasted by it")
 
 
 def _line(key: tuple[str, str], own: Counter[str]) -> list[Any]:
@@ -133,33 +156,35 @@ def _line(key: tuple[str, str], own: Counter[str]) -> list[Any]:
     return [*key, alloc_ms / _MS_H, wasted_ms / _MS_H, wasted_ms / alloc_ms if alloc_ms else None, unknown_ms / _MS_H]
 
 
-def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Chart]:
-    shown = [line for line in lines if line[3]][:_SHOWN]
-    users = sideways(
-        "GPU-hours by user",
-        [user_words(*line[:2]) for line in shown],
-        "GPU-hours",
-        [
-            Series(name="wasted", role="idle", y=[round(line[3], 2) for line in shown]),
-            Series(name="held, not wasted", role="muted", y=[round(line[2] - line[3], 2) for line in shown]),
-        ],
-        of="User and account",
-    )
-    accounts = sorted(causes, key=lambda name: (-causes[name].total(), name))[:_SHOWN]
-    kinds = sorted(
-        sum((causes[name] for name in accounts), Counter[str]()).items(), key=lambda item: (-item[1], item[0])
-    )
+def _by_whom(ranked: Mapping[str, Ranking[Counter[str]]]) -> Iterator[Chart]:
+    """Yield what users and what accounts held and wasted, those that wasted most."""
+    for kind, own in ranked.items():
+        shown = [(name, sums) for name, sums in zip(own.names, own.groups, strict=True) if sums["wasted_ms"]][:SHOWN]
+        series = [
+            Series(name=_WASTED, role="idle", y=[round(sums["wasted_ms"] / _MS_H, 2) for _, sums in shown]),
+            Series(
+                name="held, not wasted",
+                role="muted",
+                y=[round((sums["alloc_ms"] - sums["wasted_ms"]) / _MS_H, 2) for _, sums in shown],
+            ),
+        ]
+        if shown:
+            names = [name for name, _ in shown]
+            yield sideways(_BY.format(kind), names, "GPU-hours", series, of=kind.capitalize())
+
+
+def _by_cause(found: list[tuple[str, Counter[str]]], kinds: Ranking[str]) -> list[Chart]:
+    """Return what accounts wasted by cause; the last bar is all accounts that have none of their own."""
+    few = found[: SHOWN - 1] if len(found) > SHOWN else found
+    bars = list(few)
+    if others := found[len(few) :]:
+        bars.append((f"{len(others)} other accounts", sum((own for _, own in others), Counter[str]())))
     series = [
-        Series(
-            name=cause_name(kind) if kind else "no finding",
-            role=CAUSE_ROLES.get(kind, "muted"),
-            y=[round(causes[name][kind] / HOUR_S, 2) for name in accounts],
-        )
-        for kind, _ in kinds
+        Series(name=name, role=CAUSE_ROLES.get(kind, "muted"), y=[round(own[kind] / HOUR_S, 2) for _, own in bars])
+        for kind, name in [*zip(kinds.groups, kinds.names, strict=True), ("", NO_CAUSE)]
+        if any(own[kind] for _, own in bars)
     ]
-    names = [named(name, "account") for name in accounts]
-    by_cause = sideways("GPU-hours wasted by account and cause", names, "GPU-hours", series, of="Account")
-    return [chart for chart, some in ((users, shown), (by_cause, accounts)) if some]
+    return [sideways(_CAUSES, [name for name, _ in bars], "GPU-hours", series, of="Account")] if bars else []
 
 
 def _held(asking: Asking) -> Answer:
