@@ -119,6 +119,9 @@ bench-now: $(STAMP) ## GET /v1/now with 2,000 nodes: milliseconds, bytes, 50 rea
 bench-pages: $(STAMP) ## the hub's pages: milliseconds with 50 readers, bytes, paint in Chromium, beside JSON (PAGES="--home DIR")
 	@$(PY) -m bench.pages $(PAGES)
 
+bench-flood: $(STAMP) ## what others wait while one user, or strangers, flood the hub: seconds of a page and of /v1/health (root)
+	@$(PY) -m bench.flood $(FLOOD)
+
 bench-startup: $(STAMP) ## start-up of the command: --help and a report, beside python3 and sacct
 	@$(PY) -m bench.startup
 
@@ -243,6 +246,6 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: audit data help venv packages build-packages frameworks slurm-gpu native plugins rpm deb lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard scorecard-weekly baseline matrix-turn matrix-submit
-.PHONY: bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-year-lake bench-move bench-packages
+.PHONY: bench-flood bench-ablation bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-year-lake bench-move bench-packages
 .PHONY: bench-early-samples bench-rescore bench-rescore-logs bench-rules bench-events-killed bench-events bench-double-gaussian bench-wrappers bench-engine
 .PHONY: bench-estimate bench-estimate-time bench-shadow bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-many bench-codec bench-agent bench-agent-fold bench-features bench-attribution bench-predict bench-train bench-history

@@ -20,10 +20,10 @@ from gpuwaste.agent.collectors.host import HostUseCollector
 from gpuwaste.agent.collectors.intel import IntelCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.daemon import Agent, Edges
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_slurm import FakeSlurm

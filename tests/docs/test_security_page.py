@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.hub.protocol import BOUNDS
+from gpuwaste.hub.threads import REPORTS_AT_ONCE, REPORTS_OF_USER
 from gpuwaste.hub.turns import MOST
 
 TESTS = Path(__file__).parents[1]
@@ -92,3 +93,4 @@ def test_the_bounds_are_those_of_the_code() -> None:
     assert f"head {BOUNDS.header_s:g} s" in hub
     assert f"not read {BOUNDS.write_s:g} s" in hub
     assert f"{MOST} questions of one user" in hub
+    assert f"{REPORTS_OF_USER} of the {REPORTS_AT_ONCE} places of reports" in hub

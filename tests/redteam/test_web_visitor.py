@@ -277,9 +277,9 @@ def test_the_url_of_a_request_decides_nothing(hub: Rig) -> None:
         b"/v1/top;" + page,
         b"/enter/..",
     ):
-        assert status(raw(hub, b"GET " + path + b" HTTP/1.1", name)) in {307, 401, 404}
+        assert status(raw(hub, b"GET " + path + b" HTTP/1.1", name)) in {401, 404}
         moved = raw(hub, b"GET " + path + b" HTTP/1.1", b"Host: evil.example", b"X-Original-URL: " + page)
-        assert status(moved) in {307, 403, 404}
+        assert status(moved) in {403, 404}
     for header in (b"X-Original-URL", b"X-Rewrite-URL", b"X-HTTP-Method-Override"):
         assert status(raw(hub, b"GET /v1/top HTTP/1.1", name, cookie, header + b": /v1/health")) == 401
 

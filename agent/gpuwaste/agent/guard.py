@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.sample import UnknownReason
 
 _FAILED: Final = log_event.warning(

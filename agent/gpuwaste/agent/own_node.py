@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, SlurmError
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.list_conf import asked_places, existing_conf
 

@@ -67,15 +67,7 @@ class SampleServer:
         self._busy = threading.Lock()
 
     def answer(self, target: str, authorization: str) -> Reply:
-        """Answer one question; while another one is answered, that it has to wait."""
-        if not self._busy.acquire(blocking=False):
-            return _words(HTTPStatus.SERVICE_UNAVAILABLE, "another question is being answered", ("Retry-After", "1"))
-        try:
-            return self._answer(target, authorization)
-        finally:
-            self._busy.release()
-
-    def _answer(self, target: str, authorization: str) -> Reply:
+        """Answer one question; while another one is answered, that it has to wait. Unproven ones take no place."""
         try:
             caller = verify_request(self._askers.checkers, authorization, "GET", target)
             if caller.uid not in self._askers.uids:
@@ -83,7 +75,14 @@ class SampleServer:
             question = SampleQuestion.from_target(target)
             if question is None or question.node != self._node:
                 return _words(HTTPStatus.BAD_REQUEST, f"this is no question for samples of node {self._node}")
-            body = self._read(question)
+            if not self._busy.acquire(blocking=False):
+                return _words(
+                    HTTPStatus.SERVICE_UNAVAILABLE, "another question is being answered", ("Retry-After", "1")
+                )
+            try:
+                body = self._read(question)
+            finally:
+                self._busy.release()
             acknowledged = sign_ack(self._askers.checkers, caller, body)
         except AuthError as error:
             retry = isinstance(error, RetryableWireError)

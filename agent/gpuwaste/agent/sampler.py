@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpuwaste.agent.collectors import Collectors
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.guard import Guard
 from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
@@ -19,6 +18,7 @@ from gpuwaste.agent.profiles import with_profiles
 from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, StepDetector
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.sample import UnknownReason
 
 _CLOCK_SET: Final = log_event.warning(

@@ -11,6 +11,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.hub.exchange import Exchange, json_response
+from gpuwaste.hub.headers import HEADERS, SafeHeaders
 from gpuwaste.hub.methods import KnownMethods
 from gpuwaste.hub.models import ErrorAnswer
 from gpuwaste.hub.openapi import DescribedApp, answers
@@ -36,24 +37,31 @@ _NO_TELEMETRY: Final["TelemetryConfig"] = {"auto_configure": False, "tracing": F
 def build_app(services: Services, version: str, limits: ServiceLimits) -> FastAPI:
     """Return the application."""
     app = DescribedApp(
-        title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS, telemetry=_NO_TELEMETRY
+        title="gpuwaste hub",
+        version=version,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # it redirects to whatever the Host header names, before any check
+        responses=_ERRORS,
+        telemetry=_NO_TELEMETRY,
     )
     app.add_middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL)
     app.add_middleware(KnownMethods)
+    app.add_middleware(SafeHeaders)
     app.add_middleware(Timing, metrics=services.metrics)  # the last one added is the outermost
-    _add_errors(app)
+    _add_errors(app, services)
     add_routes(app, Exchange(services, limits))
     return app
 
 
-def _add_errors(app: FastAPI) -> None:
+def _add_errors(app: FastAPI, services: Services) -> None:
     @app.exception_handler(Refusal)
     async def refused(_: Request, refusal: Refusal) -> Response:
         return _refused(refusal)
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, error: HTTPException) -> Response:
-        return json_response({"error": str(error.detail)}, error.status_code)
+        return json_response({"error": str(error.detail)}, error.status_code, dict(error.headers or {}))
 
     @app.exception_handler(RequestValidationError)
     async def bad_parameter(_: Request, error: RequestValidationError) -> Response:
@@ -62,13 +70,13 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(GpuwasteError)
     async def unserved(_: Request, error: GpuwasteError) -> Response:
-        _UNSERVED.log(error=error)
+        services.failures.caused(_UNSERVED, type(error).__name__, error=error)
         return json_response({"error": "the hub cannot answer now: see its log"}, LATER)
 
     @app.exception_handler(Exception)
     async def defect(_: Request, error: Exception) -> Response:
         BUG.log(error, what="request")
-        return json_response({"error": "a defect of the hub: see its log"}, 500)
+        return json_response({"error": "a defect of the hub: see its log"}, 500, HEADERS)  # outside of every middleware
 
 
 def _refused(refusal: Refusal) -> Response:

@@ -1,8 +1,6 @@
 """EventReads: the stream, the catalogue and the outlets as readers ask for them."""
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -18,13 +16,13 @@ from gpuwaste.documents.event_types import (
 from gpuwaste.events.catalogue import PREFIX, kinds_of
 from gpuwaste.events.envelope import Event, encoded, event_of
 from gpuwaste.hub.event_parts import EventParts
-from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal
+from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal
 from gpuwaste.hub.roles import Scope
 
 MAX_EVENTS: Final = 5000
-MAX_STREAMS: Final = 32  # readers that stay connected
 _MAX_PATTERNS: Final = 20
 _REFUSED: Final = 100
+EventText = tuple[int, str, bytes]
 
 
 class EventReads:
@@ -34,8 +32,6 @@ class EventReads:
         self._parts = parts
         self._cluster_of = cluster_of
         self._clock = clock
-        self._lock = threading.Lock()
-        self._streams = 0
 
     def page(self, scope: Scope, after: int, limit: int, kinds: str) -> bytes:
         """Return an EventsAnswer as JSON: what the caller may see; `kinds` are patterns separated by commas."""
@@ -60,10 +56,11 @@ class EventReads:
         except ConfigError as error:
             raise Refusal(BAD, str(error)) from error
 
-    def texts(self, events: list[Event]) -> list[tuple[int, str, bytes]]:
-        """Return place, type and JSON of each event."""
+    def texts(self, scope: Scope, after: int, limit: int, kinds: frozenset[str]) -> tuple[list[EventText], int]:
+        """Return place, type and JSON of each event that `found` has, and the last place."""
+        events, until = self.found(scope, after, limit, kinds)
         cluster = self._cluster_of()
-        return [(event.seq, PREFIX + event.kind, encoded(event, cluster)) for event in events]
+        return [(event.seq, PREFIX + event.kind, encoded(event, cluster)) for event in events], until
 
     def since(self, place: int, limit: int) -> tuple[list[Event], int]:
         """Return the events after a place whoever may see them, and the last place."""
@@ -73,22 +70,6 @@ class EventReads:
     def last(self) -> int:
         """Return the newest place of the stream."""
         return self._parts.store.last(0)
-
-    def check_streams(self) -> None:
-        """Raise Refusal where too many readers stay connected."""
-        if self._streams >= MAX_STREAMS:
-            raise Refusal(LATER, f"{MAX_STREAMS} readers follow the events already: try again later")
-
-    @contextmanager
-    def stream(self) -> Iterator[None]:
-        """Count a reader who stays connected."""
-        with self._lock:
-            self._streams += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._streams -= 1
 
     def outlets(self, scope: Scope) -> OutletsDocument:
         """Return how the outlets stand, to operators."""

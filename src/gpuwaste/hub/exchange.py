@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import Query, Request, Response
 from msgspec import Struct, to_builtins
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from gpuwaste.hub.body import read_body
@@ -15,10 +13,10 @@ from gpuwaste.hub.gate import Gate
 from gpuwaste.hub.refusal import BAD, Refusal
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.services import ServiceLimits, Services
+from gpuwaste.hub.threads import ThreadPool, Threads
 
 _MAX_NUMBER: Final = 2**40
-_REPORTS_AT_ONCE: Final = 6  # others wait: forty of a store of 512 MB ran out of memory
-_READERS_AT_ONCE: Final = 64
+_T = TypeVar("_T")
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
 Content = Struct | dict[str, Any] | bytes
@@ -32,10 +30,7 @@ class Exchange:
         self.services = services
         self.limits = limits
         self._orders = Gate(limits.gate, lambda: None)
-        self.reports = CapacityLimiter(_REPORTS_AT_ONCE)
-        """Threads for pages and reports: each takes tens of MB of the store's memory while it is made."""
-        self.readers = CapacityLimiter(_READERS_AT_ONCE)
-        """Threads for pages that are made together for all who ask: `Reads` bounds how many are made at once."""
+        self.threads = Threads()
 
     async def body(
         self, request: Request, chunks: AsyncIterator[bytes] | None = None, max_bytes: int | None = None
@@ -59,20 +54,23 @@ class Exchange:
     async def scope(self, request: Request, body: bytes = b"") -> Scope:
         """Return who asks, and what they may see."""
         peer_uid: int | None = getattr(request.state, "peer_uid", None)
-        reader = self.services.identity.reader
-        return await run_in_threadpool(reader, authorization(request), target(request), peer_uid, request.method, body)
+        reader, user = self.services.identity.reader, "" if peer_uid is None else f"uid {peer_uid}"
+        return await self.threads.proofs.run(
+            user, reader, authorization(request), target(request), peer_uid, request.method, body
+        )
+
+    async def visitor(self, request: Request, ask: Callable[[Request], _T]) -> _T:
+        """Ask the visitors about a request for a page, in a thread; of one session few at a time."""
+        return await self.threads.proofs.run(self.services.visitors.claim(request), ask, request)
 
     async def document(
-        self, request: Request, build: Callable[[Scope], Content], limiter: CapacityLimiter | None = None
+        self, request: Request, build: Callable[[Scope], Content], pool: ThreadPool | None = None
     ) -> Response:
-        """Answer a question without a body by what `build` returns, made in a thread (of the limiter)."""
+        """Answer a question without a body by what `build` returns, made in a thread (of the pool)."""
         scope = await self.scope(request)
-
-        def answer() -> bytes:
-            return _encoded(build(scope))
-
         with self.services.turns.taken(scope):
-            return Response(await to_thread.run_sync(answer, limiter=limiter), media_type="application/json")
+            body = await (pool or self.threads.questions).run(scope.bounded_user, lambda: _encoded(build(scope)))
+        return Response(body, media_type="application/json")
 
     async def order(self, request: Request, do: Callable[[Scope, bytes], Content]) -> Response:
         """Answer a request with a body by what `do` returns, done in a thread."""
@@ -80,7 +78,7 @@ class Exchange:
             body = await self.body(request, visit.counted(request.stream()))
         scope = await self.scope(request, body)
         with self.services.turns.taken(scope):
-            return json_response(await run_in_threadpool(do, scope, body))
+            return json_response(await self.threads.questions.run(scope.bounded_user, do, scope, body))
 
 
 def authorization(request: Request) -> str:

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from anyio import CapacityLimiter, to_thread
-
 from gpuwaste.hub.refusal import LATER, Refusal
+from gpuwaste.hub.threads import ThreadPool
 
 RETRY_AFTER_S: Final = 5
 _T = TypeVar("_T")
@@ -37,7 +36,7 @@ class Gate:
         self._limits = limits
         self._put_off = put_off
         self._turns = asyncio.Semaphore(limits.threads)
-        self._threads = CapacityLimiter(limits.threads)  # its own: reports do not wait behind batches
+        self._threads = ThreadPool(limits.threads)  # its own: reports do not wait behind batches
         self._waiting = 0
         self._held_b = 0
         self._coming: dict[Visit, float] = {}  # bodies of which something is still to come, and since when
@@ -90,7 +89,7 @@ class Gate:
         finally:
             self._waiting -= 1
         try:
-            return await to_thread.run_sync(work, limiter=self._threads)
+            return await self._threads.run("", work)
         finally:
             self._turns.release()
 

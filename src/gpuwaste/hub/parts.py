@@ -11,6 +11,7 @@ from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.config import Config, ModelsConfig
 from gpuwaste.core.energy_config import EnergyConfig
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.documents.health import AccountingHealth, HealthAnswer
@@ -70,6 +71,7 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.program_metrics import ProgramCollector
 
+_FAILURES_QUIET_S: Final = 60.0
 _REPORTING_S: Final = 3600.0
 _THRESHOLDS: Final = (
     "agent.ship_every_s",
@@ -209,6 +211,7 @@ class Hub:
             simulations=SimulationReads(Path(hub.state_dir) / SIMULATIONS),
             health=self.health,
             visitors=visitors,
+            failures=EventLog(clock, _FAILURES_QUIET_S),
         )
         self.inbox = InboxParts(self.store, self.services, clock, inbox)
         self.app = build_app(

@@ -26,6 +26,7 @@ from gpuwaste.hub.report_reads import ReportQuestion, ReportReads, report_subjec
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.shared_runs import SharedRuns
+from gpuwaste.hub.threads import REPORTS_AT_ONCE
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -35,7 +36,6 @@ from gpuwaste.store.hub.rescore_store import RescoreStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
-_AT_ONCE: Final = 6  # others wait: each takes tens of MB of the store's memory, and forty of 512 MB had too little
 MAX_HISTORY: Final = 10_000
 _FACTS_S: Final = 60.0
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
@@ -62,7 +62,7 @@ class Reads:
         self._store = store
         self._settings = settings
         self._clock = clock
-        self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self._turns = threading.BoundedSemaphore(REPORTS_AT_ONCE)
         self._reports = ReportReads(store, settings, clock, shared, self._turns)
         self._energy = EnergyReads(store, self.tariff, clock, self._turns)
         self._jobs: AskedTogether[str, JobDocument] = AskedTogether()

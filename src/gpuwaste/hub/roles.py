@@ -35,6 +35,11 @@ class Scope:
     agent: bool = False
     operator: bool = False
 
+    @property
+    def bounded_user(self) -> str:
+        """The user whose requests are bounded; "" for operators, staff and daemons, whose are not."""
+        return "" if self.everything or self.agent else self.user
+
     def seen_by(self, user: str) -> "Scope":
         """Return the view of `user` as the owner of their jobs, as far as it is this caller's own: never more.
 

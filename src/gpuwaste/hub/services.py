@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.hub.actions.service import ActionService
 from gpuwaste.hub.authentication import Identity
@@ -71,4 +72,6 @@ class Services:
     renewal: Renewal
     health: Callable[[], HealthAnswer]
     visitors: Visitors
+    failures: EventLog
+    """Logs requests that cannot be answered: one line of a kind in a minute, however many ask."""
     turns: Turns = field(default_factory=Turns)

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuwaste.hub.exchange import json_response
 from gpuwaste.hub.gate import RETRY_AFTER_S
+from gpuwaste.hub.headers import SafeHeaders
 from gpuwaste.hub.refusal import LATER
 from gpuwaste.hub.sign_in.page import page
 from gpuwaste.wire.hub_role import ROLE_HEADER, STANDS_BY
@@ -101,7 +102,7 @@ class StandbyGate:
             return
         await self._pass_over(receive)
         words = _CANNOT_READ if app is None else _NO_ROOM if batch else _REFUSED
-        await _refusal(path, words)(scope, receive, marked)
+        await SafeHeaders(_refusal(path, words))(scope, receive, marked)
 
     async def _pass_over(self, receive: Receive) -> None:
         """Read a body and forget it: a sender whose connection ends before would not see the answer."""

@@ -21,15 +21,16 @@ class Turns:
     @contextlib.contextmanager
     def taken(self, scope: Scope) -> Iterator[None]:
         """Hold a turn of a caller's. Raises Refusal 429 where none is left."""
-        if scope.everything or scope.agent:
+        user = scope.bounded_user
+        if not user:
             yield
             return
-        if self._busy[scope.user] >= self._most:
+        if self._busy[user] >= self._most:
             raise Refusal(TOO_MANY, f"{self._most} requests of this user are in progress: try again", retry_after=1)
-        self._busy[scope.user] += 1
+        self._busy[user] += 1
         try:
             yield
         finally:
-            self._busy[scope.user] -= 1
-            if not self._busy[scope.user]:
-                del self._busy[scope.user]
+            self._busy[user] -= 1
+            if not self._busy[user]:
+                del self._busy[user]

@@ -16,7 +16,6 @@ from typing import Any, TextIO
 
 from gpuwaste.agent.collectors import CollectorSettings, create_collectors
 from gpuwaste.agent.device_map import node_device_map
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.hour_book import HourBook
@@ -25,6 +24,7 @@ from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import tick_of
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.slurm.commands import CommandClient
 

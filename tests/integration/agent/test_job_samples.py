@@ -19,9 +19,10 @@ from tests.unit.agent.samples import BASE, at
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence
-from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.cluster_process import PATIENCE, wait_until
 from gpuwaste.testing.lone_hub import munged_path, private_munged
-from gpuwaste.wire.munge import Munge, MungeIssuer
+from gpuwaste.wire.identity import Caller
+from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
 from gpuwaste.wire.samples import SampleQuestion
 from gpuwaste.wire.signing import request_digest, sign_request
 
@@ -157,6 +158,31 @@ def test_one_question_at_a_time_and_a_killed_child_costs_its_answer_alone(node: 
     assert (put_off.status, b"another question" in put_off.body) == (503, True)
     assert (answers[0].status, answers[0].body) == (500, b"the samples cannot be read: see the agent's log\n")
     assert node.samples().gpus
+
+
+def test_questions_that_prove_nothing_take_no_place(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a question with a made-up credential is looked at, which takes long, the hub's own is answered."""
+    node.store.append([BASE])
+    checked, begun, go_on = MungeChecker.check, threading.Event(), threading.Event()
+
+    def slow(self: MungeChecker, credential: str, digest: str) -> Caller:
+        if credential == "made-up":
+            begun.set()
+            assert go_on.wait(60 * PATIENCE)
+        return checked(self, credential, digest)
+
+    monkeypatch.setattr(MungeChecker, "check", slow)
+    answers: list[Answer] = []
+    target = SampleQuestion("gpu1", WINDOW).target
+    stranger = threading.Thread(target=lambda: answers.append(node.get(target, {"Authorization": "Munge made-up"})))
+    stranger.start()
+    try:
+        assert begun.wait(60 * PATIENCE)
+        assert node.samples().gpus
+    finally:
+        go_on.set()
+        stranger.join(60)
+    assert answers[0].status == 401
 
 
 def test_what_is_past_retention_is_said_by_the_oldest_day(node: Node) -> None:

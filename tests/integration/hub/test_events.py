@@ -2,8 +2,12 @@
 
 import json
 import socket
+import threading
+import time
+from collections import Counter
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +20,10 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.event_types import CatalogueDocument, OutletsDocument
 from gpuwaste.events.catalogue import catalogue
-from gpuwaste.hub.event_reads import MAX_STREAMS
 from gpuwaste.hub.event_sources import SourceStores, sources
+from gpuwaste.hub.places import OF_USER
+from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.routes.events import MAX_STREAMS
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -223,22 +229,54 @@ def test_events_can_be_followed_and_taken_up_again(rig: Rig) -> None:
     assert more[0]["data"]["subject"] == f"gw/9@{HOUR}"
 
 
-def test_too_many_who_follow_are_refused(rig: Rig) -> None:
-    """And their places are free again when they leave."""
-    target = "/v1/events/stream"
-    held = []
+def statuses(rig: Rig, uid: int, streams: int, held: list[socket.socket]) -> Counter[int]:
+    """Open streams of a user at once, which stay open; return how many have which status."""
+    target, opened = "/v1/events/stream", []
+    for _ in range(streams):
+        opened.append(socket.create_connection(("127.0.0.1", rig.port), 30 * PATIENCE))
+        head = f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: {rig.credential(uid, 'GET', target)}\r\n\r\n"
+        opened[-1].sendall(head.encode())
+    held += opened
+    return Counter(int(one.recv(12).split()[1]) for one in opened)
+
+
+def test_a_user_has_four_streams_however_many_they_ask_for_at_once(rig: Rig) -> None:
+    """Of a hundred at once four are open; others get theirs, and operators the last places; free when they leave."""
+    held: list[socket.socket] = []
     try:
-        for _ in range(MAX_STREAMS):
-            one = socket.create_connection(("127.0.0.1", rig.port), 30)
-            head = f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: {rig.credential(ALICE, 'GET', target)}\r\n\r\n"
-            one.sendall(head.encode())
-            assert one.recv(12) == b"HTTP/1.1 200"
-            held.append(one)
-        wait_until(lambda: rig.get(ALICE, target).status == 503, 30, "the hub to refuse one more")
+        assert statuses(rig, ALICE, 100, held) == {200: OF_USER, 429: 100 - OF_USER}
+        assert statuses(rig, BOB, 1, held) == {200: 1}
+        assert statuses(rig, OPER, MAX_STREAMS, held) == {200: MAX_STREAMS - OF_USER - 1, 503: OF_USER + 1}
+        assert rig.get(BOB, "/v1/events/stream").status == 503
     finally:
         for one in held:
             one.close()
-    wait_until(lambda: followed(rig, OPER, f"{target}?after=0", {}, 1) != [], 30, "a place to be free")
+    wait_until(lambda: followed(rig, ALICE, "/v1/events/stream?after=0", {}, 1) != [], 30, "a place to be free")
+
+
+def test_a_reader_who_is_behind_pauses_between_pages(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bob, who may see none of 3,000 events, makes the hub read half of the time at most, until he has read them."""
+    rig.store.upsert_jobs([record(n, "alice") for n in range(100, 1600)])
+    last, reads = rig.services.events.last(), []
+    read, done = rig.services.events.texts, threading.Event()
+
+    def noted(scope: Scope, after: int, *rest: Any) -> Any:
+        began = time.monotonic()
+        found = read(scope, after, *rest)
+        reads.append((began, time.monotonic()))
+        if found[1] == after:
+            done.set()
+        return found
+
+    monkeypatch.setattr(rig.services.events, "texts", noted)
+    target = "/v1/events/stream?after=0"
+    with socket.create_connection(("127.0.0.1", rig.port), 30) as one:
+        head = f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: {rig.credential(BOB, 'GET', target)}\r\n\r\n"
+        one.sendall(head.encode())
+        assert done.wait(60 * PATIENCE)
+    assert len(reads) > last // 500
+    for (began, ended), (following, _) in pairwise(reads):
+        assert following - ended >= ended - began
 
 
 def test_an_outlet_of_the_configuration_gets_the_stream(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.unit.hub.rig import ShiftedClock, record
 
 from gpuwaste.core.config import WebConfig
 from gpuwaste.core.errors import StoreError
-from gpuwaste.hub.pages.feed import PER_USER
+from gpuwaste.hub.places import OF_USER
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -176,14 +177,14 @@ def test_it_ends_with_the_session_and_does_not_prolong_it(rig: Rig) -> None:
 def test_streams_that_are_asked_for_at_once_are_bounded_without_a_traceback(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are counted before they are open: those beyond end at once, and the log names no bug of ours."""
+    """As many as a user may have are open, those beyond are refused, and the log names no bug of ours."""
     cookie, request = rig.cookie(ALICE), "GET /now/changes HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nCookie: {}\r\n\r\n"
-    sockets = [socket.create_connection(("127.0.0.1", rig.port), 30) for _ in range(4 * PER_USER)]
+    sockets = [socket.create_connection(("127.0.0.1", rig.port), 30) for _ in range(4 * OF_USER)]
     try:
         for one in sockets:
             one.sendall(request.format(rig.port, cookie).encode())
-        texts = [one.recv(4096) for one in sockets]
-        assert sum(text.startswith(b"HTTP/1.1 200 ") for text in texts) >= PER_USER
+        found = Counter(int(one.recv(4096).split()[1]) for one in sockets)
+        assert found == {200: OF_USER, 429: len(sockets) - OF_USER}
     finally:
         for one in sockets:
             one.close()
@@ -193,7 +194,7 @@ def test_streams_that_are_asked_for_at_once_are_bounded_without_a_traceback(
 def test_streams_are_bounded_for_each_reader(rig: Rig) -> None:
     """One more than they may have is refused; others get theirs; when one ends there is room again."""
     cookie = rig.cookie(ALICE)
-    streams = [Stream(rig, cookie, "/now/changes") for _ in range(PER_USER)]
+    streams = [Stream(rig, cookie, "/now/changes") for _ in range(OF_USER)]
     try:
         for stream in streams:
             stream.until("retry: ")

@@ -122,7 +122,9 @@ def test_a_path_that_only_looks_like_a_named_one_is_refused(gated: Rig) -> None:
         "//v1/report",
         "/V1/report",
     ):
-        assert passed_on(gated.send("GET", target)), target
+        answer = gated.send("GET", target)
+        assert passed_on(answer), target
+        assert answer.headers["cache-control"] == "no-store"
 
 
 def test_who_connects_between_two_servers_waits_for_the_second() -> None:

@@ -6,12 +6,12 @@ from tests.unit.agent.fakes import START_US, FakeClock, FakeGpus, FakeHost, Fake
 from gpuwaste.agent.accumulator import OpenHour
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.hour_book import HourBook
 from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, Holding, JobMap
 from gpuwaste.agent.profiles import with_profiles
 from gpuwaste.agent.sampler import Sampler
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.hour import AllocationHour, hour_from_wire
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, Sample

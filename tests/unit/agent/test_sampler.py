@@ -9,10 +9,10 @@ from tests.unit.agent.fakes import FakeClock, FakeGpus, FakeHost, FakeMap, ListS
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.model import GpuReading, GpuScan, Holding, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource, Sample, UnknownReason
 

@@ -1,34 +1,49 @@
-"""How many pages are made at once: each takes memory of the store while it is made."""
+"""How many pages are made at once, and of one user: each takes memory of the store while it is made."""
 
 import asyncio
 import threading
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Final
 
-from anyio import CapacityLimiter
+import pytest
 from fastapi import Request, Response
 
 from gpuwaste.hub.pages.answers import Pages
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.threads import ThreadPool, UserPlaces
 from gpuwaste.hub.turns import Turns
 
 AT_ONCE: Final = 2
 READERS: Final = 10
 
 
-class OneOperator:
-    """Visitors of whom each is an operator."""
+class OneReader:
+    """An exchange whose requests are all of one reader."""
 
-    def scope(self, _: Request) -> Scope:
+    def __init__(self, reader: Scope) -> None:
+        self.services = SimpleNamespace(visitors=SimpleNamespace(scope=None), turns=Turns(READERS))
+        self._reader = reader
+
+    async def visitor(self, *_: Any) -> Scope:
         """Return what the visitor may see."""
-        return Scope("oper", everything=True)
+        return self._reader
 
 
-async def no_body(_: Request) -> bytes:
-    """Return nothing."""
-    return b""
+OPERATOR: Final = Scope("oper", everything=True)
+ALICE: Final = Scope("alice")
 
 
-def test_no_more_pages_are_made_at_once_than_the_limiter_has() -> None:
+@pytest.mark.parametrize(
+    ("reader", "pool"),
+    [
+        (OPERATOR, lambda: ThreadPool(AT_ONCE)),
+        (OPERATOR, lambda: ThreadPool(AT_ONCE, UserPlaces(1))),
+        (ALICE, lambda: ThreadPool(READERS, UserPlaces(AT_ONCE))),
+    ],
+    ids=["threads", "an operator has every place", "a user has their places"],
+)
+def test_no_more_pages_are_made_at_once_than_there_are_places(reader: Scope, pool: Callable[[], ThreadPool]) -> None:
     """Of ten requests two are worked on at a time, two together each time, and all are answered."""
     together, lock = threading.Barrier(AT_ONCE), threading.Lock()
     at_work, most = 0, 0
@@ -45,8 +60,8 @@ def test_no_more_pages_are_made_at_once_than_the_limiter_has() -> None:
         return Response("made")
 
     async def ask() -> list[Response]:
-        visitors: Any = OneOperator()
-        pages = Pages(visitors, Turns(), no_body, CapacityLimiter(AT_ONCE))
+        exchange: Any = OneReader(reader)
+        pages = Pages(exchange, pool())
         requests = [Request({"type": "http", "raw_path": b"/me", "headers": []}) for _ in range(READERS)]
         return list(await asyncio.gather(*(pages.answer(request, build) for request in requests)))
 

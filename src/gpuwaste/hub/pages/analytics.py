@@ -10,7 +10,7 @@ from msgspec import json
 from starlette.datastructures import QueryParams
 
 from gpuwaste.analytics.document import ViewDocument
-from gpuwaste.hub.pages.answers import HEADERS, html, plain
+from gpuwaste.hub.pages.answers import html, plain
 from gpuwaste.hub.pages.question import other_question, page_number, view_form, view_question
 from gpuwaste.hub.refusal import not_found
 from gpuwaste.hub.roles import Scope
@@ -105,5 +105,5 @@ def _chart(files: Sequence[Callable[[], str]], form: str) -> Response:
     found = dict(zip(_chart_names(len(files)), files, strict=True))
     if form not in found:
         raise not_found()
-    headers = HEADERS | {"Content-Security-Policy": file_policy()}
+    headers = {"Content-Security-Policy": file_policy()}
     return Response(found[form](), headers=headers, media_type="image/svg+xml")

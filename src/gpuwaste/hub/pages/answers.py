@@ -4,29 +4,20 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
+from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, TOO_MANY, UNAUTHORIZED, Refusal
 from gpuwaste.hub.roles import Scope
-from gpuwaste.hub.sign_in.visitors import SignInNeeded, Visitors
+from gpuwaste.hub.sign_in.visitors import SignInNeeded
+from gpuwaste.hub.threads import ThreadPool
 from gpuwaste.hub.turns import Turns
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.message import error_page, sign_in_page
 
-HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 SEE_OTHER: Final = 303
 _HTML: Final = "text/html; charset=utf-8"
 _UNSERVED: Final = log_event.error(
@@ -47,24 +38,23 @@ Body = Callable[[Request], Awaitable[bytes]]
 
 def html(text: str, status: int = HTTPStatus.OK) -> Response:
     """Return a page with its headers."""
-    return Response(text, status, HEADERS, _HTML)
+    return Response(text, status, media_type=_HTML)
 
 
 def plain(text: str, media_type: str) -> Response:
     """Return the same view in another format; a table is saved and not shown."""
-    saved = {"Content-Disposition": "attachment"} if media_type.startswith("text/csv") else {}
-    return Response(text, HTTPStatus.OK, HEADERS | saved, media_type)
+    saved = {"Content-Disposition": "attachment"} if media_type.startswith("text/csv") else None
+    return Response(text, HTTPStatus.OK, saved, media_type)
 
 
 class Pages:
     """Answers requests for pages."""
 
-    def __init__(self, visitors: Visitors, turns: Turns, body: Body, limiter: CapacityLimiter | None = None) -> None:
-        """`limiter` says how many pages are made at once; others wait."""
-        self._visitors = visitors
-        self._turns = turns
-        self._body = body
-        self._limiter = limiter
+    def __init__(self, exchange: Exchange, pool: ThreadPool, turns: Turns | None = None) -> None:
+        """`pool` says how many pages are made at once; others wait."""
+        self._exchange = exchange
+        self._pool = pool
+        self._turns = turns or exchange.services.turns
 
     async def answer(self, request: Request, build: Callable[[Scope, Frame], Response]) -> Response:
         """Answer by what `build` returns, made in a thread; what is refused is a page in the same layout."""
@@ -72,22 +62,22 @@ class Pages:
 
     async def order(self, request: Request, do: Build) -> Response:
         """Answer a form likewise; its body is read of a reader who is signed in."""
-        return await self._answer(request, do, self._body)
+        return await self._answer(request, do, self._exchange.body)
 
     async def _answer(self, request: Request, build: Build, read: Body) -> Response:
         frame = Frame()
         try:
-            scope = await run_in_threadpool(self._visitors.scope, request)
+            scope = await self._exchange.visitor(request, self._exchange.services.visitors.scope)
             frame = _frame(request, scope)
             with self._turns.taken(scope):
                 body = await read(request)
-                return await to_thread.run_sync(build, scope, frame, body, limiter=self._limiter)
+                return await self._pool.run(scope.bounded_user, build, scope, frame, body)
         except SignInNeeded:
             return html(sign_in_page(), UNAUTHORIZED)
         except Refusal as refusal:
             return _refused(refusal, frame)
         except GpuwasteError as error:
-            _UNSERVED.log(error=error)
+            self._exchange.services.failures.caused(_UNSERVED, type(error).__name__, error=error)
             return _refused(Refusal(LATER, "The store or Slurm did not answer; the hub's log says why."), frame)
         except Exception as error:  # noqa: BLE001 a defect of one page ends no other
             BUG.log(error, what="page")

@@ -6,22 +6,17 @@ it fetches itself again, in its reader's scope.
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-
-from starlette.concurrency import run_in_threadpool
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.events.envelope import Event
 from gpuwaste.hub.event_reads import EventReads, may_see
-from gpuwaste.hub.refusal import TOO_MANY, Refusal
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.threads import ThreadPool
 
-PER_USER: Final = 4  # a page that is not visible has none
-IN_ALL: Final = 128
 _LOOK_S: Final = 1.0
 _AFTER_ERROR_S: Final = 15.0
 _PAGE: Final = 1000
@@ -45,31 +40,24 @@ class Follower:
 class PageFeed:
     """For the event loop's thread only."""
 
-    def __init__(self, events: EventReads) -> None:
+    def __init__(self, events: EventReads, pool: ThreadPool) -> None:
+        """`pool` reads the stream."""
         self._events = events
+        self._pool = pool
         self._followers: set[Follower] = set()
-        self._of_user: Counter[str] = Counter()
         self._task: asyncio.Task[None] | None = None
         self._place: int | None = None
-
-    def check_room(self, user: str) -> None:
-        """Raise Refusal where a user, or all, follow as many pages as they may."""
-        if self._of_user[user] >= PER_USER or len(self._followers) >= IN_ALL:
-            raise Refusal(TOO_MANY, "too many pages refresh themselves: this one does after a reload", retry_after=60)
 
     @contextlib.asynccontextmanager
     async def following(self, follower: Follower, after: int | None = None) -> AsyncIterator[None]:
         """Set `news` of a page where something happens, for the length of the block; what came `after` a place too.
 
-        Raises Refusal, StoreError.
+        Raises StoreError.
         """
-        user = follower.scope.user
-        self.check_room(user)
         self._followers.add(follower)
-        self._of_user[user] += 1
         try:
             if self._place is None:
-                last = await run_in_threadpool(self._events.last)
+                last = await self._pool.run("", self._events.last)
                 self._place = last if self._place is None else self._place
             if self._task is None or self._task.done():
                 self._task = asyncio.get_running_loop().create_task(self._run())
@@ -78,18 +66,17 @@ class PageFeed:
             yield
         finally:
             self._followers.discard(follower)
-            self._of_user -= Counter([user])
 
     async def _missed(self, follower: Follower, after: int) -> bool:
         """Tell whether something came between the reading of a page and its following; more than a page is news."""
-        found, _ = await run_in_threadpool(self._events.since, after, _PAGE)
+        found, _ = await self._pool.run(follower.scope.bounded_user, self._events.since, after, _PAGE)
         return len(found) >= _PAGE or any(map(follower.concerns, found))
 
     async def _run(self) -> None:
         """Read the stream while there are followers."""
         while self._followers and self._place is not None:
             try:
-                found, self._place = await run_in_threadpool(self._events.since, self._place, _PAGE)
+                found, self._place = await self._pool.run("", self._events.since, self._place, _PAGE)
                 self._tell(found)
                 await asyncio.sleep(_LOOK_S)
             except GpuwasteError:  # whoever asks the store for the page itself says so in the log

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse
 from gpuwaste.core.run import RunKey
 from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.event_reads import EventReads
-from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, html
+from gpuwaste.hub.pages.answers import SEE_OTHER, html
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import node_name
 from gpuwaste.hub.reads import Reads
@@ -48,4 +48,4 @@ class JobViews:
     def dispute(self, scope: Scope, job_id: str, body: bytes) -> Response:
         """Keep what the owner says of the judgement, and show the job again. Raises Refusal."""
         self._disputes.say(scope, job_id, body)
-        return RedirectResponse(f"/jobs/{quote(job_id, safe='+')}#disputes", SEE_OTHER, HEADERS)
+        return RedirectResponse(f"/jobs/{quote(job_id, safe='+')}#disputes", SEE_OTHER)

@@ -7,7 +7,7 @@ from msgspec import json
 from starlette.datastructures import QueryParams
 
 from gpuwaste.analytics.kept_simulations import KeptSimulation
-from gpuwaste.hub.pages.answers import HEADERS, html, plain
+from gpuwaste.hub.pages.answers import html, plain
 from gpuwaste.hub.pages.question import page_number
 from gpuwaste.hub.refusal import not_found
 from gpuwaste.hub.roles import Scope
@@ -53,5 +53,5 @@ def _chart(kept: KeptSimulation, form: str) -> Response:
     found = dict(zip(_chart_names(kept), kept.view.charts, strict=True))
     if form not in found:
         raise not_found()
-    headers = HEADERS | {"Content-Security-Policy": file_policy()}
+    headers = {"Content-Security-Policy": file_policy()}
     return Response(chart_file(found[form]), headers=headers, media_type="image/svg+xml")

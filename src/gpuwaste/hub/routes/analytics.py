@@ -10,7 +10,7 @@ from gpuwaste.hub.pages.answers import Pages
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
-    pages = Pages(services.visitors, services.turns, exchange.body, exchange.reports)
+    pages = Pages(exchange, exchange.threads.reports)
     views = AnalyticsViews(services.views)
 
     @app.get("/analytics", include_in_schema=False)

@@ -27,4 +27,4 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     async def fetched(request: Request) -> Response:
         """Return the backup as a tar, once: it is complete if its last member is sums.json."""
         scope = await exchange.scope(request)
-        return StreamingResponse(backups.parts(scope), media_type="application/x-tar")
+        return StreamingResponse(exchange.threads.files.parts(backups.parts(scope)), media_type="application/x-tar")

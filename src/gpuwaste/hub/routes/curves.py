@@ -1,15 +1,13 @@
 """The samples of a job over time: GET /v1/jobs/ID/curves, and /jobs/ID/curves.json for the page of the job."""
 
 import gzip
-from collections.abc import Mapping
 
 from fastapi import FastAPI, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from gpuwaste.documents.curve_types import JobCurves
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.pages.answers import HEADERS, Pages
+from gpuwaste.hub.pages.answers import Pages
 from gpuwaste.hub.pages.question import node_name
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion
@@ -23,7 +21,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
     curves, turns = services.curves, Turns(_MOST_AT_ONCE)
-    pages = Pages(services.visitors, turns, exchange.body)
+    pages = Pages(exchange, exchange.threads.curves, turns)
 
     @app.get("/v1/jobs/{job_id}/curves", responses=answers(JobCurves))
     async def job_curves(
@@ -43,20 +41,22 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         scope = await exchange.scope(request)
         question = JobQuestion(owner, cluster, start)
         with turns.taken(scope):
-            return await run_in_threadpool(lambda: _response(request, curves.packed(scope, job_id, question, node)))
+            return await exchange.threads.curves.run(
+                scope.bounded_user, lambda: _response(request, curves.packed(scope, job_id, question, node))
+            )
 
     @app.get("/jobs/{job_id}/curves.json", include_in_schema=False)
     async def page_curves(request: Request, job_id: str) -> Response:
         def answer(scope: Scope, _: Frame) -> Response:
             node = node_name(request.query_params) or None
-            return _response(request, curves.packed(scope, job_id, ANY, node), HEADERS)
+            return _response(request, curves.packed(scope, job_id, ANY, node))
 
         return await pages.answer(request, answer)
 
 
-def _response(request: Request, packed: bytes, headers: Mapping[str, str] | None = None) -> Response:
+def _response(request: Request, packed: bytes) -> Response:
     """Return the document as it is kept, or unpacked for a client that does not take gzip."""
-    sent = {"Vary": "Accept-Encoding", **(headers or {})}
+    sent = {"Vary": "Accept-Encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):
         packed = gzip.decompress(packed)
     else:

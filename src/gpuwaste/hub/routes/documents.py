@@ -30,7 +30,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         account the report is on all users of these clusters, for operators.
         """
         question = ReportQuestion(user, account, cluster, start, end, limit)
-        return await exchange.document(request, lambda scope: reads.report(scope, question), exchange.reports)
+        return await exchange.document(request, lambda scope: reads.report(scope, question), exchange.threads.reports)
 
     @app.get("/v1/jobs/{job_id}", responses=answers(JobDocument))
     async def job(
@@ -47,9 +47,11 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         `start` picks the runs that started at this UTC second, `ended_since` the last run unless it ended before then.
         """
         question = JobQuestion(owner, cluster, start, ended_since)
-        return await exchange.document(request, lambda scope: reads.job(scope, job_id, question), exchange.reports)
+        return await exchange.document(
+            request, lambda scope: reads.job(scope, job_id, question), exchange.threads.reports
+        )
 
     @app.get("/v1/top", responses=answers(TopDocument))
     async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:
         """Report who is wasting GPUs now; `since` is UTC seconds, an hour ago by default."""
-        return await exchange.document(request, lambda scope: reads.top(scope, since, limit), exchange.reports)
+        return await exchange.document(request, lambda scope: reads.top(scope, since, limit), exchange.threads.reports)

@@ -1,22 +1,26 @@
 """/v1/events: the stream as CloudEvents, by pages or as Server-Sent Events; the catalogue; how outlets stand."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Final
 
 from fastapi import FastAPI, Query, Request, Response
-from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
 
 from gpuwaste.documents.event_catalogue import catalogue_document
 from gpuwaste.documents.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
-from gpuwaste.hub.event_reads import MAX_EVENTS, EventReads
+from gpuwaste.hub.event_reads import MAX_EVENTS, EventText
 from gpuwaste.hub.exchange import Exchange, Number
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.places import PlacedStream, Places
 
 _PAGE: Final = 500
+MAX_STREAMS: Final = 32  # readers that stay connected
+_KEPT: Final = 8  # of these for operators and daemons
 _LOOK_S: Final = 0.5
+_LEAST_PAUSE_S: Final = (
+    0.02  # between two pages of a reader who is behind; as long as the page took, where that is more
+)
 _BEAT_S: Final = 15.0  # a comment, so that proxies keep the connection
 _LONGEST_S: Final = 3600.0  # then the reader connects again, and proves who they are
 _MAX_PLACE: Final = 18  # digits
@@ -26,7 +30,7 @@ Kinds = Annotated[str, Query(max_length=1000)]
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
-    events = exchange.services.events
+    events, places = exchange.services.events, Places(MAX_STREAMS, _KEPT)
 
     @app.get("/v1/events", responses=answers(EventsAnswer))
     async def page(
@@ -52,33 +56,36 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     @app.get("/v1/events/stream", responses={200: {"content": {"text/event-stream": {}}}})
     async def stream(request: Request, *, after: Number | None = None, kinds: Kinds = "") -> Response:
         """Follow the events, as Server-Sent Events: from `Last-Event-ID` or `after` on, else from now."""
-        scope = await exchange.scope(request)
+        scope, pool = await exchange.scope(request), exchange.threads.streams
         patterns = events.wanted(kinds)
-        place = _place(request.headers.get(_LAST_ID, ""), after)
-        if place is None:
-            place = await run_in_threadpool(events.last)
-        events.check_streams()
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        parts = _followed(events, scope, place, patterns)
-        return StreamingResponse(parts, media_type="text/event-stream", headers=headers)
+        with contextlib.ExitStack() as held:
+            held.enter_context(places.taken(scope.user, bounded=bool(scope.bounded_user)))
+            place = _place(request.headers.get(_LAST_ID, ""), after)
+            if place is None:
+                place = await pool.run(scope.bounded_user, events.last)
+
+            async def read(at: int) -> tuple[list[EventText], int]:
+                return await pool.run(scope.bounded_user, events.texts, scope, at, _PAGE, patterns)
+
+            return PlacedStream(_followed(read, place), held.pop_all(), {"Cache-Control": "no-store"})
 
 
 def _place(last: str, after: int | None) -> int | None:
     return int(last) if last.isdecimal() and last.isascii() and len(last) <= _MAX_PLACE else after
 
 
-async def _followed(events: EventReads, scope: Scope, place: int, kinds: frozenset[str]) -> AsyncIterator[bytes]:
+async def _followed(read: Callable[[int], Awaitable[tuple[list[EventText], int]]], place: int) -> AsyncIterator[bytes]:
     """Yield events as they come, and a comment where none does."""
-    began = beat = asyncio.get_running_loop().time()
-    with events.stream():
-        yield b"retry: 3000\n\n"
-        while (now := asyncio.get_running_loop().time()) - began < _LONGEST_S:
-            found, following = await run_in_threadpool(events.found, scope, place, _PAGE, kinds)
-            for seq, kind, text in events.texts(found):
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, kind.encode(), text)
-            if found or now - beat >= _BEAT_S:
-                yield b":\n\n"
-                beat = now
-            if following == place:
-                await asyncio.sleep(_LOOK_S)
-            place = following
+    clock = asyncio.get_running_loop().time
+    began = beat = clock()
+    yield b"retry: 3000\n\n"
+    while (now := clock()) - began < _LONGEST_S:
+        found, following = await read(place)
+        took_s = clock() - now
+        for seq, kind, text in found:
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, kind.encode(), text)
+        if found or now - beat >= _BEAT_S:
+            yield b":\n\n"
+            beat = now
+        await asyncio.sleep(_LOOK_S if following == place else max(took_s, _LEAST_PAUSE_S))
+        place = following

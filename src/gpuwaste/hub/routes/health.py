@@ -1,26 +1,27 @@
 """GET /v1/health and /metrics: the hub's state, for anybody."""
 
 from fastapi import FastAPI, Response
-from starlette.concurrency import run_in_threadpool
 
 from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.hub.exchange import Exchange, json_response
+from gpuwaste.hub.made_together import MadeTogether
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.refusal import LATER
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
+    services, threads = exchange.services, exchange.threads
+    # Lambdas: the reference of the wire is made without services.
+    health_now = MadeTogether(lambda: services.health(), threads.health)  # noqa: PLW0108
+    metrics_now = MadeTogether(lambda: services.metrics.text(), threads.metrics)  # noqa: PLW0108
 
     @app.get("/v1/health", responses=answers(HealthAnswer))
     async def health() -> Response:
         """Return the hub's health, of one that stands by with 503; needs no credential and contains no user name."""
-        found = await run_in_threadpool(exchange.services.health)
+        found = await health_now.get()
         return json_response(found, 200 if found.role == "serves" else LATER)
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics() -> Response:
-        return Response(
-            await run_in_threadpool(exchange.services.metrics.text),
-            media_type="text/plain; version=0.0.4; charset=utf-8",
-        )
+        return Response(await metrics_now.get(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 from fastapi import FastAPI, Query, Request, Response
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from gpuwaste.hub.exchange import Exchange, Number
@@ -33,7 +32,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         scope = await exchange.scope(request)
         if not (scope.everything or scope.agent):
             raise Refusal(FORBIDDEN, "the history is for operators")
-        file = await run_in_threadpool(exchange.services.predictions.snapshot)
+        file = await exchange.threads.questions.run("", exchange.services.predictions.snapshot)
         length = file.seek(0, os.SEEK_END)
         file.seek(0)
 
@@ -41,4 +40,5 @@ def add(app: FastAPI, exchange: Exchange) -> None:
             with file:
                 yield from iter(lambda: file.read(_PART), b"")
 
-        return StreamingResponse(parts(), media_type="application/x-tar", headers={"Content-Length": str(length)})
+        sent = exchange.threads.files.parts(parts())
+        return StreamingResponse(sent, media_type="application/x-tar", headers={"Content-Length": str(length)})

@@ -10,7 +10,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse
 
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, Pages
+from gpuwaste.hub.pages.answers import SEE_OTHER, Pages
 from gpuwaste.hub.pages.forms import split_form
 from gpuwaste.hub.pages.jobs import JobViews
 from gpuwaste.hub.pages.now import NowViews
@@ -25,8 +25,8 @@ _LONGEST_ID: Final = 32
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
-    pages = Pages(services.visitors, services.turns, exchange.body, exchange.reports)
-    shared = Pages(services.visitors, services.turns, exchange.body, exchange.readers)
+    pages = Pages(exchange, exchange.threads.reports)
+    shared = Pages(exchange, exchange.threads.readers)
     by = partial(_by_form, pages, shared)
     usage = UsageViews(services.reads)
     jobs = JobViews(services.reads, services.disputes, services.visitors, services.events)
@@ -34,7 +34,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/", include_in_schema=False)
     async def root() -> Response:
-        return RedirectResponse("/me", SEE_OTHER, HEADERS)
+        return RedirectResponse("/me", SEE_OTHER)
 
     @app.get("/users/{user}", include_in_schema=False)
     async def user_page(request: Request, user: str) -> Response:
@@ -50,7 +50,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     async def find_job(request: Request) -> Response:
         """Lead from the header's form to a job's page."""
         wanted = request.query_params.get("id", "").strip()[:_LONGEST_ID]
-        return RedirectResponse(f"/jobs/{quote(wanted, safe='+')}" if wanted else "/me", SEE_OTHER, HEADERS)
+        return RedirectResponse(f"/jobs/{quote(wanted, safe='+')}" if wanted else "/me", SEE_OTHER)
 
     @app.get("/jobs/{job_id}", include_in_schema=False)
     async def job(request: Request, job_id: str) -> Response:

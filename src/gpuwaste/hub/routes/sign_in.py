@@ -4,7 +4,6 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.models import LinkAnswer
@@ -35,27 +34,27 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/enter", include_in_schema=False)
     async def enter(request: Request) -> Response:
-        return page.enter_page(signed_in=await run_in_threadpool(visitors.user, request) is not None)
+        return page.enter_page(signed_in=await exchange.visitor(request, visitors.user) is not None)
 
     @app.get("/enter.js", include_in_schema=False)
     async def script() -> Response:
-        return Response(page.SCRIPT, 200, page.PAGE_HEADERS, "text/javascript; charset=utf-8")
+        return Response(page.SCRIPT, media_type="text/javascript; charset=utf-8")
 
     @app.post("/enter", include_in_schema=False)
     async def entered(request: Request) -> Response:
         origin = visitors.origin(request)  # before anything of another site's form is read
         given = await _field(exchange, request, "link")
-        session = await run_in_threadpool(visitors.enter, request, origin, given)
+        session = await exchange.visitor(request, lambda _: visitors.enter(request, origin, given))
         if session is None:
             return page.bad_link()
-        answer = Response(status_code=303, headers={**page.PAGE_HEADERS, "Location": _HOME})
+        answer = Response(status_code=303, headers={"Location": _HOME})
         set_cookie(answer, origin, session)
         return answer
 
     @app.post("/sign-out", include_in_schema=False)
     async def leave(request: Request) -> Response:
         origin = visitors.origin(request)
-        answer = page.signed_out(by_proxy=await run_in_threadpool(visitors.leave, request, origin))
+        answer = page.signed_out(by_proxy=await exchange.visitor(request, lambda _: visitors.leave(request, origin)))
         drop_cookie(answer, origin)
         return answer
 

@@ -10,7 +10,7 @@ from gpuwaste.hub.pages.simulations import SimulationViews
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
-    pages = Pages(services.visitors, services.turns, exchange.body, exchange.reports)
+    pages = Pages(exchange, exchange.threads.reports)
     views = SimulationViews(services.simulations)
 
     @app.get("/simulations", include_in_schema=False)

@@ -1,14 +1,18 @@
 """LakeTokens: the tokens of all hubs of a lake, in PostgreSQL: whoever is signed in at one of them is at each.
 
 Times are the database's own. A token is taken by who writes a name of theirs beside it first: one UPDATE decides.
+Half of a token is a code of the other half, by a key that the hubs share (RFC 2104): what strangers make up is refused
+without a question to PostgreSQL. Who reads the key there can sign in as nobody: of tokens the table has the SHA-256.
 """
 
+import hmac
 import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.hub.sign_in.token_table import TokenLimits, digest_of, new_token
+from gpuwaste.hub.sign_in.token_table import TokenLimits, digest_of
 from gpuwaste.store.lake_catalog import LakeCatalog
 from gpuwaste.store.lake_extensions import quoted
 
@@ -18,6 +22,12 @@ _CREATE: Final = (
     " made timestamptz NOT NULL DEFAULT now(), used timestamptz NOT NULL DEFAULT now(),"
     " taken_by text NOT NULL DEFAULT '', PRIMARY KEY (kind, digest))"
 )
+_CREATE_KEY: Final = (
+    "CREATE TABLE IF NOT EXISTS gpuwaste_token_key (one boolean PRIMARY KEY CHECK (one), key text NOT NULL)"
+)
+_MAKE_KEY: Final = "INSERT INTO gpuwaste_token_key VALUES (true, '{key}') ON CONFLICT DO NOTHING"
+_KEY: Final = "SELECT key FROM gpuwaste_token_key"
+_HALF_B: Final = 16
 _GOOD: Final = "(taken_by = '' AND made > now() - interval '{life} s' AND used > now() - interval '{idle} s')"
 _OF_KIND: Final = "gpuwaste_tokens WHERE kind = '{kind}'"
 # What is good no more goes, then what was unused for longest, of this user's and of all where there is no room.
@@ -45,7 +55,8 @@ _SELDOM_SHARE: Final = 0.1  # of the idle time, where that is short
 
 def tokens_of(catalog: str) -> LakeCatalog:
     """Return where the hubs of a lake keep tokens; `catalog` is the database as libpq's keywords."""
-    return LakeCatalog(catalog, "the sessions of the lake's hubs", (_CREATE,))
+    make_key = _MAKE_KEY.format(key=secrets.token_hex(32))  # where no hub has made one
+    return LakeCatalog(catalog, "the sessions of the lake's hubs", (_CREATE, _CREATE_KEY, make_key))
 
 
 class LakeTokens:
@@ -54,7 +65,8 @@ class LakeTokens:
     def __init__(self, catalog: LakeCatalog, kind: str, limits: TokenLimits) -> None:
         """`kind` parts links from sessions: a word of letters."""
         self._catalog = catalog
-        self._words = {
+        self._key = b""  # not known
+        self._words: dict[str, Any] = {
             "kind": kind,
             "life": limits.life_s,
             "idle": limits.idle_s,
@@ -65,13 +77,14 @@ class LakeTokens:
 
     def count(self) -> int:
         """Return how many are kept; some may have expired since the last `give`. Raises StoreError."""
-        return int(_twice(lambda: self._catalog.ask(self._text(_COUNT)))[0][0])
+        return int(self._ask(self._text(_COUNT))[0][0])
 
     def give(self, user: str) -> str:
         """Return a new token of a user. Raises StoreError."""
-        token = new_token()
+        half = secrets.token_bytes(_HALF_B)
+        token = urlsafe_b64encode(half + self._code(half)).decode().rstrip("=")
         text = self._text(_GIVE, digest_of(token), user=quoted(user))
-        _twice(lambda: self._catalog.tell(text))
+        self._tell(text)
         return token
 
     def use(self, token: str) -> str | None:
@@ -87,14 +100,14 @@ class LakeTokens:
 
         Raises StoreError: it may be used up all the same.
         """
-        digest, taker = digest_of(token), secrets.token_hex(16)
+        digest, taker = self._digest(token), secrets.token_hex(16)
         if not digest:
             return None
-        _twice(lambda: self._catalog.tell(self._text(_TAKE, digest, taker=taker)))
-        found = _twice(lambda: self._catalog.ask(self._text(_TAKEN, digest, taker=taker)))
+        self._tell(self._text(_TAKE, digest, taker=taker))
+        found = self._ask(self._text(_TAKEN, digest, taker=taker))
         if not found:
             return None
-        _twice(lambda: self._catalog.tell(self._text(_DROP, digest)))
+        self._tell(self._text(_DROP, digest))
         return str(found[0][0])
 
     def close(self) -> None:
@@ -102,23 +115,40 @@ class LakeTokens:
         self._catalog.close()
 
     def _found(self, token: str, *, prolong: bool) -> str | None:
-        digest = digest_of(token)
+        digest = self._digest(token)
         if not digest:
             return None
-        found = _twice(lambda: self._catalog.ask(self._text(_FIND, digest)))
+        found = self._ask(self._text(_FIND, digest))
         if not found:
             return None
         name, seldom = found[0]
         if prolong and seldom:
-            _twice(lambda: self._catalog.tell(self._text(_USED, digest)))
+            self._tell(self._text(_USED, digest))
         return str(name)
+
+    def _digest(self, token: str) -> bytes:
+        """Return what is kept of a token, b"" for a text that no hub of the lake has made. Raises StoreError."""
+        digest = digest_of(token)
+        made = urlsafe_b64decode(f"{token}=") if digest else b""
+        return digest if hmac.compare_digest(made[_HALF_B:], self._code(made[:_HALF_B])) else b""
+
+    def _code(self, half: bytes) -> bytes:
+        """Return the other half of a token. Raises StoreError."""
+        self._key = self._key or bytes.fromhex(self._ask(_KEY)[0][0])
+        return hmac.digest(self._key, self._words["kind"].encode() + half, "sha256")[:_HALF_B]
+
+    def _ask(self, query: str) -> list[tuple[Any, ...]]:
+        return self._twice(lambda: self._catalog.ask(query))
+
+    def _tell(self, statement: str) -> None:
+        self._twice(lambda: self._catalog.tell(statement))
+
+    def _twice(self, work: Callable[[], _T]) -> _T:
+        try:
+            return work()
+        except StoreError:
+            self._key = b""  # the database that answers next may be another one
+            return work()
 
     def _text(self, sql: str, digest: bytes = b"", **words: str) -> str:
         return sql.format(digest=digest.hex(), **self._words, **words)
-
-
-def _twice(work: Callable[[], _T]) -> _T:
-    try:
-        return work()
-    except StoreError:
-        return work()

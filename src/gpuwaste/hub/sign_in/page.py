@@ -6,15 +6,6 @@ from fastapi import Response
 
 from gpuwaste.web.static_files import static_url
 
-PAGE_HEADERS: Final = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
-        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
 SCRIPT: Final = """\
 "use strict";
 const form = document.querySelector("form");
@@ -83,4 +74,4 @@ def signed_out(*, by_proxy: bool) -> Response:
 def page(title: str, body: str, status: int = 200) -> Response:
     """Return HTML of ours; no text of anybody else's is in it."""
     files = {"icon": static_url("icon.svg"), "style": static_url("gpuwaste.css")}
-    return Response(_PAGE.format(title=title, body=body, **files), status, PAGE_HEADERS, "text/html; charset=utf-8")
+    return Response(_PAGE.format(title=title, body=body, **files), status, media_type="text/html; charset=utf-8")

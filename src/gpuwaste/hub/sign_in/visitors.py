@@ -10,6 +10,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config, WebConfig
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.hub.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
 from gpuwaste.hub.roles import Scope
@@ -43,7 +44,7 @@ class SignInNeeded(Refusal):
 
 
 class Visitors:
-    """Links, sessions and the proxy's header; for any thread. What is refused is counted and logged here.
+    """Links, sessions and the proxy's header; for any thread. What is refused is counted, its reason logged.
 
     Whoever is asked about a link or a session raises StoreError where they are in a lake that does not answer.
     """
@@ -54,7 +55,9 @@ class Visitors:
         origins: Origins,
         scope_of: Callable[[str], Scope],
         tokens: Callable[[str, TokenLimits], Tokens],
+        *,
         registry: CollectorRegistry,
+        clock: Clock,
     ) -> None:
         """`scope_of` is what the API knows of a user; `tokens` makes what keeps them of a kind. Raises ConfigError."""
         self.enabled = settings.enabled
@@ -64,6 +67,7 @@ class Visitors:
         self._links = tokens("link", _LINKS)
         self._sessions = tokens("session", _session_limits(settings))
         self._metrics = SignInMetrics(registry, self._sessions.count)
+        self._log = EventLog(clock)
 
     @property
     def proxy_uids(self) -> frozenset[int]:
@@ -96,6 +100,14 @@ class Visitors:
         origin = self.origin(request)
         user = self._named(request) or self._sessions.peek(cookie_of(request, origin))
         return None if user is None else self._scope_of(user)
+
+    def claim(self, request: Request) -> str:
+        """Return what tells visitors apart before anything is proven: the proxy's user, or the cookie; "" for none.
+
+        Does not block. Raises Refusal for what is no page of ours.
+        """
+        origin = self.origin(request)
+        return self._named(request) or cookie_of(request, origin)
 
     def origin(self, request: Request) -> str:
         """Return the origin of the page, once the request is known to be for it and from it. Raises Refusal."""
@@ -151,7 +163,7 @@ class Visitors:
 
     def _noted(self, rejection: Rejection) -> Rejection:
         self._metrics.rejected(rejection.reason)
-        _REJECTED.log(reason=rejection.reason, error=rejection)
+        self._log.caused(_REJECTED, rejection.reason, reason=rejection.reason, error=rejection)
         return rejection
 
 
@@ -167,7 +179,7 @@ def make_visitors(
     def tokens(kind: str, limits: TokenLimits) -> Tokens:
         return TokenTable(limits, clock) if catalog is None else LakeTokens(catalog, kind, limits)
 
-    return Visitors(config.web, origins, scope_of, tokens, registry)
+    return Visitors(config.web, origins, scope_of, tokens, registry=registry, clock=clock)
 
 
 def _session_limits(settings: WebConfig) -> TokenLimits:

@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from gpuwaste.agent.daemon import Agent, Edges
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.own_node import OwnNode as NodeSite
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.hub.daemon import make_checkers
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts

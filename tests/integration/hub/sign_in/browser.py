@@ -11,11 +11,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
-from starlette.concurrency import run_in_threadpool
 from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import WebConfig
+from gpuwaste.hub.threads import ThreadPool
 from gpuwaste.testing.patience import patient
 from gpuwaste.wire.http import UnixConnection
 
@@ -121,7 +121,7 @@ def pages(directory: Path, web: WebConfig | None = None, clock: SystemClock | No
 
         @rig.hub.app.api_route(PAGE, methods=["GET", "POST"])
         async def page(request: Request) -> Response:
-            scope = await run_in_threadpool(rig.services.visitors.scope, request)
+            scope = await ThreadPool(1).run("", rig.services.visitors.scope, request)
             found: dict[str, Any] = asdict(scope) | {"accounts": sorted(scope.accounts)}
             return Response(json.dumps(found), media_type="application/json")
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.hub.sign_in.lake_tokens import LakeTokens, tokens_of
-from gpuwaste.hub.sign_in.token_table import TokenLimits
+from gpuwaste.hub.sign_in.token_table import TokenLimits, new_token
 from gpuwaste.store.lake_catalog import LakeCatalog
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.postgres_server import PostgresServer, postgres_server
@@ -105,6 +105,32 @@ def test_takers_of_both_hubs_at_once_get_it_once(hubs: Hubs) -> None:
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(lambda hub, token=token: hub.take(token), [hubs.one, hubs.other] * 4))
         assert sorted(map(str, found)) == [*["None"] * 7, "alice"]
+
+
+def test_made_up_tokens_cost_postgresql_nothing() -> None:
+    """A cookie that no hub of the lake made is nobody's, without a question: also while PostgreSQL is away.
+
+    A text that a hub did make is asked for; one changed letter is enough to make it a made-up one.
+    """
+    with postgres_server() as server:
+        hub = LakeTokens(tokens_of(server.new_database()), "session", LIMITS)
+        token = hub.give("alice")
+        server.kill()
+        changed = ("A" if token[0] != "A" else "B") + token[1:]
+        for made_up in (changed, *NOT_TOKENS, *(new_token() for _ in range(1000))):
+            assert [hub.use(made_up), hub.peek(made_up), hub.take(made_up)] == [None] * 3
+        wait_until(lambda: asks(hub, token), 30, "the last backend to end")
+        server.start()
+        assert hub.use(token) == "alice"
+        hub.close()
+
+
+def asks(hub: LakeTokens, token: str) -> bool:
+    """Tell whether a token is asked for at a PostgreSQL that is away."""
+    try:
+        return hub.use(token) is None
+    except StoreError:
+        return True
 
 
 def test_sessions_outlast_a_restart_of_postgresql() -> None:
