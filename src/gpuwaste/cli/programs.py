@@ -11,6 +11,8 @@ from gpuwaste.core.errors import GpuwasteError
 
 _PACKAGES: Final = {"predict": "models"}
 """Rooms whose package, gpuwaste-NAME, has another name than theirs."""
+_PARTS: Final = frozenset({"actor", "advisor", "agent", "estimate", "hub", "models", "sim"})
+"""Names of the packages gpuwaste-NAME that a host may be without."""
 
 
 def load_program(name: str, extra: str = "hub", host: str = "the hub's host") -> ModuleType:
@@ -48,8 +50,9 @@ def missing_words(error: ImportError) -> str:
     package, _, rest = name.partition(".")
     if package == "gpuwaste":
         room = rest.partition(".")[0]
-        whole = isinstance(error, ModuleNotFoundError) and room
-        return f"no module {name} on this host: install gpuwaste-{_PACKAGES.get(room, room)}" if whole else ""
+        own = _PACKAGES.get(room, room)
+        what = f"install gpuwaste-{own}" if own in _PARTS else "the installation is not complete: repeat it"
+        return f"no module {name} on this host: {what}" if isinstance(error, ModuleNotFoundError) and room else ""
     if not package:
         return ""
     extras = _extras_with(package)

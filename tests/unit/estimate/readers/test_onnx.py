@@ -125,3 +125,44 @@ def test_unknown_operations_count_with_a_note(tmp_path: Path) -> None:
     model.graph.node[1].op_type = "Sorcery"
     with pytest.raises(GpuwasteError, match="shape unknown"):
         read_program(_saved(tmp_path, model))
+
+
+def _calls(depth: int, last: str = "Relu") -> Any:
+    """Return a model of functions, each of which calls the one before twice."""
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    domain = "own" if last != "Relu" else ""
+    first = helper.make_function("own", "f0", ["x"], ["y"], [helper.make_node(last, ["x"], ["y"], domain=domain)], sets)
+    functions = [first]
+    for number in range(1, depth):
+        called = f"f{number - 1}"
+        nodes = [
+            helper.make_node(called, ["x"], ["t"], domain="own"),
+            helper.make_node(called, ["t"], ["y"], domain="own"),
+        ]
+        functions.append(helper.make_function("own", f"f{number}", ["x"], ["y"], nodes, sets))
+    given, made = (helper.make_tensor_value_info(name, kind, [2]) for name in ("x", "y"))
+    graph = helper.make_graph([helper.make_node(f"f{depth - 1}", ["x"], ["y"], domain="own")], "net", [given], [made])
+    return helper.make_model(graph, functions=functions, opset_imports=sets)
+
+
+def test_functions_that_expand_without_end_are_refused_at_once(tmp_path: Path) -> None:
+    """Thirty functions in 1.9 kB are 1.6 thousand million operations; a ring of them has no end. Few are read."""
+    assert read_program(_saved(tmp_path, _calls(5))).name == "net"
+    with pytest.raises(GpuwasteError, match="its functions call each other: 1610612735 operations when expanded"):
+        read_program(_saved(tmp_path, _calls(30)))
+    with pytest.raises(GpuwasteError, match="more than 1000000000000 operations"):
+        read_program(_saved(tmp_path, _calls(90)))
+    with pytest.raises(GpuwasteError, match="function 'f3' calls itself"):
+        read_program(_saved(tmp_path, _calls(4, last="f3")))
+
+
+def test_calls_in_branches_are_counted(tmp_path: Path) -> None:
+    """A function that is called in the branch of an If is expanded there as well."""
+    model, helper = _calls(30), onnx.helper
+    call = model.graph.node.pop()
+    made = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
+    branch = helper.make_graph([call], "branch", [], [made])
+    model.graph.node.append(helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch))
+    with pytest.raises(GpuwasteError, match="operations when expanded"):
+        read_program(_saved(tmp_path, model))
