@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, interruptible
 from gpuwaste.cli.programs import missing_words
 from gpuwaste.cli.renamed import current_names
+from gpuwaste.cli.streams import drop, tell
 from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
 
@@ -51,13 +52,13 @@ class _Parser(argparse.ArgumentParser):
         """Take options by their former names too, with one line on stderr."""
         words, phrases = current_names(sys.argv[1:] if args is None else args, self._option_string_actions)
         if phrases:
-            _tell(f"gpuwaste: note: {'; '.join(phrases)}; the old spelling still works\n")
+            tell(f"gpuwaste: note: {'; '.join(phrases)}; the old spelling still works\n")
         return super().parse_known_args(words, namespace)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Exit once what was printed is written. Raises OSError where it cannot be."""
         if message:
-            _tell(message)
+            tell(message)
         sys.stdout.flush()
         sys.exit(status)
 
@@ -150,7 +151,7 @@ def _unwritten(error: OSError) -> int:
     """Return the exit code where the output was what could not be written, 0 for another error; the rest is dropped."""
     if error.errno not in _UNWRITABLE or error.filename is not None:
         return 0
-    _drop(sys.stdout)
+    drop(sys.stdout)
     if isinstance(error, BrokenPipeError):
         return EXIT_PIPE
     return _say(f"the output cannot be written: {error.strerror}: it is incomplete", 1)
@@ -159,24 +160,8 @@ def _unwritten(error: OSError) -> int:
 def _say(message: str, code: int) -> int:
     from gpuwaste.report.cells import one_line
 
-    _tell(f"gpuwaste: {cut(one_line(message))}\n")
+    tell(f"gpuwaste: {cut(one_line(message))}\n")
     return code
-
-
-def _tell(text: str) -> None:
-    """Print to stderr, where that can be written to; the exit code says the same."""
-    try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-    except OSError:
-        _drop(sys.stderr)
-
-
-def _drop(stream: TextIO) -> None:
-    """Let go nowhere what a stream still holds, and Python writes at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
 
 
 def _columns() -> int:

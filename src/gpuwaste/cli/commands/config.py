@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from gpuwaste.cli.options import add_config, add_role, config_of, roles_of
+from gpuwaste.cli.streams import tell
 
 HELP = "check or show the configuration"
 EXAMPLES = (
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     config, layers, faults = faulty_config(options.config)
     path = options.config or DEFAULT_PATH
     for fault in faults:
-        sys.stderr.write(f"gpuwaste: {one_line(str(fault))}\n")
+        tell(f"gpuwaste: {one_line(str(fault))}\n")
     said = fault_keys(faults)
     found = [problem for problem in problems(path, config, roles_of(options, config)) if key_of(problem) not in said]
     for problem in found:
