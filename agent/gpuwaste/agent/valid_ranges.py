@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
 
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.core import log_event
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.sample import UnknownReason
 
 _IMPOSSIBLE: Final = log_event.warning(

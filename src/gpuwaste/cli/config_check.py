@@ -1,14 +1,15 @@
 """`gpuwaste config check`: what the typed reading of the file cannot see, one line for each thing, with what to do."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_starts import refusals
 from gpuwaste.core.config import Config, describe_config
-from gpuwaste.core.config_files import ConfigLayer, place_of
+from gpuwaste.core.config_files import ConfigLayer, config_files, place_of
 from gpuwaste.core.credentials import PREFIX
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.plugin_reader import read_as_plugin
@@ -31,11 +32,22 @@ def problems(path: Path, config: Config, roles: Collection[Role] = NOT_ASKED) ->
     return [words for words in dict.fromkeys(found) if PREFIX not in words]  # only the service itself has those files
 
 
+def key_of(problem: str) -> tuple[str, ...]:
+    """Return section and key that a problem begins with, none where it is about more than one."""
+    found = _KEY.match(problem)
+    return found.groups() if found else ()
+
+
+def fault_keys(faults: Iterable[ConfigError]) -> set[tuple[str, ...]]:
+    """Return section and key of each fault of the typed reading: their defaults are checked in their place."""
+    return {found.groups() for fault in faults if (found := _KEY.search(str(fault)))}
+
+
 def placed(path: Path, layers: Sequence[ConfigLayer], problem: str) -> str:
     """Return a problem's line with the file, and its line, whose value it is about; `path` where no file sets it."""
     if found := _KEY.match(problem):
         return f"{place_of(layers, *found.groups()) or path}: {problem}"
-    return f"{path}: {problem}"
+    return problem if problem.startswith(f"{path.parent}/") else f"{path}: {problem}"
 
 
 def plugin_lines(path: Path, config: Config) -> Iterator[str]:
@@ -188,6 +200,21 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
     yield from (words for wrong, words in pairs if wrong)
 
 
+def readable(path: Path, _: Config) -> Iterator[str]:
+    """Look for files that only some may read: daemons, submit plugins and each user's commands read all of them."""
+    try:
+        files = config_files(path)
+    except ConfigError:
+        return  # said when the configuration was loaded
+    for file in files:
+        try:
+            mode = file.stat().st_mode
+        except OSError:
+            continue  # absent, or said when it was read
+        if not mode & stat.S_IROTH:
+            yield f"{file}: mode {stat.S_IMODE(mode):o}: other users and daemons cannot read it: chmod 644 {file}"
+
+
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
-    plugin_lines, listening, certificates, paths, policies, outlets, energy, user_names, prices, thresholds,
+    plugin_lines, listening, certificates, paths, policies, outlets, energy, user_names, prices, thresholds, readable,
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """`gpuwaste config check`, third part: the files, directories, sockets and addresses of this host's services."""
 
+import grp
 import os
 import pwd
 import socket
@@ -54,6 +55,8 @@ def faults(config: Config, roles: Collection[Role]) -> Iterator[str]:
             yield from _directory(f"[{section}] {key} {text}", path, _user_of(role, config), config)
     for role, section in ((Role.HUB, "hub"), (Role.ADVISOR, "advisor")):
         yield from _socket(section, getattr(config, section).socket, here=role in roles)
+    if Role.HUB in roles:
+        yield from _groups(config.hub.staff_groups)
     for role in (Role.AGENT, Role.HUB, Role.ADVISOR):
         if role in roles:
             yield from _address(str(role), getattr(config, role).listen)
@@ -103,6 +106,15 @@ def _directory(key: str, path: Path, user: str, config: Config) -> Iterator[str]
             yield f"{key}: cannot be used: {error.strerror}"
     except KeyError:
         return  # another line names the user
+
+
+def _groups(names: Collection[str]) -> Iterator[str]:
+    """Look for groups that this host does not know: their members see only their own jobs."""
+    for name in names:
+        try:
+            grp.getgrnam(name)
+        except KeyError:
+            yield f"[hub] staff_groups: no group {name!r} on this host: correct the name, or create the group"
 
 
 def _socket(section: str, text: str, *, here: bool) -> Iterator[str]:

@@ -11,6 +11,16 @@ def given_files(paths: Sequence[Path], what: str) -> list[Path]:
     return [file for path in paths for file in _files(path, what)]
 
 
+def checked_files(paths: Sequence[Path], usual: Path, standard: str, what: str) -> list[Path]:
+    """Return the files to check: those given, else those of the configured directory. Raises UsageError.
+
+    A directory that is not there is an error, unless nobody named it: then the daemons do without one.
+    """
+    if not paths and str(usual) == standard and not usual.exists():
+        return []
+    return given_files(paths or [usual], what)
+
+
 def _files(path: Path, what: str) -> list[Path]:
     if path.is_dir():
         return sorted(file for file in path.glob("*.toml") if file.name[0] != ".")

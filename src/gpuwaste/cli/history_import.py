@@ -3,16 +3,17 @@
 import argparse
 import os
 import sys
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuwaste.cli.new_store import new_file_or_none
 from gpuwaste.cli.sources import file_source
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import NoDataError, StoreError, UsageError
+from gpuwaste.core.errors import GpuwasteError, NoDataError, StoreError, UsageError
 from gpuwaste.core.owner import become_owner
 from gpuwaste.core.units import DAY_S, format_size
 
@@ -49,7 +50,7 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
                 raise NoDataError(f"{path}: no raw pages in this store: import something first")
         else:
             source = _source(options, config)
-            with import_progress(source.key, source.size) as progress:
+            with _resumable(store, source.key, path), import_progress(source.key, source.size) as progress:
                 users = users.without(source.cluster) if options.sacct_live or options.slurmrestd else users
                 results = [
                     import_source(store, path, source, processes=options.threads, progress=progress, users=users)
@@ -88,13 +89,25 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
 
 
 @contextmanager
+def _resumable(store: "HistoryStore", key: str, path: Path) -> "Iterator[None]":
+    """Say at Ctrl-C that what was read is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(GpuwasteError):
+            if store.resume(key) is not None:
+                sys.stderr.write(f"gpuwaste: interrupted; {path} has the pages so far: the same command goes on\n")
+        raise
+
+
+@contextmanager
 def _opened_to_write(path: Path, lake: "LakeLocation | None") -> "Iterator[HistoryStore]":
     """Lend the store at `path`, or the lake in its place, on which no hub may run meanwhile. Raises StoreError."""
     from gpuwaste.hub.lake_command import lake_without_hubs
     from gpuwaste.store.hub.history_store import HistoryStore
 
     if lake is None:
-        with closing(HistoryStore.open(path, SystemClock())) as store:
+        with new_file_or_none(path), closing(HistoryStore.open(path, SystemClock())) as store:
             yield store
         return
     with lake_without_hubs(lake, "gpuwaste history import") as holder:

@@ -1,22 +1,26 @@
 """The gpuwaste command: finds its commands by file, imports only the one that runs, and turns errors into one line."""
 
 import argparse
+import errno
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
+from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, interruptible
+from gpuwaste.cli.programs import missing_words
 from gpuwaste.cli.renamed import current_names
+from gpuwaste.cli.streams import drop, tell
 from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
 
 EXIT_USAGE: Final = 2
-EXIT_INTERRUPTED: Final = 130
 EXIT_PIPE: Final = 141
 DEBUG: Final = "GPUWASTE_DEBUG"
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -48,8 +52,20 @@ class _Parser(argparse.ArgumentParser):
         """Take options by their former names too, with one line on stderr."""
         words, phrases = current_names(sys.argv[1:] if args is None else args, self._option_string_actions)
         if phrases:
-            sys.stderr.write(f"gpuwaste: note: {'; '.join(phrases)}; the old spelling still works\n")
+            tell(f"gpuwaste: note: {'; '.join(phrases)}; the old spelling still works\n")
         return super().parse_known_args(words, namespace)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Exit once what was printed is written. Raises OSError where it cannot be."""
+        if message:
+            tell(message)
+        sys.stdout.flush()
+        sys.exit(status)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help; argparse's own keeps an error of writing to itself."""
+        if message:
+            (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
         """Print the line and exit with 2."""
@@ -92,35 +108,59 @@ def build_parser(only: str | None = None, *, names_only: bool = False) -> argpar
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 ok, 1 error, 2 usage, 3 no data, 4 over the threshold."""
+    """Run one command and return its exit code: 0 ok, 1 error, 2 usage, 3 no data, 4 over the threshold.
+
+    Without `argv` it is the whole work of the process: a Ctrl-C after it has no Python any more to print a traceback.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        _forgive(stream)
-    try:
-        known = words[0] if words and words[0] in command_names() else None
-        names_only = known is None and words[:1] != ["--"]
-        options = build_parser(known, names_only=names_only).parse_args(words)
-        options.command_line = words  # for a command that has itself run elsewhere
-        code: int = options.run(options)
-        sys.stdout.flush()
-    except GpuwasteError as error:
-        return _say(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE
-    except Exception as error:
-        if os.environ.get(DEBUG):
-            raise
-        return _say(f"{type(error).__name__}: {error}: a bug in gpuwaste; {DEBUG}=1 shows the traceback", 1)
+    _forgive_streams()
+    with interruptible(last=argv is None) as interrupts:
+        try:
+            code = _run(words)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            code = EXIT_INTERRUPTED
+        except Exception as error:  # noqa: BLE001 no error of a command is a traceback
+            code = EXIT_INTERRUPTED if interrupts.seen else _failed(error)
+        return code
+
+
+def _run(words: list[str]) -> int:
+    known = words[0] if words and words[0] in command_names() else None
+    names_only = known is None and words[:1] != ["--"]
+    options = build_parser(known, names_only=names_only).parse_args(words)
+    options.command_line = words  # for a command that has itself run elsewhere
+    code: int = options.run(options)
     return code
+
+
+def _failed(error: Exception) -> int:
+    """Print an error as one line; returns the exit code."""
+    if isinstance(error, GpuwasteError):
+        return _say(str(error), error.exit_code)
+    if isinstance(error, OSError) and (code := _unwritten(error)):
+        return code
+    if os.environ.get(DEBUG):
+        raise error
+    if isinstance(error, ImportError) and (missing := missing_words(error)):
+        return _say(missing, 1)
+    return _say(f"{type(error).__name__}: {error}: a bug in gpuwaste; {DEBUG}=1 shows the traceback", 1)
+
+
+def _unwritten(error: OSError) -> int:
+    """Return the exit code where the output was what could not be written, 0 for another error; the rest is dropped."""
+    if error.errno not in _UNWRITABLE or error.filename is not None:
+        return 0
+    drop(sys.stdout)
+    if isinstance(error, BrokenPipeError):
+        return EXIT_PIPE
+    return _say(f"the output cannot be written: {error.strerror}: it is incomplete", 1)
 
 
 def _say(message: str, code: int) -> int:
     from gpuwaste.report.cells import one_line
 
-    sys.stderr.write(f"gpuwaste: {cut(one_line(message))}\n")
+    tell(f"gpuwaste: {cut(one_line(message))}\n")
     return code
 
 
@@ -133,7 +173,11 @@ def _columns() -> int:
         return 80
 
 
-def _forgive(stream: TextIO) -> None:
-    """Let a stream print what its encoding lacks as an escape."""
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="backslashreplace")
+def _forgive_streams() -> None:
+    """Let streams print what their encoding lacks as an escape, and print nothing where they are closed."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 for the process's life
+        stream = getattr(sys, name)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
 from gpuwaste.cli.asking import PredictQuery, of_job, of_words, predictions_of
-from gpuwaste.cli.given_files import given_files
+from gpuwaste.cli.given_files import checked_files
 from gpuwaste.core.codec import convert
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import ConfigError, UsageError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.documents.policies import ExplainDocument, PolicyDecision
@@ -39,7 +39,7 @@ def policies_of(options: argparse.Namespace, config: Config) -> "PolicySet":
 
 def check(paths: Sequence[Path], config: Config) -> int:
     """Print what each policy does, or every bad file's error; returns the exit code."""
-    files = given_files(paths or [Path(config.advisor.policies_dir)], "policies")
+    files = checked_files(paths, Path(config.advisor.policies_dir), AdvisorConfig().policies_dir, "policies")
     errors = [error for file in files if (error := _error_of(file))]
     for error in errors:
         sys.stderr.write(f"gpuwaste: {in_one_line(error)}\n")

@@ -1,7 +1,9 @@
-"""The daemons, imported only by the command that runs them: a host may be installed without one of them."""
+"""The daemons, imported only by the command that runs them, and what to install where a package is missing."""
 
 import gc
 import importlib
+import re
+import sys
 from types import ModuleType
 from typing import Final
 
@@ -9,6 +11,8 @@ from gpuwaste.core.errors import GpuwasteError
 
 _PACKAGES: Final = {"predict": "models"}
 """Rooms whose package, gpuwaste-NAME, has another name than theirs."""
+_PARTS: Final = frozenset({"actor", "advisor", "agent", "estimate", "hub", "models", "sim"})
+"""Names of the packages gpuwaste-NAME that a host may be without."""
 
 
 def load_program(name: str, extra: str = "hub", host: str = "the hub's host") -> ModuleType:
@@ -38,3 +42,32 @@ def load_daemon(name: str, extra: str = "hub", host: str = "the hub's host") -> 
     finally:
         gc.freeze()
         gc.enable()
+
+
+def missing_words(error: ImportError) -> str:
+    """Return what cannot be imported, and what to install; "" where the fault is gpuwaste's own."""
+    name = error.name or ""
+    package, _, rest = name.partition(".")
+    if package == "gpuwaste":
+        room = rest.partition(".")[0]
+        own = _PACKAGES.get(room, room)
+        what = f"install gpuwaste-{own}" if own in _PARTS else "the installation is not complete: repeat it"
+        return f"no module {name} on this host: {what}" if isinstance(error, ModuleNotFoundError) and room else ""
+    if not package:
+        return ""
+    extras = _extras_with(package)
+    wanted = " or ".join(f"gpuwaste[{extra}]" for extra in extras) or package
+    return f"the Python package {package} cannot be loaded: {error}: install {wanted} for {sys.executable}"
+
+
+def _extras_with(package: str) -> list[str]:
+    """Return the extras of gpuwaste that require a package, by its name; none where every installation needs it."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("gpuwaste") or []
+    except PackageNotFoundError:
+        return []
+    name = re.escape(package).replace("_", "[-_.]")
+    wanted = re.compile(name + r"\b(?![-_.]).*extra == ['\"]([\w-]+)", re.IGNORECASE)
+    return [found[1] for line in lines if (found := wanted.match(line))]

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.cli.options import colour_wanted
-from gpuwaste.cli.words import count_word
+from gpuwaste.cli.words import number_word
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,15 +126,8 @@ def _interrupt(*_: object) -> None:
 
 
 def _runs(value: str) -> int:
-    return _at_least_one(value, _MOST_RUNS)
+    return number_word(value, 1, _MOST_RUNS)
 
 
 def _speed(value: str) -> int:
-    return _at_least_one(value, _MOST_SPEED)
-
-
-def _at_least_one(value: str, most: int) -> int:
-    found = count_word(value, most)
-    if not found:
-        raise argparse.ArgumentTypeError(f"0: expected a number from 1 to {most}")
-    return found
+    return number_word(value, 1, _MOST_SPEED)

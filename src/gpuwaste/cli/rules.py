@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.cli.given_files import given_files
+from gpuwaste.cli.given_files import checked_files
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
 from gpuwaste.cli.options import print_own, typed
 from gpuwaste.cli.time_options import window_of
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import Config, HubConfig
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.units import say_duration
 from gpuwaste.documents.rule_types import LookDocument, ReplayDocument, RulesDocument
@@ -31,8 +31,7 @@ def check(options: argparse.Namespace, config: Config) -> int:
     """Print what each rule does, or every bad file's error; returns the exit code."""
     from gpuwaste.rules.rule_file import load_files
 
-    usual = Path(config.hub.rules_dir)
-    files = given_files(options.paths or [usual], "rules") if options.paths or usual.exists() else []
+    files = checked_files(options.paths, Path(config.hub.rules_dir), HubConfig().rules_dir, "rules")
     found = load_files(files)
     for error in found.errors:
         sys.stderr.write(f"gpuwaste: {one_line(str(error))}\n")

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.cli.words import count_word
+from gpuwaste.cli.words import number_word
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,4 @@ def _progress(done: int, count: int) -> None:
 
 
 def _seeds_word(value: str) -> int:
-    count = count_word(value, MOST)
-    if not count:
-        raise argparse.ArgumentTypeError(f"0: expected a number from 1 to {MOST}")
-    return count
+    return number_word(value, 1, MOST)

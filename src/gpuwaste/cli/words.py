@@ -46,19 +46,21 @@ def path_word(value: str) -> "Path":
     return path
 
 
-def count_word(value: str, most: int = _MAX_COUNT) -> int:
-    """Return the argument as a number. Raises ArgumentTypeError."""
-    if not (value.isdecimal() and len(value) <= len(str(most)) and int(value) <= most):
-        raise argparse.ArgumentTypeError(f"{value[:20]!r}: expected a number from 0 to {most}")
+def number_word(value: str, least: int, most: int) -> int:
+    """Return the argument as a whole number. Raises ArgumentTypeError, with the same range whatever is wrong."""
+    if not (value.isdecimal() and len(value) <= len(str(most)) and least <= int(value) <= most):
+        raise argparse.ArgumentTypeError(f"{value[:20]!r}: expected a number from {least} to {most}")
     return int(value)
+
+
+def count_word(value: str) -> int:
+    """Return the argument as a number of 0 and more. Raises ArgumentTypeError."""
+    return number_word(value, 0, _MAX_COUNT)
 
 
 def size_word(value: str) -> int:
     """Return the argument as a number of 1 and more, as large as a machine or a log may be."""
-    size = count_word(value, _MAX_SIZE)
-    if size == 0:
-        raise argparse.ArgumentTypeError(f"0: expected a number from 1 to {_MAX_SIZE}")
-    return size
+    return number_word(value, 1, _MAX_SIZE)
 
 
 def listed(value: str | None) -> tuple[str, ...]:

@@ -4,16 +4,17 @@ Each key is declared once, below, with its text; the reference page is generated
 command line and the daemons' main call `load_config`; everybody else is handed values.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
-from gpuwaste.core.config_files import ConfigLayer, merged, read_layers
+from gpuwaste.core.config_files import ConfigLayer, merged, read_layers, readable_layers
 from gpuwaste.core.credentials import with_credentials
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key as _key
-from gpuwaste.core.typed_toml import nearest, read_table
+from gpuwaste.core.typed_toml import nearest, read_keys
 from gpuwaste.core.underuse import UNDER_USE
 
 DEFAULT_PATH: Final = Path("/etc/gpuwaste/gpuwaste.toml")
@@ -454,13 +455,38 @@ def load_layers(path: Path | None = None) -> list[ConfigLayer]:
 
 def config_from_dict(data: dict[str, Any], where: str) -> Config:
     """Build the configuration from parsed TOML; `where` names it in errors. Raises ConfigError."""
-    known = {f.name for f in fields(Config)}
-    for name in data:
-        if name not in known:
-            raise ConfigError(f"{where}: unknown section [{name}]{nearest(name, known)}")
-    hints = get_type_hints(Config)
-    sections = {name: read_table(hints[name], data.get(name, {}), f"{where}: [{name}]") for name in known}
-    return Config(**sections)
+    config, faults = _read(data, where)
+    if faults:
+        raise faults[0]
+    return config
+
+
+def faulty_config(path: Path | None = None) -> tuple[Config, list[ConfigLayer], list[ConfigError]]:
+    """Read what can be read: the configuration, with the default of what cannot, its files, and every error."""
+    layers, faults = readable_layers(path or DEFAULT_PATH, optional=path is None)
+    for layer in layers:
+        faults += _read(layer.data, str(layer.path))[1]
+    tables = [ConfigLayer(layer.path, _tables(layer.data)) for layer in layers]
+    return with_credentials(_read(merged(tables), "")[0]), layers, faults
+
+
+def _tables(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: table for name, table in data.items() if isinstance(table, dict)}
+
+
+def _read(data: Mapping[str, Any], where: str) -> tuple[Config, list[ConfigError]]:
+    known = [f.name for f in fields(Config)]
+    faults = [
+        ConfigError(f"{where}: unknown section [{name}]{nearest(name, set(known))}")
+        for name in data
+        if name not in known
+    ]
+    hints, sections = get_type_hints(Config), {}
+    for name in known:
+        values, own = read_keys(hints[name], data.get(name, {}), f"{where}: [{name}]")
+        sections[name] = hints[name](**values)
+        faults += own
+    return Config(**sections), faults
 
 
 def describe_config() -> list[tuple[str, str, str, Any, str]]:

@@ -55,9 +55,28 @@ def read_layers(path: Path, *, optional: bool = False) -> list[ConfigLayer]:
 
     Raises ConfigError.
     """
-    first, *others = config_files(path)
-    found = [] if optional and not first.exists() else [ConfigLayer(first, read_toml(first))]
-    return found + [ConfigLayer(file, parse_toml(_read(file), str(file))) for file in others]
+    found, faults = readable_layers(path, optional=optional)
+    if faults:
+        raise faults[0]
+    return found
+
+
+def readable_layers(path: Path, *, optional: bool = False) -> tuple[list[ConfigLayer], list[ConfigError]]:
+    """Return the files that can be read, as `read_layers` does, and an error for each that cannot."""
+    found: list[ConfigLayer] = []
+    faults: list[ConfigError] = []
+    try:
+        files = config_files(path)
+    except ConfigError as error:
+        files, faults = [path], [error]
+    for file in files:
+        if file == path and optional and not file.exists():
+            continue
+        try:
+            found.append(ConfigLayer(file, read_toml(file) if file == path else parse_toml(_read(file), str(file))))
+        except ConfigError as error:
+            faults.append(error)
+    return found, faults
 
 
 def merged(layers: Sequence[ConfigLayer]) -> dict[str, Any]:

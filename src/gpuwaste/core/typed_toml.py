@@ -61,18 +61,42 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
 
 def read_table(kind: Any, data: Any, where: str, readers: Mapping[Any, Reader] = _PLAIN) -> Any:
     """Return a table as its dataclass; `readers` by type read what TOML has no type for. Raises ConfigError."""
+    values, faults = read_keys(kind, data, where, readers)
+    if faults:
+        raise faults[0]
+    return kind(**values)
+
+
+def read_keys(
+    kind: Any, data: Any, where: str, readers: Mapping[Any, Reader] = _PLAIN
+) -> tuple[dict[str, Any], list[ConfigError]]:
+    """Return the fields of a table that can be read, and an error for each key that cannot."""
     if not isinstance(data, dict):
-        raise ConfigError(f"{where} is no table")
+        return {}, [ConfigError(f"{where} is no table")]
     hints = {name.removesuffix("_"): (name, hint) for name, hint in get_type_hints(kind).items()}
-    for name in data:
-        if name not in hints:
-            raise ConfigError(f"{where} unknown key {name!r}{nearest(name, set(hints))}")
+    known = set(hints)
+    faults = [ConfigError(f"{where} unknown key {name!r}{nearest(name, known)}") for name in data if name not in known]
     values = {}
-    for name, value in data.items():
+    for name in (name for name in data if name in known):
         field_name, hint = hints[name]
         place = f"{where} {name}"
-        values[field_name] = readers[hint](value, place) if hint in readers else _value(hint, value, place)
-    return kind(**values)
+        try:
+            value = data[name]
+            values[field_name] = readers[hint](value, place) if hint in readers else _value(hint, value, place)
+        except ConfigError as error:
+            faults.append(error)
+    return values, faults
+
+
+def toml_value(value: Any) -> str:
+    """Return a value as TOML writes it: a text, a number, a truth value, or a list of them."""
+    import json  # noqa: PLC0415 only to print
+
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML's own escapes, but for DEL
 
 
 def nearest(name: str, known: set[str]) -> str:

@@ -1,19 +1,22 @@
 """A user's file as a Program: the format is recognized by the file's first bytes, not by its name."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from gpuwaste.core.child_process import ChildEnded, Limits, call_in_child
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.files import open_plain
 from gpuwaste.estimate.program import Program
 
 _READERS: Final = ("hlo", "stablehlo", "neutral", "onnx_model")
 """Modules of readers/, in the order in which they are asked; ONNX has no mark of its own and comes last."""
+NATIVE_LIMITS: Final = Limits(cpu_s=60, memory_b=4 << 30, wall_s=300.0)
+"""Of a reader that a library in C++ does the work for: it knows no bounds of its own, and no Ctrl-C."""
 _HEAD_B: Final = 1 << 16  # licences and remarks may stand before the first word
 _COMPRESSED: Final = {
     b"\x1f\x8b": "gzip",
@@ -24,16 +27,35 @@ _COMPRESSED: Final = {
 }
 
 
-def read_program(path: Path) -> Program:
-    """Read a program. Raises UsageError where there is no file, ParseError where it holds no program: one line each."""
-    found = read_programs(path)
+def read_in_child(path: Path) -> list[Program]:
+    """Read a file's programs in a child process of bounded time and memory. Raises as read_program."""
+    try:
+        return call_in_child(read_here, path, NATIVE_LIMITS)
+    except ChildEnded as error:
+        raise ParseError(f"{path}: reading it {error}") from None
+
+
+def read_here(path: Path) -> list[Program]:
+    """Read a file's programs in this process, whatever the reader. Raises as read_program."""
+    return list(read_programs(path, native=None))
+
+
+Native = Callable[[Path], list[Program]] | None
+
+
+def read_program(path: Path, native: Native = read_in_child) -> Program:
+    """Read a program. Raises UsageError where there is no file, ParseError where it holds no program: one line each.
+
+    `native` reads formats that a library in C++ parses; None does it in this process, for as long as it takes.
+    """
+    found = read_programs(path, native)
     program = next(found)
     if next(found, None) is not None:
         raise ParseError(f"{path}: one program at several batch sizes: expected one (run the probe without --batch)")
     return program
 
 
-def read_programs(path: Path) -> Iterator[Program]:
+def read_programs(path: Path, native: Native = read_in_child) -> Iterator[Program]:
     """Yield a file's program, one after another where a probe wrote several batch sizes. Raises as read_program."""
     try:
         stream = open_plain(path)
@@ -58,6 +80,9 @@ def read_programs(path: Path) -> Iterator[Program]:
             raise ParseError(
                 f"{path}: {size >> 20} MiB; {reader.TITLE} is read up to {reader.MAX_FILE_B >> 20} MiB{reader.SMALLER}"
             )
+        if native is not None and getattr(reader, "NATIVE", False):
+            yield from native(path)
+            return
         programs = getattr(reader, "read_several", partial(_only, reader))(stream, path.name)
         while (program := _next(programs, path)) is not None:
             yield program

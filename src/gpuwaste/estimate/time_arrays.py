@@ -8,12 +8,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.errors import ModelError
+from gpuwaste.core.errors import ModelError, ParseError
 from gpuwaste.core.text import words_of
 from gpuwaste.estimate.gp import KERNEL_SIZE, Kernel, ResidualGp
 from gpuwaste.estimate.roofline import PARTS, Roofline
 from gpuwaste.estimate.time_features import BLOCKS
 from gpuwaste.estimate.time_model import Grounds, TimeModel
+from gpuwaste.history.array_file import read_arrays
 
 MAX_PROGRAMS: Final = 3000
 """Of one type: the file keeps the inverse of their covariance."""
@@ -49,26 +50,12 @@ def unpack(data: bytes, grounds: Grounds, where: str) -> TimeModel:
     """Return the model of a file. Raises ModelError: one line that names the file."""
     again = "train again or promote another bundle"
     try:
-        arrays = _read(data)
+        arrays = read_arrays(data, _MAX_UNPACKED_B)
         roofline, base = _roofline(arrays, ""), _roofline(arrays, "base_")
         correction = _gp(arrays, "correction_") if "correction_kernel" in arrays else None
         return TimeModel(grounds, roofline, base, _gp(arrays, ""), correction)
-    except (KeyError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, np.linalg.LinAlgError) as error:
+    except (ParseError, KeyError, ValueError, np.linalg.LinAlgError) as error:
         raise ModelError(f"{where}: not the arrays of a time model: {words_of(error, 200)}: {again}") from error
-
-
-def _read(data: bytes) -> Arrays:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        left = _MAX_UNPACKED_B
-        found: dict[str, NDArray[Any]] = {}
-        for member in archive.infolist():
-            left -= member.file_size
-            if left < 0:
-                raise ValueError(f"more than {_MAX_UNPACKED_B} bytes unpacked")
-            with archive.open(member) as stream:
-                content = io.BytesIO(stream.read(member.file_size + 1))
-            found[member.filename.removesuffix(".npy")] = np.lib.format.read_array(content, allow_pickle=False)
-    return found
 
 
 def _roofline_arrays(prefix: str, roofline: Roofline) -> Arrays:

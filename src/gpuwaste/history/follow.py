@@ -10,7 +10,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import HistoryEvent
+from gpuwaste.history.array_file import read_arrays
 from gpuwaste.history.follow_types import Corrections, RunId
 from gpuwaste.history.known_at import ends_of
 from gpuwaste.history.outcome import Outcome, outcome_of
@@ -222,20 +222,19 @@ class Follower:
         follower = cls(load_state(directory / _STATE), cluster, max_ended=max_ended)
         follower.recall = Recall.load(directory / _RECALL)
         try:
-            with np.load(directory / _PLACE, allow_pickle=False) as saved:
-                if str(saved["cluster"]) != cluster:
-                    raise ParseError(
-                        f"{directory}: is the job history of cluster {str(saved['cluster'])[:64]!r}: remove it"
-                    )
-                follower.seq = int(saved["seq"])
-                follower._open = {(i, s): stage for i, s, stage in saved["open"].tolist()}
-                ended = saved["ended"][-max_ended:].tolist()
-                follower._ended = OrderedDict(((i, s), bool(used)) for i, s, used in ended)
-                follower._scored.restore(saved)
+            saved = read_arrays((directory / _PLACE).read_bytes())
+            known = str(saved["cluster"])
+            follower.seq = int(saved["seq"])
+            follower._open = {(i, s): stage for i, s, stage in saved["open"].tolist()}
+            ended = saved["ended"][-max_ended:].tolist()
+            follower._ended = OrderedDict(((i, s), bool(used)) for i, s, used in ended)
+            follower._scored.restore(saved)
         except OSError as error:
             raise StoreError(f"{directory}: cannot be read: {error.strerror or error}") from error
-        except (ValueError, TypeError, KeyError, IndexError, EOFError, BadZipFile) as error:
+        except (ParseError, ValueError, TypeError, KeyError, IndexError) as error:
             raise ParseError(f"{directory}: is not a saved job history: remove it, it is loaded again") from error
+        if known != cluster:
+            raise ParseError(f"{directory}: is the job history of cluster {known[:64]!r}: remove it")
         return follower
 
     def _columns(self) -> dict[str, NDArray[Any]]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import ScriptSays
+from gpuwaste.history.array_file import read_array
 from gpuwaste.history.keys import BY_NAME, key_columns, name_key
 from gpuwaste.history.known_at import ends_of
 from gpuwaste.history.outcome import Outcome
@@ -181,10 +182,10 @@ class Recall:
     def load(cls, path: Path, max_names: int = MAX_NAMES) -> Self:
         """Read what `save` wrote. Raises StoreError, ParseError."""
         try:
-            rows = np.load(path, allow_pickle=False)
+            rows = read_array(path.read_bytes())
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
-        except (ValueError, EOFError) as error:
+        except ParseError as error:
             raise ParseError(f"{path}: not a file of saved runs: they are loaded again") from error
         if rows.dtype != _ROW or rows.ndim != 1 or not len(rows):
             raise ParseError(f"{path}: saved runs are of another version: they are loaded again")

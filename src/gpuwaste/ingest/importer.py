@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -40,14 +41,16 @@ def import_source(
     resume = store.resume(source.key)
     import_id: int | None = None
     store.forget_taken()
-    for page in work_pages(source.kind, source.context, path, source.pages(resume), processes, users=users):
-        if import_id is None:
-            if resume is None and page.bad_count and not page.runs:
-                raise _refused(store, source, page)
-            import_id = store.begin(source.kind, source.key, source.cluster, source.context)
-        result.add(*store.take(import_id, source.key, page, once=source.kind in EACH_ONCE))
-        page.discard()
-        progress(page.until, page.runs)
+    pages = work_pages(source.kind, source.context, path, source.pages(resume), processes, users=users)
+    with closing(pages):  # however this ends, no process writes beside the store any more
+        for page in pages:
+            if import_id is None:
+                if resume is None and page.bad_count and not page.runs:
+                    raise _refused(store, source, page)
+                import_id = store.begin(source.kind, source.key, source.cluster, source.context)
+            result.add(*store.take(import_id, source.key, page, once=source.kind in EACH_ONCE))
+            page.discard()
+            progress(page.until, page.runs)
     result.end_rule = _end_rule(store, source.key)
     if import_id is None and resume is not None and not resume.ended:  # it was cut off after its last page
         import_id = store.begin(source.kind, source.key, source.cluster, source.context)

@@ -1,18 +1,12 @@
 """One page's work, in this process or in a pool's: keep the raw bytes, parse them, write the runs as JSON."""
 
-import multiprocessing
 import os
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Final
 
+from gpuwaste.core.child_process import ChildEnded, map_in_children
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.text import decoded
@@ -23,8 +17,6 @@ from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import PageRow
 from gpuwaste.store.hub.json_rows import NO_ROWS, job_row, step_rows, to_json
 from gpuwaste.store.hub.page_files import Kept, PageFiles
-
-_AHEAD: Final = 2  # pages of each process that are read before they are needed
 
 
 def work_page(
@@ -78,7 +70,7 @@ def work_pages(
     processes: int,
     *,
     users: UserNames = SAME,
-) -> Iterator[PageRow]:
+) -> Generator[PageRow]:
     """Yield the pages' rows in their order; `processes` under 2, or a single page, need no pool.
 
     Raises GpuwasteError as the pages and the parser do, after the pages before.
@@ -93,34 +85,10 @@ def work_pages(
         yield from map(work, rest)
         return
     pages = chain([first, second], rest)
-    yield from _pooled(work, pages, processes)
-
-
-def _pooled(call: Callable[[Page], PageRow], pages: Iterator[Page], processes: int) -> Iterator[PageRow]:
-    spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_end_with_parent)
-    waiting: deque[Future[PageRow]] = deque()
-    problem: GpuwasteError | None = None
     try:
-        while True:
-            while problem is None and len(waiting) < processes * _AHEAD:
-                try:
-                    page = next(pages, None)
-                except GpuwasteError as error:  # what was read before it is stored first
-                    problem = error
-                    break
-                if page is None:
-                    break
-                waiting.append(pool.submit(call, page))
-            if not waiting:
-                break
-            yield waiting.popleft().result()
-    except BrokenProcessPool as error:
-        raise GpuwasteError("a process that parses raw pages was killed: out of memory? try --threads 1") from error
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-    if problem is not None:
-        raise problem
+        yield from map_in_children(work, pages, processes)
+    except ChildEnded as error:
+        raise GpuwasteError(f"parsing raw pages: {error}: try --threads 1") from error
 
 
 def _parsed(kind: str, context: Mapping[str, str], page: Page, notes: Notes) -> Iterator[JobRecord | BadRow]:
@@ -130,10 +98,3 @@ def _parsed(kind: str, context: Mapping[str, str], page: Page, notes: Notes) -> 
         yield from parse(page.data, context, notes)
     except GpuwasteError as error:
         yield BadRow(1, str(error), decoded(page.data[:200]))
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent does, however that ends; it would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()

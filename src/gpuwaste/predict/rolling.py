@@ -6,7 +6,6 @@ by event. A query costs microseconds; an end a few more, and every hundredth a f
 
 import io
 import math
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError, ParseError, StoreError
 from gpuwaste.core.files import write_whole
+from gpuwaste.history.array_file import read_arrays
 from gpuwaste.predict.conformal import Shifts
 from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.recalibration import Recalibration
@@ -87,17 +87,18 @@ class Rolling:
         """
         rolling = cls(manifest, bundle_hash)
         try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as data:
-                if int(data["form"]) != _FORM or str(data["bundle"]) != bundle_hash:
-                    raise ParseError(f"{path}: corrections of another bundle: they start again")
-                for name, recalibration in rolling._probabilities.items():
-                    recalibration.unpack(data[f"p.{name}"], int(data[f"since.{name}"]))
-                for name, shifts in rolling._quantiles.items():
-                    shifts.unpack(data[f"q.{name}"])
+            data = read_arrays(path.read_bytes())
+            ours = int(data["form"]) == _FORM and str(data["bundle"]) == bundle_hash
+            for name, recalibration in rolling._probabilities.items() if ours else ():
+                recalibration.unpack(data[f"p.{name}"], int(data[f"since.{name}"]))
+            for name, shifts in rolling._quantiles.items() if ours else ():
+                shifts.unpack(data[f"q.{name}"])
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror or error}: corrections start again") from error
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        except (ParseError, ValueError, KeyError, TypeError) as error:
             raise ParseError(f"{path}: not a file of corrections: {error}: remove it, they start again") from error
+        if not ours:
+            raise ParseError(f"{path}: corrections of another bundle: they start again")
         return rolling
 
 

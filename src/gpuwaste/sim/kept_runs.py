@@ -1,7 +1,6 @@
 """The runs of a simulation as one file of arrays, so that two of them can be compared job by job later."""
 
 import io
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.history.array_file import read_arrays
 from gpuwaste.history.table import Categories
 from gpuwaste.sim.difference import Labels, Run
 from gpuwaste.sim.trace import Ints, Trace
@@ -59,12 +59,8 @@ def packed(job_id: Ints, labels: Labels, runs: Mapping[str, Run]) -> bytes:
 def unpacked(data: bytes, what: str) -> KeptRuns:
     """Read a file of runs; `what` names it in errors. Raises ParseError."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(item.file_size for item in archive.infolist()) > MAX_B:
-                raise ParseError(f"{what}: more than {MAX_B >> 30} GB of runs: simulate fewer jobs")
-        with np.load(io.BytesIO(data), allow_pickle=False) as found:
-            return _runs(found)
-    except (ValueError, KeyError, IndexError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+        return _runs(read_arrays(data, MAX_B))
+    except (ParseError, ValueError, KeyError, IndexError, TypeError) as error:
         raise ParseError(f"{what}: not the runs of a simulation ({str(error)[:200]}): simulate again") from error
 
 

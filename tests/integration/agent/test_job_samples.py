@@ -19,8 +19,9 @@ from tests.unit.agent.samples import BASE, at
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence
-from gpuwaste.testing.cluster_process import PATIENCE, wait_until
+from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import munged_path, private_munged
+from gpuwaste.testing.patience import patient
 from gpuwaste.wire.identity import Caller
 from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
 from gpuwaste.wire.samples import SampleQuestion
@@ -168,7 +169,7 @@ def test_questions_that_prove_nothing_take_no_place(node: Node, monkeypatch: pyt
     def slow(self: MungeChecker, credential: str, digest: str) -> Caller:
         if credential == "made-up":
             begun.set()
-            assert go_on.wait(60 * PATIENCE)
+            assert go_on.wait(patient(60))
         return checked(self, credential, digest)
 
     monkeypatch.setattr(MungeChecker, "check", slow)
@@ -177,7 +178,7 @@ def test_questions_that_prove_nothing_take_no_place(node: Node, monkeypatch: pyt
     stranger = threading.Thread(target=lambda: answers.append(node.get(target, {"Authorization": "Munge made-up"})))
     stranger.start()
     try:
-        assert begun.wait(60 * PATIENCE)
+        assert begun.wait(patient(60))
         assert node.samples().gpus
     finally:
         go_on.set()

@@ -92,7 +92,7 @@ def test_a_missing_hub_fails_with_how_to_start_it() -> None:
     """No hub: the line names the address and the command."""
     hub = checks(slurm(), RetryableWireError("http://127.0.0.1:9461: connection refused"))["hub"]
     assert hub.status is Status.FAIL
-    assert "gpuwaste hub run" in hub.mend
+    assert "on the hub's host, as root: systemctl start gpuwaste-hub" in hub.mend
     assert checks(slurm())["hub"].status is Status.OK
 
 
@@ -215,7 +215,7 @@ def test_the_directory_of_prolog_and_epilog_is_root_s(tmp_path: Path) -> None:
 def test_no_socket_is_a_service_to_start(tmp_path: Path) -> None:
     """A missing socket, and a file in its place, name the service."""
     found = checks(slurm(), run_dir=str(tmp_path))["agent.sock"]
-    assert (found.status, found.mend) == (Status.FAIL, "systemctl start gpuwaste-agent")
+    assert (found.status, found.mend) == (Status.FAIL, "as root: systemctl start gpuwaste-agent")
     (tmp_path / "agent.sock").write_text("")
     assert "exists but is not a socket" in checks(slurm(), run_dir=str(tmp_path))["agent.sock"].found
 
@@ -379,6 +379,22 @@ def test_a_plugin_that_is_named_must_be_there(tmp_path: Path) -> None:
     assert checks(lua, roles=role, config=config)["plugin"].status is Status.FAIL
     (tmp_path / "job_submit.lua").write_text('require("gpuwaste")')
     assert checks(lua, roles=role, config=config)["plugin"].status is Status.OK
+
+
+def test_a_plugin_that_slurmctld_has_not_loaded_yet(tmp_path: Path) -> None:
+    """slurm.conf, or a file that it includes, names the plugin, slurmctld runs without it: restart it."""
+    role, config = frozenset({Role.ADVISOR}), advisor_config(tmp_path)
+    (tmp_path / "slurm.conf").write_text("ClusterName=gw\nInclude plugins.conf\n")
+    for written, words in (
+        ("JobSubmitPlugins=lua,gpuwaste # ours\n", "as root: systemctl restart slurmctld"),
+        ("jobsubmitplugins = job_submit/gpuwaste\n", "as root: systemctl restart slurmctld"),
+        ("#JobSubmitPlugins=gpuwaste\n", "JobSubmitPlugins=gpuwaste"),
+        ("JobSubmitPlugins=gpuwaste\nJobSubmitPlugins=throttle\n", "JobSubmitPlugins=gpuwaste"),
+    ):
+        (tmp_path / "plugins.conf").write_text(written)
+        running = slurm(JobSubmitPlugins="(null)", SLURM_CONF=str(tmp_path / "slurm.conf"))
+        found = checks(running, roles=role, config=config)["plugin"]
+        assert (found.status, found.mend) == (Status.WARN, words), written
 
 
 def test_policies_that_cannot_be_used_fail(tmp_path: Path) -> None:

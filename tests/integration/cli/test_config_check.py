@@ -1,12 +1,14 @@
 """`gpuwaste config check`: what cannot work together, and what the submit plugins would read otherwise."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import main
-from gpuwaste.core.config import load_config
+from gpuwaste.core.config import config_from_dict, load_config
 
 ROOT = Path(__file__).parents[3]
 
@@ -105,3 +107,75 @@ def test_a_role_adds_what_its_service_needs(tmp_path: Path, capsys: pytest.Captu
     assert main(["config", "check", "--config", str(path), "--role", "login"]) == 0
     assert main(["config", "check", "--config", str(path), "--role", "hub"]) == 2
     assert "/none/tokens: cannot be read" in capsys.readouterr().out
+
+
+def test_every_fault_of_every_file_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unknown sections and keys, wrong types, a drop-in that is no TOML, and what the good keys lead to: in one run."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text(
+        '[hub]\nmin_covrage = 0.5\nmin_coverage = "x"\nlisten = "nohost"\n[agent]\ninterval_s = -1\n[nonsens]\nx = 1\n'
+    )
+    (tmp_path / "gpuwaste.toml.d").mkdir()
+    (tmp_path / "gpuwaste.toml.d" / "10-a.toml").write_text("[hub\n")
+    (tmp_path / "gpuwaste.toml.d" / "20-b.toml").write_text("[hub]\nstate_dir = 7\n")
+    (tmp_path / "gpuwaste.toml.d" / "30-c.toml").write_text("hub = 7\n")
+    assert main(["config", "check", "--config", str(path), "--role", "login"]) == 2
+    said = capsys.readouterr()
+    lines = said.err.splitlines()
+    for words in (
+        "10-a.toml: invalid TOML", "unknown section [nonsens]", "[agent] interval_s: -1.0 is negative",
+        "unknown key 'min_covrage'", "[hub] min_coverage: expected float", "20-b.toml: [hub] state_dir: expected str",
+        "30-c.toml: [hub] is no table",
+    ):  # fmt: skip
+        assert sum(words in line for line in lines) == 1, words
+    assert len(lines) == 7
+    assert all(line.startswith("gpuwaste: ") for line in lines)
+    assert said.out == f"{path}:4: [hub] listen 'nohost': expected ADDRESS:PORT\n"
+
+
+def test_a_file_that_others_cannot_read(tmp_path: Path) -> None:
+    """A drop-in of mode 600 is a fault: each user's commands and the submit plugins read it as well."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text("")
+    (tmp_path / "gpuwaste.toml.d").mkdir()
+    own = tmp_path / "gpuwaste.toml.d" / "site.toml"
+    own.write_text("")
+    own.chmod(0o600)
+    assert problems(path, load_config(path)) == [
+        f"{own}: mode 600: other users and daemons cannot read it: chmod 644 {own}"
+    ]
+    own.chmod(0o644)
+    assert problems(path, load_config(path)) == []
+
+
+def test_a_group_that_is_not_there(tmp_path: Path) -> None:
+    """On the hub's host a name of no group is a fault, one of a group is none."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text('[hub]\nstaff_groups = ["root", "no-such-group"]\n')
+    (found,) = [line for line in problems(path, load_config(path), {Role.HUB}) if "staff_groups" in line]
+    assert found == ("[hub] staff_groups: no group 'no-such-group' on this host: correct the name, or create the group")
+    assert not any("staff_groups" in line for line in problems(path, load_config(path)))
+
+
+def test_show_is_toml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What `config show` prints, read as a configuration, is the same one; lists, numbers and odd texts too."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text('[hub]\nmin_coverage = 0.5\nstaff_groups = ["a \\"b\\"", "c\\u007f#"]\n[agent]\ninterval_s = 2\n')
+    assert main(["config", "show", "--config", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert config_from_dict(tomllib.loads(shown), "shown") == load_config(path)
+    assert f"min_coverage = 0.5  # set in {path}:2: " in shown
+
+
+@pytest.mark.parametrize("command", ["policy", "rules"])
+def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    """Named on the command line or in the configuration it is an error of usage; nobody's own one is none."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text('[hub]\nrules_dir = "/none"\n[advisor]\npolicies_dir = "/none"\n')
+    for words in (["check", "/none"], ["check", "--config", str(path)]):
+        assert main([command, *words]) == 2
+        assert capsys.readouterr().err.startswith("gpuwaste: /none: no such file or directory: ")
+    path.write_text("")
+    usual = Path("/etc/gpuwaste") / {"policy": "policies.d", "rules": "rules.d"}[command]
+    if not usual.exists():
+        assert main([command, "check", "--config", str(path)]) == 0

@@ -212,6 +212,26 @@ def test_a_daemon_that_is_not_installed_is_named(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == ""
 
 
+def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
+    """A library, or a part of gpuwaste, that this host lacks is one line that says what to install, and no bug."""
+    for module, words in (
+        ("duckdb", "the Python package duckdb cannot be loaded: "),
+        ("gpuwaste.hub", "on this host: install gpuwaste-hub"),
+        ("gpuwaste.ingest", "on this host: the installation is not complete"),
+        ("numpy", "install gpuwaste with its extra [sim]"),
+    ):
+        command = "simulate --generate lublin:jobs=5" if module == "numpy" else "history import --sacct a --into b"
+        program = f"import sys; sys.modules[{module!r}] = None; from gpuwaste.cli.main import main; sys.exit(main())"
+        done = subprocess.run(
+            [sys.executable, "-c", program, *command.split()],
+            capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert "bug" not in done.stderr
+
+
 def test_a_closed_pipe_is_quiet(hub: HubDouble, tmp_path: Path) -> None:
     """A reader that stops reading ends the command without a word."""
     hub.answers["/v1/report"]["jobs"] *= 5000
@@ -287,12 +307,12 @@ def test_names_print_in_any_locale(hub: HubDouble, tmp_path: Path) -> None:
 
 
 def test_config_check_and_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`config show` marks what the file sets; `config check` names a wrong key and its nearest neighbour."""
+    """`config show` names file and line of what the file sets; `config check` a wrong key and its nearest neighbour."""
     path = tmp_path / "gpuwaste.toml"
     path.write_text("[hub]\nmin_coverage = 0.5\n")
     assert main(["config", "check", "--config", str(path)]) == 0
     assert main(["config", "show", "--config", str(path)]) == 0
-    assert "* hub.min_coverage = 0.5" in capsys.readouterr().out
+    assert f"min_coverage = 0.5  # set in {path}:2: " in capsys.readouterr().out
     path.write_text("[hub]\nmin_covrage = 0.5\n")
     assert main(["config", "check", "--config", str(path)]) == 2
     assert "min_coverage" in capsys.readouterr().err

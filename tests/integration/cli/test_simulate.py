@@ -76,6 +76,8 @@ def test_the_machine_is_as_large_as_was_held_at_once(tmp_path: Path, capsys: pyt
         (("--scheduler", "pbs"), 2, "schedulers are conservative, easy, fair_share, fcfs, sjf, slurm"),
         (("--scheduler", ","), 2, "schedulers are conservative, easy, fair_share, fcfs, sjf"),
         (("--processors", "0"), 2, "expected a number from 1 to"),
+        (("--first", "0"), 2, "'0': expected a number from 1 to 1000000000:"),
+        (("--first", "-3"), 2, "'-3': expected a number from 1 to 1000000000:"),
         (("-S", "2020-01-01"), 3, "none of 4 jobs was submitted"),
         (("--processors", "2", "--first", "1", "-E", "@5"), 3, "no job of the trace can be simulated"),
     ],

@@ -53,7 +53,7 @@ def log(tmp_path: Path) -> Path:
         (("--runs", "3"), "--runs and --speed need --engine slurmctld"),
         (("--speed", "3"), "--runs and --speed need --engine slurmctld"),
         (("--engine", "slurmctld", "-o", "{runs}", "--runs", "0"), "expected a number from 1 to"),
-        (("--engine", "slurmctld", "-o", "{runs}", "--speed", "1e3"), "expected a number from 0 to 200"),
+        (("--engine", "slurmctld", "-o", "{runs}", "--speed", "1e3"), "expected a number from 1 to 200"),
         (("--engine", "flux", "-o", "{runs}"), "invalid choice"),
     ],
 )

@@ -98,7 +98,7 @@ def test_an_interruption_leaves_the_seeds_until_then(
     ("words", "said"),
     [
         (("--seeds", "0"), "expected a number from 1 to 1000"),
-        (("--seeds", "many"), "expected a number from 0 to 1000"),
+        (("--seeds", "many"), "expected a number from 1 to 1000"),
         (("--seeds", "2", "--engine", "slurmctld", "-o", "runs"), "give --runs N"),
     ],
 )

@@ -111,13 +111,16 @@ def test_show_names_file_and_line_of_each_value(path: Path, capsys: pytest.Captu
     file = drop_in(path, "site.toml", text)
     assert main(["config", "show", "--config", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    shown = {line.split()[1]: line for line in lines if line.startswith("*")}
-    assert shown["hub.min_coverage"].startswith(f"* hub.min_coverage = 0.9 ({file}:10)    # ")
-    assert f"({file}:6)" in shown["notify.min_coverage"]
-    assert f"({file}:2)" in shown["notify.text"]
-    assert f"({file}:11)" in shown["hub.staff_groups"]
-    assert f"({path}:2)" in shown["common.hub_url"]
-    assert not any("(" in line.partition("#")[0] for line in lines if " agent.mig_minors" in line)
+    shown, section = {}, ""
+    for line in lines:
+        section = line.strip("[]") if line.startswith("[") else section
+        shown[f"{section}.{line.partition(' = ')[0]}"] = line
+    assert shown["hub.min_coverage"].startswith(f"min_coverage = 0.9  # set in {file}:10: ")
+    assert f"# set in {file}:6: " in shown["notify.min_coverage"]
+    assert f"# set in {file}:2: " in shown["notify.text"]
+    assert f"# set in {file}:11: " in shown["hub.staff_groups"]
+    assert f"# set in {path}:2: " in shown["common.hub_url"]
+    assert "set in" not in shown["agent.mig_minors"]
 
 
 def test_check_names_the_drop_in_whose_value_is_wrong(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -233,7 +233,7 @@ def statuses(rig: Rig, uid: int, streams: int, held: list[socket.socket]) -> Cou
     """Open streams of a user at once, which stay open; return how many have which status."""
     target, opened = "/v1/events/stream", []
     for _ in range(streams):
-        opened.append(socket.create_connection(("127.0.0.1", rig.port), 30 * PATIENCE))
+        opened.append(socket.create_connection(("127.0.0.1", rig.port), patient(30)))
         head = f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: {rig.credential(uid, 'GET', target)}\r\n\r\n"
         opened[-1].sendall(head.encode())
     held += opened
@@ -273,7 +273,7 @@ def test_a_reader_who_is_behind_pauses_between_pages(rig: Rig, monkeypatch: pyte
     with socket.create_connection(("127.0.0.1", rig.port), 30) as one:
         head = f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: {rig.credential(BOB, 'GET', target)}\r\n\r\n"
         one.sendall(head.encode())
-        assert done.wait(60 * PATIENCE)
+        assert done.wait(patient(60))
     assert len(reads) > last // 500
     for (began, ended), (following, _) in pairwise(reads):
         assert following - ended >= ended - began

@@ -23,8 +23,9 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.threads import REPORTS_AT_ONCE, REPORTS_OF_USER
 from gpuwaste.hub.turns import MOST
-from gpuwaste.testing.cluster_process import PATIENCE, wait_until
+from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.patience import patient
 
 ALICE, BOB, OPER = 1001, 1002, 1004
 CONNECTIONS = 200
@@ -45,7 +46,7 @@ def flood(rig: Rig, cookie: str, targets: list[str]) -> Iterator[list[socket.soc
     opened = []
     try:
         for target in targets:
-            opened.append(socket.create_connection(("127.0.0.1", rig.port), 60 * PATIENCE))
+            opened.append(socket.create_connection(("127.0.0.1", rig.port), patient(60)))
             head = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{rig.port}\r\nCookie: {cookie}\r\n"
             opened[-1].sendall(f"{head}Sec-Fetch-Site: same-origin\r\n\r\n".encode())
         yield opened
@@ -113,7 +114,7 @@ def refused(sent: list[socket.socket]) -> int:
         one.settimeout(0)
         with contextlib.suppress(BlockingIOError):
             found += one.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 429"
-        one.settimeout(60 * PATIENCE)
+        one.settimeout(patient(60))
     return found
 
 
@@ -129,7 +130,7 @@ def test_a_user_has_two_of_the_six_places_of_reports(rig: Rig, monkeypatch: pyte
             with lock:
                 at_work += 1
                 most = max(most, at_work)
-            assert go_on.wait(120 * PATIENCE)
+            assert go_on.wait(patient(120))
             with lock:
                 at_work -= 1
         return report(self, scope, *rest)
@@ -177,7 +178,7 @@ def test_many_who_ask_for_health_wait_for_one_answer(rig: Rig, monkeypatch: pyte
     def text() -> bytes:
         nonlocal made
         made += 1
-        assert go_on.wait(60 * PATIENCE)
+        assert go_on.wait(patient(60))
         return read()
 
     monkeypatch.setattr(rig.hub.metrics, "text", text)

@@ -329,7 +329,7 @@ def test_an_import_that_is_killed_goes_on(path: Path, tmp_path: Path) -> None:
 
 
 ORPHANS = """
-import multiprocessing, os, pathlib, signal, sys
+import os, pathlib, psutil, signal, sys
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.ingest.importer import import_source
 from gpuwaste.ingest.sources.sacct import SacctFile
@@ -337,7 +337,7 @@ from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.import_result import ImportResult
 path, file = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 def die(until, runs):
-    print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+    print(*(child.pid for child in psutil.Process().children()), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 if __name__ == "__main__":
     store = HistoryStore.open(path, SystemClock())

@@ -12,10 +12,10 @@ from tests.unit.agent.fakes import FakeClock, FakeGpus, FakeHost, FakeMap, ListS
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.nvml import NvmlCollector
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.valid_ranges import RANGES, ReadingCheck
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.sample import Sample, UnknownReason
 
 GOOD = GpuReading(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.unit.estimate.planted_times import planted, program
+from tests.unit.history.test_array_file import IMPOSSIBLE
 
 from gpuwaste.core.errors import ModelError
 from gpuwaste.estimate.devices import device
@@ -103,8 +104,23 @@ class Trap:
         archive(keys=as_npy(np.array(["mm/f32"])), coefficients=as_npy(np.full((1, 3), np.nan))),
         archive(keys=as_npy(np.array(["mm/f32"])), coefficients=as_npy(np.full((1, 3), -1.0))),
         archive(keys=as_npy(np.arange(3))),
+        archive(keys=IMPOSSIBLE["10^13 numbers"]),
+        archive(keys=IMPOSSIBLE["9000 brackets"]),
     ],
-    ids=["empty", "cut", "pickle", "nothing inside", "no array", "objects", "shapes", "nan", "negative", "types"],
+    ids=[
+        "empty",
+        "cut",
+        "pickle",
+        "nothing inside",
+        "no array",
+        "objects",
+        "shapes",
+        "nan",
+        "negative",
+        "types",
+        "size",
+        "brackets",
+    ],
 )
 def test_what_is_no_model_is_refused_in_one_line(data: bytes) -> None:
     """Whatever the file holds, nothing of it runs, and the error names the file."""

@@ -18,7 +18,7 @@ NAME: Final = "advisor"
 ROLES: Final = frozenset({Role.ADVISOR})
 _ASK_S: Final = 5.0
 _AGAIN: Final = 2  # questions to an advisor whose history is old
-_START: Final = "systemctl start gpuwaste-advisor, and read its log"
+_START: Final = "as root: systemctl start gpuwaste-advisor, and read its log"
 
 
 def check(around: Surroundings) -> Iterator[Check]:

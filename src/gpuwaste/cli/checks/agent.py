@@ -18,7 +18,7 @@ def check(around: Surroundings) -> Iterator[Check]:
     try:
         status = around.ask_agent(around.config)
     except NoDataError as error:
-        yield Check(NAME, Status.FAIL, str(error), "systemctl start gpuwaste-agent, and read its log")
+        yield Check(NAME, Status.FAIL, str(error), "as root: systemctl start gpuwaste-agent, and read its log")
         return
     except UsageError as error:
         yield Check(NAME, Status.WARN, str(error), "run gpuwaste doctor as root or as the agent's user")

@@ -40,7 +40,7 @@ def check(around: Surroundings) -> Iterator[Check]:
         elif isinstance(one.error, NoDataError):
             yield Check(NAME, Status.FAIL, one.trouble, "set [common] hub_url to the hub")
         else:
-            mend = "start the hub (gpuwaste hub run), or set [common] hub_url"
+            mend = "on the hub's host, as root: systemctl start gpuwaste-hub; or set [common] hub_url"
             yield Check(NAME, Status.FAIL, one.trouble, mend)
     for one in serving[:1]:
         yield from _judge(around, one)

@@ -1,27 +1,38 @@
 """The submit plugin: configured in slurm.conf, installed, and built for the running release of Slurm."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
-from gpuwaste.core.errors import ParseError
+from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.slurm.conf_file import read_text
 from gpuwaste.slurm.plugin_file import read_plugin
 
 PLACE: Final = 75
 NAME: Final = "plugin"
 ROLES: Final = frozenset({Role.ADVISOR})
+_CONF: Final = "/etc/slurm/slurm.conf"
+_SETTING: Final = re.compile(r"\s*JobSubmitPlugins\s*=\s*(\S*)", re.IGNORECASE)
 _FILE: Final = "job_submit_gpuwaste.so"
 
 
 def check(around: Surroundings) -> Iterator[Check]:
     """Check PluginDir; a plugin that is missing or of another release keeps slurmctld from starting."""
     slurm = around.slurm.config()
-    named = [name.strip() for name in slurm.settings.get("JobSubmitPlugins", "").split(",")]
-    if "gpuwaste" in named or "job_submit/gpuwaste" in named:
+    named, conf = slurm.settings.get("JobSubmitPlugins", ""), Path(slurm.settings.get("SLURM_CONF", _CONF))
+    if _names_ours(named):
         yield _shared_object(slurm.settings.get("PluginDir", ""), slurm.version)
-    elif "lua" in named:
-        yield _lua(Path(slurm.settings.get("SLURM_CONF", "/etc/slurm/slurm.conf")).with_name("job_submit.lua"))
+    elif _names_ours(_written(conf)):
+        yield Check(
+            NAME,
+            Status.WARN,
+            f"{conf} names the submit plugin, but slurmctld runs without it: no job gets advice",
+            "as root: systemctl restart slurmctld",
+        )
+    elif "lua" in [name.strip() for name in named.split(",")]:
+        yield _lua(conf.with_name("job_submit.lua"))
     else:
         yield Check(
             NAME,
@@ -34,6 +45,20 @@ def check(around: Surroundings) -> Iterator[Check]:
         yield Check(
             "switch", Status.WARN, f"{switch} exists: the plugins accept every job without advice", f"rm {switch}"
         )
+
+
+def _names_ours(setting: str) -> bool:
+    return not {"gpuwaste", "job_submit/gpuwaste"}.isdisjoint(name.strip() for name in setting.split(","))
+
+
+def _written(conf: Path) -> str:
+    """Return JobSubmitPlugins as slurm.conf has it now; empty where the file cannot be read here."""
+    try:
+        lines = read_text(conf)
+    except ConfigError:
+        return ""
+    found = [match[1] for line in lines if (match := _SETTING.match(line.text))]
+    return found[-1] if found else ""
 
 
 def _shared_object(plugin_dir: str, running: str) -> Check:

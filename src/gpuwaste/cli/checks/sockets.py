@@ -66,7 +66,7 @@ def _socket(path: Path, user: str, mode: int, unit: str) -> Check:
     try:
         there = path.lstat()
     except OSError as error:
-        return Check(name, Status.FAIL, f"{path}: {error.strerror}", f"systemctl start {unit}")
+        return Check(name, Status.FAIL, f"{path}: {error.strerror}", f"as root: systemctl start {unit}")
     if not stat.S_ISSOCK(there.st_mode):
         return Check(name, Status.FAIL, f"{path} exists but is not a socket", f"remove it, systemctl restart {unit}")
     owner, found = user_name(there.st_uid) or str(there.st_uid), stat.S_IMODE(there.st_mode)

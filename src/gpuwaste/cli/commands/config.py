@@ -2,15 +2,9 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from gpuwaste.cli.options import add_config, add_role, config_of, roles_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpuwaste.core.config import Config
-    from gpuwaste.core.config_files import ConfigLayer
+from gpuwaste.cli.streams import tell
 
 HELP = "check or show the configuration"
 EXAMPLES = (
@@ -30,40 +24,48 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_role(check)
     add_config(
         actions.add_parser(
-            "show", help="print every key with its value; * marks a value that a file changes, with file and line"
+            "show", help="print every key with its value as TOML; a comment names file and line where a file sets it"
         )
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read the file; a wrong one is an error that names file, section and key."""
-    from gpuwaste.core.config import DEFAULT_PATH, load_layers
-    from gpuwaste.core.config_files import config_files
-
-    config = config_of(options)
-    path = options.config or DEFAULT_PATH
-    layers = load_layers(options.config)
+    """Show the configuration, or check all of it: each fault is a line that names file, section and key."""
     if options.action == "show":
-        return _show(config, layers)
-    from gpuwaste.cli.config_check import placed, problems
+        return _show(options)
+    from gpuwaste.cli.config_check import fault_keys, key_of, placed, problems
+    from gpuwaste.core.config import DEFAULT_PATH, faulty_config
+    from gpuwaste.core.config_files import config_files
     from gpuwaste.report.cells import one_line
 
-    found = problems(path, config, roles_of(options, config))
+    config, layers, faults = faulty_config(options.config)
+    path = options.config or DEFAULT_PATH
+    for fault in faults:
+        tell(f"gpuwaste: {one_line(str(fault))}\n")
+    said = fault_keys(faults)
+    found = [problem for problem in problems(path, config, roles_of(options, config)) if key_of(problem) not in said]
     for problem in found:
         sys.stdout.write(f"{placed(path, layers, one_line(problem))}\n")
-    if not found:
-        for file in config_files(path):
-            sys.stdout.write(f"{file}: {'ok' if file.exists() else 'absent: the defaults are used'}\n")
-    return EXIT_WRONG if found else 0
+    if found or faults:
+        return EXIT_WRONG
+    for file in config_files(path):
+        sys.stdout.write(f"{file}: {'ok' if file.exists() else 'absent: the defaults are used'}\n")
+    return 0
 
 
-def _show(config: "Config", layers: "Sequence[ConfigLayer]") -> int:
-    from gpuwaste.core.config import describe_config
+def _show(options: argparse.Namespace) -> int:
+    from gpuwaste.core.config import describe_config, load_layers
     from gpuwaste.core.config_files import place_of
+    from gpuwaste.core.typed_toml import toml_value
 
-    for section, key, _, default, text in describe_config():
-        value = getattr(getattr(config, section), key)
+    config, layers = config_of(options), load_layers(options.config)
+    shown = ""
+    for section, key, _, _, text in describe_config():
+        if section != shown:
+            sys.stdout.write(f"{chr(10) if shown else ''}[{section}]\n")
+            shown = section
         place = place_of(layers, section, key)
-        origin = f" ({place})" if place else ""
-        sys.stdout.write(f"{' ' if value == default else '*'} {section}.{key} = {value!r}{origin}    # {text}\n")
+        origin = f"set in {place}: " if place else ""
+        value = toml_value(getattr(getattr(config, section), key))
+        sys.stdout.write(f"{key.removesuffix('_')} = {value}  # {origin}{text}\n")
     return 0

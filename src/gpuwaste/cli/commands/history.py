@@ -5,7 +5,7 @@ import sys
 
 from gpuwaste.cli.job_options import add_as_job
 from gpuwaste.cli.options import add, add_config, add_window, config_of
-from gpuwaste.cli.words import path_word
+from gpuwaste.cli.words import number_word, path_word
 
 HELP = "the job history: import, status"
 EXAMPLES = (
@@ -59,6 +59,4 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _days(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= 366:  # noqa: PLR2004 days of a year
-        raise argparse.ArgumentTypeError(f"{text[:20]!r}: expected a number from 1 to 366")
-    return int(text)
+    return number_word(text, 1, 366)

@@ -9,13 +9,16 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import DTYPE_BITS, Dtype, Kind, Program
 from gpuwaste.estimate.readers.assemble import program_of
 from gpuwaste.estimate.readers.graph import MAX_NODES, Graph, Node, Role
+from gpuwaste.estimate.readers.onnx_calls import expanded_nodes
 from gpuwaste.estimate.readers.onnx_ops import kind_and_role, work
 from gpuwaste.estimate.readers.onnx_wire import without_weights
 
 TITLE: Final = "ONNX"
 MAX_FILE_B: Final = 2 << 30
 SMALLER: Final = ": keep the weights in external data"
+NATIVE: Final = True
 _MAX_GRAPH_B: Final = 64 << 20
+_SHOWN_NODES: Final = 10**12
 _DTYPES: Final[dict[int, Dtype]] = {
     1: "f32", 2: "i8", 3: "i8", 4: "i16", 5: "i16", 6: "i32", 7: "i64", 9: "bool", 10: "f16", 11: "f64", 12: "i32",
     13: "i64", 14: "c64", 15: "c128", 16: "bf16", 17: "f8", 18: "f8", 19: "f8", 20: "f8", 21: "i4", 22: "i4", 23: "f4",
@@ -44,13 +47,24 @@ def read(stream: BinaryIO, name: str) -> Program:
         raise ParseError(f"{len(light) >> 20} MiB of graph without weights: more than {_MAX_GRAPH_B >> 20} MiB")
     try:
         model = onnx.ModelProto.FromString(light)
+        _require_bounded(model)
         model = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False)
+    except (ParseError, RecursionError, MemoryError):
+        raise
     except Exception as error:  # noqa: BLE001 - protobuf and onnx raise errors of many kinds for bad files
         first = str(error).strip().splitlines()
         raise ParseError(f"not ONNX, or cut: {first[0][:120] if first else type(error).__name__}") from None
     if not model.graph.node:
         raise ParseError("no operations in the graph: not ONNX, or cut")
     return _Model(model.graph).program(model.graph.name or name)
+
+
+def _require_bounded(model: Any) -> None:
+    """Refuse a model that a few functions, each calling the one before twice, make large without end."""
+    nodes = expanded_nodes(model)
+    if nodes > MAX_NODES:
+        shown = f"{nodes}" if nodes < _SHOWN_NODES else f"more than {_SHOWN_NODES}"
+        raise ParseError(f"its functions call each other: {shown} operations when expanded, at most {MAX_NODES}")
 
 
 class _Model:

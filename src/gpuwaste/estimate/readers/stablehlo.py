@@ -10,6 +10,7 @@ from gpuwaste.estimate.readers.hlo_comments import without_leading
 TITLE: Final = "StableHLO"
 MAX_FILE_B: Final = 64 << 20
 SMALLER: Final = ": write it without large constants"
+NATIVE: Final = True
 _BYTECODE: Final = b"ML\xefR"
 _MARKS: Final = (b"module @", b"module {", b"module attributes", b"#loc", b"stablehlo.")
 

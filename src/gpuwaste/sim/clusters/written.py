@@ -1,12 +1,12 @@
 """A model as the TOML that formats/toml.py reads back equal; defaults are left out, equal nodes are one table."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final
 
+from gpuwaste.core.typed_toml import toml_value
 from gpuwaste.core.units import format_duration
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage, Partition, Qos, Reservation
 from gpuwaste.sim.clusters.table_values import gpus_text
@@ -22,7 +22,7 @@ Pairs = Iterable[tuple[str, str]]
 def to_toml(model: ClusterModel) -> str:
     """Return the model as text. It must have been checked."""
     whole = tuple(node.name for node in model.nodes)
-    lines = [f"name = {_text(model.name)}"]
+    lines = [f"name = {toml_value(model.name)}"]
     tables: list[tuple[str, Pairs]] = [("[[nodes]]", pairs) for pairs in _nodes(model.nodes)]
     tables += [("[[partitions]]", _partition(each, whole)) for each in model.partitions]
     tables += [("[[qos]]", _qos(each)) for each in model.qos]
@@ -33,7 +33,7 @@ def to_toml(model: ClusterModel) -> str:
         rates = model.failures
         tables.append(("[failures]", [("mtbf_h", repr(rates.mtbf_h)), ("repair_h", repr(rates.repair_h))]))
     if model.settings:
-        tables.append(("[settings]", [(_key(name), _text(value)) for name, value in model.settings.items()]))
+        tables.append(("[settings]", [(_key(name), toml_value(value)) for name, value in model.settings.items()]))
     for header, pairs in tables:
         lines += ["", header, *(f"{name} = {value}" for name, value in pairs)]
     return "\n".join(lines) + "\n"
@@ -49,17 +49,17 @@ def _node(alike: list[Node]) -> Iterator[tuple[str, str]]:
     one = alike[0]
     yield "names", _hosts([node.name for node in alike])
     yield "cpus", str(one.cpus)
-    yield "memory", _text(size_text(one.memory_b))
+    yield "memory", toml_value(size_text(one.memory_b))
     if one.gpus:
-        yield "gpus", _text(gpus_text(one.gpus))
+        yield "gpus", toml_value(gpus_text(one.gpus))
     yield from _lists(("features", one.features))
     yield from _numbers(("weight", one.weight, 1))
     yield from _flags(("down", one.down, False))
 
 
 def _partition(each: Partition, whole: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    yield "name", _text(each.name)
-    yield "nodes", _text(ALL[0]) if each.nodes == whole else _hosts(each.nodes)
+    yield "name", toml_value(each.name)
+    yield "nodes", toml_value(ALL[0]) if each.nodes == whole else _hosts(each.nodes)
     yield from _flags(("default", each.default, False), ("up", each.up, True))
     yield from _durations(("max_time", each.max_time_s), ("default_time", each.default_time_s))
     yield from _numbers(
@@ -80,7 +80,7 @@ def _partition(each: Partition, whole: tuple[str, ...]) -> Iterator[tuple[str, s
 
 
 def _qos(each: Qos) -> Iterator[tuple[str, str]]:
-    yield "name", _text(each.name)
+    yield "name", toml_value(each.name)
     yield from _numbers(("priority", each.priority, 0))
     yield from _limits(each.limits)
     yield from _lists(("preempts", each.preempts))
@@ -90,13 +90,13 @@ def _qos(each: Qos) -> Iterator[tuple[str, str]]:
 
 
 def _association(each: Association) -> Iterator[tuple[str, str]]:
-    yield "account", _text(each.account)
+    yield "account", toml_value(each.account)
     yield from _texts(("user", each.user))
     if each.parent != parent_of(each.account, each.user):
-        yield "parent", _text(each.parent)
+        yield "parent", toml_value(each.parent)
     yield from _texts(("partition", each.partition))
     if each.shares is None:
-        yield "shares", _text("parent")
+        yield "shares", toml_value("parent")
     else:
         yield from _numbers(("shares", each.shares, 1))
     yield from _limits(each.limits)
@@ -122,28 +122,24 @@ def _limits(limits: Limits) -> Iterator[tuple[str, str]]:
 
 
 def _reservation(each: Reservation, whole: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    yield "name", _text(each.name)
-    yield "nodes", _text(ALL[0]) if each.nodes == whole else _hosts(each.nodes)
+    yield "name", toml_value(each.name)
+    yield "nodes", toml_value(ALL[0]) if each.nodes == whole else _hosts(each.nodes)
     yield from (("start", _instant(each.start)), ("end", _instant(each.end)))
     yield from _lists(("users", each.users), ("accounts", each.accounts))
 
 
 def _outage(each: Outage) -> Iterator[tuple[str, str]]:
-    yield from (("node", _text(each.node)), ("start", _instant(each.start)), ("end", _instant(each.end)))
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML's own escapes, but for DEL
+    yield from (("node", toml_value(each.node)), ("start", _instant(each.start)), ("end", _instant(each.end)))
 
 
 def _key(name: str) -> str:
-    return name if name.isascii() and name.isidentifier() else _text(name)
+    return name if name.isascii() and name.isidentifier() else toml_value(name)
 
 
 def _hosts(names: Iterable[str]) -> str:
     found = list(names)
     parts = [compressed(found[first : first + MAX_NAMES]) for first in range(0, len(found), MAX_NAMES)]
-    return _text(parts[0]) if len(parts) == 1 else f"[{', '.join(map(_text, parts))}]"
+    return toml_value(parts[0]) if len(parts) == 1 else f"[{', '.join(map(toml_value, parts))}]"
 
 
 def _instant(seconds: int) -> str:
@@ -153,15 +149,15 @@ def _instant(seconds: int) -> str:
 
 
 def _texts(*pairs: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    yield from ((name, _text(value)) for name, value in pairs if value)
+    yield from ((name, toml_value(value)) for name, value in pairs if value)
 
 
 def _lists(*pairs: tuple[str, frozenset[str]]) -> Iterator[tuple[str, str]]:
-    yield from ((name, f"[{', '.join(map(_text, sorted(value)))}]") for name, value in pairs if value)
+    yield from ((name, f"[{', '.join(map(toml_value, sorted(value)))}]") for name, value in pairs if value)
 
 
 def _durations(*pairs: tuple[str, int | None]) -> Iterator[tuple[str, str]]:
-    yield from ((name, _text(format_duration(value))) for name, value in pairs if value is not None)
+    yield from ((name, toml_value(format_duration(value))) for name, value in pairs if value is not None)
 
 
 def _numbers(*rows: tuple[str, float | None, float | None]) -> Iterator[tuple[str, str]]:

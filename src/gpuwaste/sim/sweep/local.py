@@ -1,14 +1,12 @@
 """Cases on processes of this host: a process that dies or takes too long fails its case, and another one goes on."""
 
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from functools import partial
+from multiprocessing.connection import wait
 
+from gpuwaste.core.child_process import ChildEnded, ChildProcess
 from gpuwaste.sim.sweep.results import SweepFolder, run_case
 from gpuwaste.sim.sweep.study import Case
 
@@ -19,8 +17,7 @@ _LOOK_S = 1.0  # how often cases that take too long are looked for
 
 @dataclass(slots=True)
 class _Worker:
-    process: SpawnProcess
-    pipe: Connection
+    child: ChildProcess
     case: Case | None = None
     until: float = 0.0
 
@@ -44,27 +41,26 @@ def run_locally(
             for worker in workers:
                 if worker.case is None and left:
                     _give(worker, left.pop(), timeout_s)
-            ready = set(wait([worker.pipe for worker in workers if worker.case], _LOOK_S))
+            ready = set(wait([worker.child.pipe for worker in workers if worker.case], _LOOK_S))
             for place, worker in enumerate(workers):
                 if worker.case is None:
                     continue
-                error = _answer(worker, folder, answered=worker.pipe in ready, timeout_s=timeout_s)
+                error = _answer(worker, folder, answered=worker.child.pipe in ready, timeout_s=timeout_s)
                 if error is None:
                     continue
                 case, worker.case = worker.case, None
                 ended(case, error)
-                if not worker.process.is_alive() and left:
-                    _end(worker)
+                if not worker.child.alive and left:
+                    worker.child.end()
                     workers[place] = _started(folder, run)
     finally:
         for worker in workers:
-            _end(worker)
+            worker.child.end()
 
 
 def _give(worker: _Worker, case: Case, timeout_s: float) -> None:
     worker.case, worker.until = case, time.monotonic() + timeout_s
-    with suppress(OSError):  # a process that is gone is seen at once as the end of its pipe
-        worker.pipe.send(case)
+    worker.child.ask(case)
 
 
 def _answer(worker: _Worker, folder: SweepFolder, *, answered: bool, timeout_s: float) -> str | None:
@@ -74,40 +70,22 @@ def _answer(worker: _Worker, folder: SweepFolder, *, answered: bool, timeout_s: 
         return None
     if answered:
         try:
-            error: str = worker.pipe.recv()
-        except (EOFError, OSError):
-            worker.process.join()
-            error = f"its process ended with exit code {worker.process.exitcode}"
+            error: str = worker.child.answer()
+        except ChildEnded as ended:
+            error = str(ended)
             folder.keep(case, error=error)
         return error
     if time.monotonic() < worker.until:
         return None
-    worker.process.kill()
-    worker.process.join()
+    worker.child.end()
     error = f"took longer than {timeout_s:g} s"
     folder.keep(case, error=error)
     return error
 
 
 def _started(folder: SweepFolder, run: Run) -> _Worker:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, folder, run), daemon=True)
-    process.start()
-    theirs.close()
-    return _Worker(process, ours)
+    return _Worker(ChildProcess(partial(_run_case, folder=folder, run=run)))
 
 
-def _end(worker: _Worker) -> None:
-    worker.pipe.close()
-    if worker.process.is_alive():
-        worker.process.terminate()
-    worker.process.join()
-
-
-def _serve(pipe: Connection, folder: SweepFolder, run: Run) -> None:
-    """Run the cases that come, in a process of its own; Ctrl-C is for the one that gave them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EOFError, OSError):
-        while True:
-            pipe.send(run(pipe.recv(), folder))
+def _run_case(case: Case, folder: SweepFolder, run: Run) -> str:
+    return run(case, folder)

@@ -13,8 +13,8 @@ from gpuwaste.agent.collectors._level_zero import EngineGroup, LevelZero, Proces
 from gpuwaste.agent.collectors._rate import Rate
 from gpuwaste.agent.collectors.intel import IntelCollector, busiest, groups_to_read, using
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.valid_ranges import ReadingCheck
+from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.sample import UnknownReason
 from gpuwaste.testing.sim_sysfs import make_pci_devices
 from gpuwaste.testing.simnvml import make_intel_gpus

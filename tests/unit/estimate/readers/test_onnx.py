@@ -1,5 +1,6 @@
 """ONNX: work computed by hand; weights and external data are never read."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,10 @@ import numpy as np
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.estimate import reading
 from gpuwaste.estimate.op_sums import by_kind, op_sums
-from gpuwaste.estimate.reading import read_program
+
+read_program = partial(reading.read_program, native=None)  # a test here starts no process
 
 onnx = pytest.importorskip("onnx", reason="the extra [estimate] is not installed")
 
@@ -198,3 +201,44 @@ def test_models_of_the_zoo(name: str, products: int) -> None:
     light = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
     kinds = by_kind(op_sums(read_program(light)))
     assert sum(kinds[kind].count for kind in ("conv", "conv1", "gconv", "dwconv", "mm") if kind in kinds) == products
+
+
+def _calls(depth: int, last: str = "Relu") -> Any:
+    """Return a model of functions, each of which calls the one before twice."""
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    domain = "own" if last != "Relu" else ""
+    first = helper.make_function("own", "f0", ["x"], ["y"], [helper.make_node(last, ["x"], ["y"], domain=domain)], sets)
+    functions = [first]
+    for number in range(1, depth):
+        called = f"f{number - 1}"
+        nodes = [
+            helper.make_node(called, ["x"], ["t"], domain="own"),
+            helper.make_node(called, ["t"], ["y"], domain="own"),
+        ]
+        functions.append(helper.make_function("own", f"f{number}", ["x"], ["y"], nodes, sets))
+    given, made = (helper.make_tensor_value_info(name, kind, [2]) for name in ("x", "y"))
+    graph = helper.make_graph([helper.make_node(f"f{depth - 1}", ["x"], ["y"], domain="own")], "net", [given], [made])
+    return helper.make_model(graph, functions=functions, opset_imports=sets)
+
+
+def test_functions_that_expand_without_end_are_refused_at_once(tmp_path: Path) -> None:
+    """Thirty functions in 1.9 kB are 1.6 thousand million operations; a ring of them has no end. Few are read."""
+    assert read_program(_saved(tmp_path, _calls(5))).name == "net"
+    with pytest.raises(GpuwasteError, match="its functions call each other: 1610612735 operations when expanded"):
+        read_program(_saved(tmp_path, _calls(30)))
+    with pytest.raises(GpuwasteError, match="more than 1000000000000 operations"):
+        read_program(_saved(tmp_path, _calls(90)))
+    with pytest.raises(GpuwasteError, match="function 'f3' calls itself"):
+        read_program(_saved(tmp_path, _calls(4, last="f3")))
+
+
+def test_calls_in_branches_are_counted(tmp_path: Path) -> None:
+    """A function that is called in the branch of an If is expanded there as well."""
+    model, helper = _calls(30), onnx.helper
+    call = model.graph.node.pop()
+    made = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
+    branch = helper.make_graph([call], "branch", [], [made])
+    model.graph.node.append(helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch))
+    with pytest.raises(GpuwasteError, match="operations when expanded"):
+        read_program(_saved(tmp_path, model))

@@ -1,0 +1,72 @@
+"""Ctrl-C in a command: one KeyboardInterrupt in the main thread, which nothing swallows; a second one ends at once."""
+
+import _thread
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+EXIT_INTERRUPTED: Final = 130
+_ONE_PRESS_S: Final = 1.0  # a terminal and a wrapper may both send the signal for one press
+
+
+class Interrupts:
+    """Raises KeyboardInterrupt at the first SIGINT and remembers that; what follows cleans up.
+
+    Python drops an exception that is raised in a finalizer or a callback of C, with lines on stderr: such a
+    KeyboardInterrupt is raised again behind it.
+    """
+
+    def __init__(self) -> None:
+        self._first_s: float | None = None
+        self._last_resort = sys.unraisablehook
+
+    @property
+    def seen(self) -> bool:
+        """Tell whether there was one: an error that follows is its consequence."""
+        return self._first_s is not None
+
+    def handle(self, _number: int, _frame: "FrameType | None") -> None:
+        """Take one SIGINT. Raises KeyboardInterrupt."""
+        now = time.monotonic()
+        if self._first_s is None:
+            self._first_s = now
+            raise KeyboardInterrupt
+        if now - self._first_s > _ONE_PRESS_S:
+            os._exit(EXIT_INTERRUPTED)
+
+    def dropped(self, told: Any) -> None:
+        """Take an exception that Python dropped."""
+        if not issubclass(told.exc_type, KeyboardInterrupt):
+            self._last_resort(told)
+            return
+        self._first_s = None
+        _thread.interrupt_main()
+
+
+@contextmanager
+def interruptible(*, last: bool) -> Iterator[Interrupts]:
+    """Handle SIGINT meanwhile, where Python's own handler would: not where it is ignored, or a daemon has another.
+
+    With `last` the process does nothing else behind it than end: SIGINT then ends it at once.
+    """
+    found = Interrupts()
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield found
+        return
+    hook, sys.unraisablehook = sys.unraisablehook, found.dropped
+    signal.signal(signal.SIGINT, found.handle)
+    try:
+        yield found
+    finally:
+        sys.unraisablehook = hook
+        if signal.getsignal(signal.SIGINT) == found.handle:
+            signal.signal(signal.SIGINT, signal.SIG_DFL if last else signal.default_int_handler)
