@@ -18,6 +18,7 @@ import pytest
 from gpuwaste.agent.collectors import _amdsmi, _rocm_smi
 from gpuwaste.agent.collectors._amd_library import AmdDevice, AmdLibrary, ProcessInfo
 from gpuwaste.agent.errors import CollectorError
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.sim_build import build_rocm_smi, library_env, preload_vendor
 from gpuwaste.testing.simnvml import SimNode, build_native, make_amd_gpus
 
@@ -102,12 +103,12 @@ def test_the_contract_holds_on_real_amd_libraries() -> None:
     environment = {k: v for k, v in os.environ.items() if k not in {"LD_LIBRARY_PATH", "GPUWASTE_SIM_DIR"}}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     command = [sys.executable, "-c", probe]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=patient(60))
     if done.returncode:
         pytest.skip(f"no real AMD GPU on this machine: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
     environment["GPUWASTE_AMD_CONTRACT"] = "real"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=150)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=patient(150))
     assert done.returncode == 0, done.stdout
 
 
@@ -149,7 +150,7 @@ def vendor(script: str, node: SimNode | None = None) -> object:
     build = build_native()
     environment = {**os.environ, **library_env(build), **(node.env if node else {})}
     command = [sys.executable, "-c", VENDOR + script, str(build / "libamd_smi.so.26")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=patient(60))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -16,6 +16,7 @@ from gpuwaste.estimate.calibrate.plan import CalibrationProgram, about_b
 from gpuwaste.estimate.calibrate.records import read_records
 from gpuwaste.estimate.op_sums import by_kind, op_sums
 from gpuwaste.estimate.reading import read_program
+from gpuwaste.testing.patience import patient
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -63,7 +64,7 @@ def measure(folder: Path, framework: str, budget_s: float = 500) -> subprocess.C
     """Run the script as the job does."""
     python = os.environ[f"GPUWASTE_{framework.upper()}_PYTHON"]
     argv = [python, str(folder / "run.py"), "--dir", str(folder), "--framework", framework, "--budget-s", str(budget_s)]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=580, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=patient(580), check=False)
 
 
 def prepared(folder: Path, plan: list[CalibrationProgram]) -> Path:

@@ -17,6 +17,7 @@ from tools import slurm_gpu
 from gpuwaste.slurm.list_conf import release_of
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.sim_devices import own_slurmd, with_devices
 from gpuwaste.testing.simnvml import MigInstance, SimGpu, SimNode, build_native, library_env, make_gpus
 
@@ -59,7 +60,7 @@ class Bench:
         argv = with_devices(node, [sys.executable, "-c", _LIST, str(conf), str(own_slurmd(node, self.folder / "bin"))])
         env = {"PATH": cluster_host.search_path(), **library_env(self.native)}
         env["PYTHONPATH"] = ":".join(path for path in sys.path if path)
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=patient(60), check=False, env=env)
         assert done.returncode == 0, done.stderr
         found: list[Mapping[str, Any]] = json.loads(done.stdout)
         assert [device["position"] for device in found] == list(range(len(found)))

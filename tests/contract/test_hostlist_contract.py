@@ -15,6 +15,7 @@ import pytest
 from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.cluster
 CASES = 600
@@ -33,7 +34,12 @@ class Scontrol:
     def show(self, what: str, text: str) -> str | None:
         """Return what it prints, None where it refuses."""
         done = subprocess.run(
-            ["scontrol", "show", what, text], env=self._env, capture_output=True, text=True, check=False, timeout=60
+            ["scontrol", "show", what, text],
+            env=self._env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patient(60),
         )
         return None if "nvalid host" in done.stdout + done.stderr or done.returncode else done.stdout.strip()
 

@@ -18,6 +18,7 @@ import pytest
 from gpuwaste.agent.collectors import _level_zero
 from gpuwaste.agent.collectors import _level_zero_abi as abi
 from gpuwaste.agent.collectors._level_zero import LevelZero, ZeDevice
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.sim_build import build_level_zero, preload_vendor
 from gpuwaste.testing.simnvml import SimNode, make_intel_gpus
 
@@ -128,12 +129,12 @@ def test_the_contract_holds_on_the_real_level_zero() -> None:
     )
     environment = _real_environment()
     command = [sys.executable, "-c", probe]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=patient(60))
     if done.returncode:
         pytest.skip(f"no real Intel GPU on this machine: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
     environment["GPUWASTE_INTEL_CONTRACT"] = "real"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=150)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=patient(150))
     assert done.returncode == 0, done.stdout
 
 
@@ -149,7 +150,9 @@ def test_debians_loader_without_a_driver_is_one_clear_line() -> None:
         "except CollectorError as error: print(error.reason, error, sep=': ')\n"
     )
     command = [sys.executable, "-c", text]
-    done = subprocess.run(command, env=_real_environment(), capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, env=_real_environment(), capture_output=True, text=True, check=False, timeout=patient(60)
+    )
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"driver: Level Zero: (libze_loader has no zesInit|zesInit failed): .*", done.stdout.strip())
 

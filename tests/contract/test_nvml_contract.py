@@ -16,6 +16,7 @@ from typing import Any
 import pynvml
 import pytest
 
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.simnvml import SimNode, build_native, make_gpus, preload
 
 REAL = os.environ.get("GPUWASTE_NVML_CONTRACT") == "real"
@@ -265,12 +266,12 @@ def test_the_contract_holds_on_a_real_nvml() -> None:
     """The same tests pass on the machine's own NVML, where it has one with a GPU behind it."""
     environment = {k: v for k, v in os.environ.items() if k not in {"LD_LIBRARY_PATH", "GPUWASTE_SIM_DIR"}}
     probe = subprocess.run(
-        [sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, check=False, timeout=patient(60)
     )
     if probe.returncode or probe.stdout.startswith("0 "):
         reason = (probe.stderr.strip().splitlines() or ["no GPU"])[-1]
         pytest.skip(f"no real NVML on this machine: {reason}")
     environment["GPUWASTE_NVML_CONTRACT"] = "real"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=150)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=patient(150))
     assert done.returncode == 0, done.stdout

@@ -16,6 +16,7 @@ from gpuwaste.agent.collectors.pcp import PcpCollector
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuReading
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.simnvml import NvmlFault, SimGpu, SimNode, build_native, library_env, make_gpus
 
 BIN = Path("/usr/lib/pcp/bin")
@@ -107,7 +108,7 @@ def rig() -> Iterator[Rig]:
 def test_pcp_says_what_nvml_says_in_the_same_units(rig: Rig) -> None:
     """UUID, total memory and power of each GPU are the same through PCP and through NVML."""
     done = subprocess.run(
-        [sys.executable, "-c", NVML], env=rig.env, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", NVML], env=rig.env, capture_output=True, text=True, check=True, timeout=patient(60)
     )
     scan = rig.collector.scan()
     pcp = [f"{g.uuid} {g.mem_total_b} {scan.readings[g.uuid].power_mw}" for g in scan.gpus]

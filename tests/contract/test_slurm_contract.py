@@ -25,6 +25,7 @@ from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.slurm.stepd import BATCH_STEP, scan_steps
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.patience import patient
 
 _T = TypeVar("_T")
 EVIL = (
@@ -213,7 +214,7 @@ def test_pyslurm_keeps_the_contract(cluster: LoopbackCluster) -> None:
         pytest.skip(f"no pyslurm of this Slurm's release here: {error}")
     subject = _real(cluster)
     argv = [sys.executable, "-m", __name__, str(subject.job_id), *map(str, subject.minors)]
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=patient(120), check=False)
     assert done.returncode == 0, done.stderr
 
 

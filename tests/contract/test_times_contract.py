@@ -14,6 +14,7 @@ import pytest
 
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.errors import UsageError
+from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.cluster
 ZONE = "Europe/Oslo"
@@ -53,7 +54,7 @@ def sacct(tmp_path: Path) -> dict[str, str]:
 def read_by_sacct(env: dict[str, str], text: str) -> datetime | None:
     """Return the local time that sacct reads, None where it refuses."""
     argv = ["sacct", "-v", f"--starttime={text}", "--endtime=now+2days"]
-    said = subprocess.run(argv, env=env, capture_output=True, text=True, check=False, timeout=60).stderr
+    said = subprocess.run(argv, env=env, capture_output=True, text=True, check=False, timeout=patient(60)).stderr
     found = READ.search(said)
     assert found or "Invalid time" in said, said
     return datetime.strptime(found[1], "%a %b %d %H:%M:%S %Y").replace(tzinfo=ZoneInfo(ZONE)) if found else None

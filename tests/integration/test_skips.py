@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gpuwaste.testing.patience import patient
+
 ROOT = Path(__file__).parents[2]
 SKIPPING = '''"""Skips."""
 import pytest
+
 
 @pytest.mark.skipif(True, reason="no such server is installed")
 def test_one():
@@ -28,7 +31,9 @@ def outcome(tmp_path: Path, reasons: str) -> str:
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = sockets: x\n")
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini", str(tests)]
     env = {"GPUWASTE_SKIPS": str(allowed), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=patient(120), check=False
+    )
     return done.stdout + done.stderr
 
 

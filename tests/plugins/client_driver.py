@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gpuwaste.testing.daemon_config import to_toml
+from gpuwaste.testing.patience import patient
 
 PATIENT_US = 5_000_000  # a deadline that a busy machine keeps
 SHORT_US = 200_000
@@ -77,7 +78,7 @@ class Program:
 
     def close(self) -> None:
         """End the program and check that it ended well."""
-        self._process.communicate(timeout=120)
+        self._process.communicate(timeout=patient(120))
         if not self._errors.closed:
             self._errors.seek(0)
             self.log = self._errors.read().splitlines()

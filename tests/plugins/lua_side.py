@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuwaste.core.verdict import Action
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.scripted_advisor import Answer
 from gpuwaste.wire.advice import encode_reply
 
@@ -84,7 +85,12 @@ class Lua:
             **(env or {}),
         }
         done = subprocess.run(
-            [self.program, str(file)], env=values, capture_output=True, timeout=60, check=False, cwd=self.directory
+            [self.program, str(file)],
+            env=values,
+            capture_output=True,
+            timeout=patient(60),
+            check=False,
+            cwd=self.directory,
         )
         assert done.returncode == 0, done.stderr.decode(errors="replace")
         return _parse(done.stdout.decode(errors="surrogateescape"))

@@ -10,6 +10,7 @@ import pytest
 from tests.plugins.client_driver import Client
 
 from gpuwaste.core.verdict import MAX_LINE, Action, token_of
+from gpuwaste.testing.patience import patient
 from gpuwaste.wire.advice import HEADER, encode_reply
 
 VERDICT = "0123456789abcdef"
@@ -200,7 +201,7 @@ def test_fuzzed_replies(harness: Path, tmp_path: Path) -> None:
         seeds.append(tmp_path / f"seed-{index}")
         seeds[-1].write_bytes(frame[HEADER.size :])
     argv = [str(harness / "test" / "fuzz-reply"), str(CASES), str(os.getpid()), *map(str, seeds)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=patient(150), check=False)
     assert done.returncode == 0, done.stderr
     cases, taken = (int(pair.split("=")[1]) for pair in done.stdout.split())
     assert cases == CASES

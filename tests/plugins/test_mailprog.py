@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.testing.patience import patient
+
 WRAPPER = Path(__file__).parents[2] / "plugins" / "mailprog" / "gpuwaste-mail"
 LAST = "--ended-since=now-120seconds --as=alice --wait 2s"
 SUBJECT = "Slurm Job_id=7 Name=train Ended, Run time 00:10:00, COMPLETED, ExitCode 0"
@@ -45,7 +47,7 @@ class Mailing:
             input=body,
             env={**own, **(env or {}), **more},
             capture_output=True,
-            timeout=60,
+            timeout=patient(60),
             check=False,
         )
         assert done.returncode == code, done.stderr

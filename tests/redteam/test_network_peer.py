@@ -20,6 +20,7 @@ from gpuwaste.core.config import CommonConfig, Config
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.process_memory import rss_b
 from gpuwaste.wire.batch import Batch, Envelope, encode_batch
 
@@ -105,7 +106,7 @@ def flooded(port: int, connections: int, spread: str, beginning: bytes) -> Itera
         assert flood.stdout.readline() == b"open\n"
         yield
     finally:
-        cuts, _ = flood.communicate(timeout=60)
+        cuts, _ = flood.communicate(timeout=patient(60))
         print(f"{connections} connections, {spread} networks: {int(cuts or 0)} cut")  # noqa: T201
 
 
@@ -132,7 +133,7 @@ def test_two_thousand_agents_of_few_networks_are_answered(hub: LoneHub) -> None:
     """All of them in one moment, 254 to a network: no limit for a peer or a network hits a site that is in order."""
     script = Path(__file__).with_name("agents.py")
     done = subprocess.run(
-        [sys.executable, str(script), str(hub.port), "2000"], capture_output=True, check=True, timeout=120
+        [sys.executable, str(script), str(hub.port), "2000"], capture_output=True, check=True, timeout=patient(120)
     )
     assert int(done.stdout) == 2000
 
@@ -160,7 +161,7 @@ def test_handshakes_that_are_not_made_are_bounded(tmp_path: Path) -> None:
     with running_hub(tmp_path, tls=tls, bounds=Bounds(waiting=40)) as rig, contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.create_connection(("127.0.0.1", rig.port), 20)) for _ in range(200)]
         url = f"https://127.0.0.1:{rig.port}/v1/health"
-        with urllib.request.urlopen(url, context=context, timeout=30) as answer:
+        with urllib.request.urlopen(url, context=context, timeout=patient(30)) as answer:
             assert answer.status == 200
         assert len(rig.server.limiter) <= 40
         assert rig.server.limiter.cut >= 160
@@ -203,7 +204,7 @@ def exporter(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[i
     try:
         yield int(process.stdout.readline()), tmp_path
     finally:
-        process.communicate(timeout=30)
+        process.communicate(timeout=patient(30))
 
 
 def status(run_dir: Path) -> str:

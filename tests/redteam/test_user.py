@@ -15,6 +15,7 @@ from tests.system.submit_scene import FAILING, Scene, make_submission
 
 from gpuwaste.testing.cluster import ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.submit_load import SbatchCall, SubmitLoad, submit
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]  # a cluster, an advisor and a flood of submissions
@@ -98,7 +99,7 @@ def test_no_question_to_the_hub_keeps_others_waiting(scene: Scene) -> None:
         script.write_text(f"#!/bin/sh\n#{number}" + _UNITS[number] * (60_000 // len(_UNITS[number])), encoding="utf-8")
         done = scene.site.gpuwaste("predict", str(script), user="bob", check=False)
         assert "defect" not in done.stderr
-        with urllib.request.urlopen(f"http://127.0.0.1:{scene.site.hub_port}/v1/health", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{scene.site.hub_port}/v1/health", timeout=patient(60)) as answer:
             assert answer.status == 200
     assert _cpu_s(hub) - before_s < 20.0
 

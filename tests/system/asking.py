@@ -14,6 +14,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site
 
 Document = dict[str, Any]
@@ -23,7 +24,7 @@ _CLASSES = ("idle", "low", "moderate", "high", "suspended", "pending", "unknown"
 
 def metric(site: Site, node: str, name: str) -> list[float]:
     """Return the values of a metric of a node's agent, one for each of its series."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=patient(10)) as answer:
         lines = answer.read().decode().splitlines()
     return [float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{"))]
 

@@ -16,6 +16,7 @@ import pytest
 
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port
+from gpuwaste.testing.patience import patient
 
 
 class QueryError(Exception):
@@ -31,7 +32,7 @@ class Prometheus:
 
     def is_ready(self) -> bool:
         """Whether it takes questions; until it has read its log it answers with 503."""
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/-/ready", timeout=5):  # noqa: S310 our own
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/-/ready", timeout=patient(5)):  # noqa: S310 our own
             return True
         return False
 
@@ -39,7 +40,7 @@ class Prometheus:
         """Return the data of an answer. Raises QueryError where it refuses, OSError where it does not answer."""
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310 our own server
+            with urllib.request.urlopen(url, timeout=patient(20)) as answer:  # noqa: S310 our own server
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             raise QueryError(f"{parameters}: {error.read().decode()}") from error

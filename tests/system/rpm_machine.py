@@ -16,6 +16,7 @@ from tools.rpm.root import Root
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.simnvml import SimNode, make_gpus
 
 NAME: Final = "admin1"
@@ -109,7 +110,7 @@ class Machine:
             check=False,
             stdin=subprocess.DEVNULL,
             env=whole,
-            timeout=300,
+            timeout=patient(300),
         )
 
     def wait(

@@ -15,6 +15,7 @@ from tools.rpm.root import Root
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_host import USERS, accepts
 from gpuwaste.testing.daemon_config import to_toml
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.sim_build import library_env
 
@@ -65,7 +66,7 @@ def pick(packages: Collection[Path], *wanted: str) -> list[Path]:
 def answers(url: str) -> bool:
     """Tell whether something serves HTTP there."""
     try:
-        urllib.request.urlopen(url, timeout=5).close()  # noqa: S310 a loopback address of our own
+        urllib.request.urlopen(url, timeout=patient(5)).close()  # noqa: S310 a loopback address of our own
     except urllib.error.HTTPError:
         return True
     except (urllib.error.URLError, OSError):

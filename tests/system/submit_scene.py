@@ -18,6 +18,7 @@ from gpuwaste.core.verdict import token_of
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.submit_load import ACCOUNTED, LoadResult, SbatchCall, SbatchResult, SubmitLoad, submit
 
@@ -65,13 +66,15 @@ class Scene:
     def counters(self) -> dict[str, int]:
         """Return the plugin's totals as the advisor knows them, by event."""
         url = f"http://127.0.0.1:{self.site.advisor_port}/metrics"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=patient(10)) as answer:
             found = _EVENT.findall(answer.read().decode())
         return {event: int(float(value)) for event, value in found}
 
     def metric(self, name: str) -> float:
         """Return a gauge of the advisor."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.site.advisor_port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{self.site.advisor_port}/metrics", timeout=patient(10)
+        ) as answer:
             lines = answer.read().decode().splitlines()
         return next(float(line.split()[-1]) for line in lines if line.startswith(f"gpuwaste_advisor_{name} "))
 

@@ -12,6 +12,7 @@ from tests.conftest import _private_directory
 from tools import slurm_gpu
 
 from gpuwaste.testing import cluster_host
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.sim_devices import with_devices
 from gpuwaste.testing.sim_gpus import mig_minors_lines
 from gpuwaste.testing.simnvml import MigInstance, SimGpu, SimNode, make_gpus
@@ -36,7 +37,9 @@ def test_a_job_s_position_is_the_row_of_the_instance_that_it_is_told(native: Pat
         words = [str(directory / "c"), str(plugin), str(node.directory), str(native), "5"]
         argv = with_devices(node, [sys.executable, "-m", "tests.system.autodetect_jobs", *words])
         env = {"PATH": cluster_host.search_path(), "PYTHONPATH": ":".join(path for path in sys.path if path)}
-        done = subprocess.run(argv, cwd=_ROOT, env=env, capture_output=True, text=True, timeout=200, check=False)
+        done = subprocess.run(
+            argv, cwd=_ROOT, env=env, capture_output=True, text=True, timeout=patient(200), check=False
+        )
         assert done.returncode == 0, done.stderr
         document = json.loads(done.stdout)
     finally:

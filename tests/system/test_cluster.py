@@ -16,6 +16,7 @@ from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import ClusterError, LoopbackCluster, Variant
 from gpuwaste.testing.cluster_cli import main
 from gpuwaste.testing.cluster_process import marked, wait_until
+from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.cluster
 
@@ -123,7 +124,7 @@ def test_slurmrestd_answers_a_user_s_token(cluster: LoopbackCluster) -> None:
     headers = {"X-SLURM-USER-NAME": "alice", "X-SLURM-USER-TOKEN": cluster.jwt_token("alice")}
     newest = cluster.slurmrestd_versions()[-1]
     url = f"{cluster.slurmrestd_url}/slurm/{newest}/nodes"
-    reply = urllib3.request("GET", url, headers=headers, timeout=20).json()
+    reply = urllib3.request("GET", url, headers=headers, timeout=patient(20)).json()
     assert {node["name"] for node in reply["nodes"]} == {"gpu1", "gpu2", "cpu1"}
 
 

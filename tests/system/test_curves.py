@@ -18,6 +18,7 @@ from tests.unit.hub.rig import record
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.wire.samples import RunWindow, SampleQuestion
 from gpuwaste.wire.signing import request_digest
@@ -30,7 +31,7 @@ def asked(site: Site, user: str, target: str, port: int = 0) -> tuple[int, bytes
     """Ask the hub, or what listens at a port of this host, with the user's own munge credential."""
     argv = ["munge", f"--socket={site.cluster.munge_socket}", f"--string={request_digest('GET', target, b'')}"]
     credential = site.cluster.run(argv, user).stdout.strip().replace("\n", "")
-    connection = HTTPConnection("127.0.0.1", port or site.hub_port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", port or site.hub_port, timeout=patient(60))
     try:
         connection.request("GET", target, headers={"Authorization": f"Munge {credential}"})
         answer = connection.getresponse()

@@ -9,6 +9,7 @@ import pytest
 
 from gpuwaste.testing import chromium, cluster_host
 from gpuwaste.testing.demo.pages import SCHEMES
+from gpuwaste.testing.patience import patient
 
 
 @pytest.mark.cluster
@@ -21,7 +22,7 @@ def test_the_demo_tells_the_truth_and_leaves_nothing(tmp_path: Path) -> None:
     before = set(Path("/tmp").glob("gwdemo*"))  # noqa: S108 where the demo puts its private directory
     result, pages = tmp_path / "result.json", tmp_path / "pages"
     command = [sys.executable, "-m", "gpuwaste.testing.demo", "--result", str(result), "--pages", str(pages)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=880)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patient(880))
     assert result.exists(), done.stdout[-4000:] + done.stderr[-4000:]
     document = json.loads(result.read_text())
     wrong = [f"{what}: truth {truth}, said {said}" for what, truth, said, ok in document["checks"] if not ok]

@@ -19,6 +19,7 @@ from tests.unit.notify_socket import notify_socket, said
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess, Variant
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native, library_env
 from gpuwaste.testing.submit_plugins import build_plugins
@@ -49,7 +50,7 @@ class Scene:
     def counted(self) -> list[str]:
         """Return what the advisor has counted of requests."""
         url = f"http://127.0.0.1:{self.site.advisor_port}/metrics"
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=patient(20)) as answer:
             lines = answer.read().decode().splitlines()
         return [line for line in lines if line.startswith("gpuwaste_advisor_requests_total")]
 

@@ -20,6 +20,7 @@ from gpuwaste.sim.real.outcomes import Outcome, read_csv
 from gpuwaste.sim.real.programs import NEEDED, require_programs
 from gpuwaste.sim.real.reaper import MARKER
 from gpuwaste.testing import cluster_host
+from gpuwaste.testing.patience import patient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.sockets]
 GIB = 1 << 30
@@ -189,7 +190,7 @@ def test_an_interruption_leaves_results_and_no_process(tmp_path: Path) -> None:
     """After SIGINT the jobs that ended can be read, nothing runs, and the same command plays the run whole."""
     process = started(tmp_path)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=patient(60))
     assert process.returncode == 130
     assert b"interrupted: runs so far are in" in said
     rows = list(csv.DictReader((tmp_path / "runs" / "run-001.csv").open()))
@@ -200,7 +201,7 @@ def test_an_interruption_leaves_results_and_no_process(tmp_path: Path) -> None:
     assert (processes_in(tmp_path / "t"), list((tmp_path / "t").glob("*"))) == ([], [])
 
     again = started(tmp_path)
-    out, said = again.communicate(timeout=120)
+    out, said = again.communicate(timeout=patient(120))
     assert again.returncode == 0, said
     run = json.loads(out)["runs"][0]
     assert (run["complete"], run["states"]) == (True, {"COMPLETED": 30})

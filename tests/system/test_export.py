@@ -9,6 +9,7 @@ from tests.unit.report.documents import one_job, read
 from gpuwaste.report.exports import jobstats, sacctmgr
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.cluster
 
@@ -33,11 +34,11 @@ def test_the_text_is_in_accounting_and_on_one_task_alone(cluster: LoopbackCluste
     (line,) = sacctmgr.lines([task], replace(document, runs=[task]))
     release = cluster.run(["sacctmgr", "-V"]).stdout.split()[-1]
     lowered = release < "23.02"
-    done = subprocess.run(["sh", "-c", sacctmgr.HEADER + line], env=cluster.env(), check=False, timeout=60)
+    done = subprocess.run(["sh", "-c", sacctmgr.HEADER + line], env=cluster.env(), check=False, timeout=patient(60))
     assert (done.returncode != 0) == lowered
     if lowered:
         assert kept(cluster, f"{job}_0") == [""]
-        subprocess.run(["sh", "-c", line], env=cluster.env(), check=True, timeout=60)
+        subprocess.run(["sh", "-c", line], env=cluster.env(), check=True, timeout=patient(60))
     text = jobstats.admin_comment(document.runs[0], document.thresholds.min_coverage)
     assert kept(cluster, f"{job}_0") == [text.lower() if lowered else text]
     assert kept(cluster, f"{job}_1") == [""]

@@ -15,6 +15,7 @@ from gpuwaste.slurm.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR
 from gpuwaste.testing.attribution import MODES, Field, judge, table
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import NvmlFault, library_env
 
@@ -121,7 +122,7 @@ def test_a_job_that_asks_for_three_types_is_seen_by_slurmctlds_word(
 
 def _metrics(site: Site, node: str) -> str:
     """Return the agent's page of metrics."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=patient(10)) as answer:
         text: str = answer.read().decode()
     return text
 

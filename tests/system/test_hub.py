@@ -18,6 +18,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
 from gpuwaste.wire.signing import request_digest
@@ -57,7 +58,7 @@ class Front:
 
     def send(self, method: str, target: str, body: bytes = b"", authorization: str = "") -> Answer:
         """Send a request."""
-        connection = HTTPConnection("127.0.0.1", self.site.hub_port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.site.hub_port, timeout=patient(30))
         connection.request(method, target, body or None, {"Authorization": authorization} if authorization else {})
         response = connection.getresponse()
         answer = Answer(response.status, response.getheaders(), response.read())

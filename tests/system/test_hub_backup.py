@@ -26,6 +26,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
+from gpuwaste.testing.patience import patient
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.wire.batch import Envelope
 
@@ -74,7 +75,7 @@ def command(hub: LoneHub, *words: str | Path) -> "subprocess.Popen[str]":
 
 
 def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=patient(120))
     return process.returncode, out, err
 
 

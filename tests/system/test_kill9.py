@@ -18,6 +18,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fault_proxy import Fault, FaultProxy, Place, ProxiedRequest, is_hours
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.truth import Key, TruthSpan, compare, held_gpus, hub_rows
 
@@ -177,7 +178,7 @@ def _keep_busy(story: Story) -> None:
 
 
 def _metric(site: Site, node: str, name: str) -> list[float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=patient(10)) as answer:
         lines = answer.read().decode().splitlines()
     return [float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{"))]
 

@@ -20,6 +20,7 @@ from gpuwaste.store.hub.json_rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.job_mix import run_job_mix
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.rest_differences import allowed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]  # jobs run, are imported and learnt from
@@ -36,7 +37,7 @@ exit 1
 def command(config: Path, *words: str | Path) -> str:
     argv = [str(GPUWASTE), *map(str, words), "--config", str(config)]
     done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=400, check=False, env={**os.environ, "COLUMNS": "100"}
+        argv, capture_output=True, text=True, timeout=patient(400), check=False, env={**os.environ, "COLUMNS": "100"}
     )
     assert done.returncode == 0, f"{' '.join(argv)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -15,6 +15,7 @@ from tools.trees import store
 
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a cluster for each release
 
@@ -57,7 +58,7 @@ def test_release(release: Release, tmp_path_factory: pytest.TempPathFactory) -> 
         pytest.skip(f"{lacks}: make matrix makes it, or MATRIX=1")
     out = tmp_path_factory.mktemp("out")
     process = _matrix("--dir", str(base), "--out", str(out), "--release", release.name)
-    output, _ = process.communicate(timeout=880)
+    output, _ = process.communicate(timeout=patient(880))
     assert process.returncode == 0, output
     for check in checks_named():
         assert any(line.startswith(check.name) and " ok " in line for line in output.splitlines()), output
@@ -72,6 +73,6 @@ def test_nothing_stays_after_a_signal(number: signal.Signals, tmp_path: Path) ->
         wait_until(lambda: any("slurmctld" in line for line in _processes_of(folder)), 120, "slurmctld to be started")
     finally:
         process.send_signal(number)
-        process.communicate(timeout=120)
+        process.communicate(timeout=patient(120))
     wait_until(lambda: not _processes_of(folder), 60, "the column to end", lambda: str(_processes_of(folder)))
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from tools.matrix.releases import RELEASES, Release
 from tools.trees import store
 
 from gpuwaste.testing import cluster_host
+from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.cluster
 
@@ -24,7 +25,7 @@ def _run(release: Release, *command: str) -> subprocess.CompletedProcess[str]:
     if (lacks := trees.ready(release, _BASE)) and not os.environ.get("MATRIX"):
         pytest.skip(f"{lacks}: make matrix makes it, or MATRIX=1")
     argv = [sys.executable, "-m", "tools.matrix", "--dir", str(_BASE), "--release", release.name, "--run", *command]
-    return subprocess.run(argv, cwd=_ROOT, capture_output=True, text=True, timeout=900, check=False)
+    return subprocess.run(argv, cwd=_ROOT, capture_output=True, text=True, timeout=patient(900), check=False)
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)

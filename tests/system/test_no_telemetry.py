@@ -11,6 +11,7 @@ import pytest
 from tests.system import quiet_scene
 
 from gpuwaste.testing import cluster_host, own_host
+from gpuwaste.testing.patience import patient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a whole site, and every command once
 NOTHING_FOUND: Final = {"actions list": 3, "policy replay": 3}
@@ -27,7 +28,13 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     file = tmp_path_factory.mktemp("quiet") / "seen.json"
     argv = [*own_host.command().split(), "-m", quiet_scene.__name__, str(file)]
     done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=800, check=False, cwd=quiet_scene.ROOT, env=dict(os.environ)
+        argv,
+        capture_output=True,
+        text=True,
+        timeout=patient(800),
+        check=False,
+        cwd=quiet_scene.ROOT,
+        env=dict(os.environ),
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

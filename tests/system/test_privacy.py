@@ -13,6 +13,7 @@ from tests.system.asking import ended_job
 
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.wire.signing import request_digest
 
@@ -48,7 +49,7 @@ def private(native: Path) -> Iterator[Private]:
         alice = site.submit("alice", "--phase 4:70", w=node, gres="gpu:1", job_name="secret-name")
         dave = site.submit("dave", "--phase 4:70", w=node, gres="gpu:1")
         cluster.wait_job(alice, "RUNNING")
-        with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=patient(10)) as answer:
             metrics = answer.read().decode()
         assert "alice" not in metrics
         assert "secret-name" not in metrics
@@ -68,7 +69,7 @@ def _credential(site: Site, user: str, target: str) -> str:
 
 def _send(site: Site, target: str, authorization: str) -> tuple[int, list[tuple[str, str]], bytes]:
     """Return status, headers but the date, and body of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", site.hub_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", site.hub_port, timeout=patient(10))
     try:
         connection.request("GET", target, headers={"Authorization": authorization} if authorization else {})
         answer = connection.getresponse()

@@ -18,6 +18,7 @@ from gpuwaste.testing.demo.__main__ import EXIT_RECORDING, main
 from gpuwaste.testing.demo.checks import DemoCheck, check_story
 from gpuwaste.testing.demo.recorded import played_story
 from gpuwaste.testing.demo.story import Story
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.recording.format import SHIPPED, read_recording
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.runtime import Runtime, shared_runtime
@@ -130,7 +131,7 @@ def _play(runtime: Runtime, own: Path, user: str | None, zone: str) -> Any:
     result = own / "result.json"
     argv = [*runtime.module("gpuwaste.testing.demo", "--result", str(result))]
     done = subprocess.run(
-        argv if user else [*argv, "--play"], capture_output=True, text=True, timeout=300, check=False,
+        argv if user else [*argv, "--play"], capture_output=True, text=True, timeout=patient(300), check=False,
         env={"PATH": "/nonexistent", "TMPDIR": str(own), "TZ": zone, **runtime.env}, cwd="/", stdin=subprocess.DEVNULL,
         user=user, extra_groups=[] if user else None,
     )  # fmt: skip

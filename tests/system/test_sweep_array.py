@@ -10,6 +10,7 @@ import pytest
 
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -51,7 +52,7 @@ def test_an_interrupted_sweep_waits_for_its_array(cluster: LoopbackCluster, tmp_
     process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     wait_until((tmp_path / "results" / "submitted.json").exists, 60, "the array to be submitted")
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=patient(60))
     assert process.returncode in {0, 130}, error
     done = cluster.run(words, env={"NUMBA_DISABLE_JIT": "1"}, timeout_s=240)
     assert json.loads(done.stdout)["rows"] == 3

@@ -14,6 +14,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
+from gpuwaste.testing.patience import patient
 
 pytestmark = [
     pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
@@ -76,7 +77,7 @@ def run_daemon(name: str, directory: Path, munge: str, **places: Path) -> subpro
     config = directory / "gpuwaste.toml"
     config.write_text(to_toml(sections), encoding="utf-8")
     argv = [sys.executable, "-m", "gpuwaste.cli", name, "run", "--config", str(config)]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=patient(60), check=False)
 
 
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.__name__)
@@ -169,7 +170,7 @@ def test_links_in_the_place_of_the_agent_s_files_are_not_written_through(tmp_pat
         try:
             wait_until((run / "agent.sock").is_socket, 60, "the socket")
         finally:
-            process.communicate(timeout=20)
+            process.communicate(timeout=patient(20))
     assert (run / "health").is_file()
     assert not (run / "health").is_symlink()
     assert precious.read_text(encoding="ascii") == "precious"

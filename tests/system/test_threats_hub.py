@@ -12,6 +12,7 @@ from tests.system.evil_hub import WAYS, EvilHub, evil_hub
 
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 from gpuwaste.testing.lone_hub import munged_path, private_munged
+from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)")
 
@@ -64,7 +65,12 @@ def test_no_answer_of_a_hub_moves_a_terminal_or_breaks_a_command(
     )
     words = "\n".join(" ".join([*command, "--config", str(config)]) for command in COMMANDS)
     done = subprocess.run(
-        [sys.executable, "-c", code], input=words.encode(), capture_output=True, timeout=150, check=False, env=_env()
+        [sys.executable, "-c", code],
+        input=words.encode(),
+        capture_output=True,
+        timeout=patient(150),
+        check=False,
+        env=_env(),
     )
     out, err = done.stdout.decode(), done.stderr.decode()
     assert done.returncode == 0, err[-2000:]

@@ -21,6 +21,7 @@ from tests.system.prometheus_server import Prometheus, running
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.submit_plugins import build_plugins
@@ -119,7 +120,7 @@ def test_all_three_are_scraped(watched: Watched) -> None:
 def test_promtool_has_nothing_to_say_of_the_pages(watched: Watched) -> None:
     """`promtool check metrics` takes what the running hub and advisor serve without a remark."""
     for port in (watched.site.hub_port, watched.site.advisor_port):
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patient(10)) as answer:
             page = answer.read()
         done = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)
         assert (done.returncode, done.stdout + done.stderr) == (0, b"")

@@ -9,6 +9,7 @@ import pytest
 
 from gpuwaste.testing import own_host
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 
 ROOT = Path(__file__).parents[2]
 HOST = (sys.executable, "-m", own_host.__spec__.name)
@@ -57,7 +58,7 @@ def test_a_host_has_ports_names_and_processes_of_its_own() -> None:
     pipe = subprocess.PIPE
     hosts = [subprocess.Popen([*HOST, "-c", LOOK], stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
     seen = [host.stdout.readline() for host in hosts if host.stdout]
-    assert [host.communicate("\n", timeout=60)[0] for host in hosts] == ["", ""]
+    assert [host.communicate("\n", timeout=patient(60))[0] for host in hosts] == ["", ""]
     assert seen == ["True ['1', '2']\n"] * 2
     assert [host.returncode for host in hosts] == [7, 7]
 
@@ -91,7 +92,7 @@ def test_an_unknown_skip_fails_in_a_worker_too(tmp_path: Path) -> None:
     ]
     argv = [sys.executable, "-m", "pytest", "-n", "1", *own, str(tmp_path / "test_skips.py")]
     env = {**os.environ, "GPUWASTE_SKIPS": str(tmp_path / "skips"), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False, timeout=170)
+    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False, timeout=patient(170))
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 1 skipped" in done.stdout
     assert "test_unknown was skipped" in done.stdout

@@ -204,7 +204,7 @@ class SlurmCommands:
     def slurmrestd_versions(self) -> list[str]:
         """Return the API versions that slurmrestd serves, the oldest first, as its own description has them."""
         headers = {"X-SLURM-USER-NAME": "root", "X-SLURM-USER-TOKEN": self.jwt_token("root")}
-        reply = urllib3.request("GET", f"{self.slurmrestd_url}/openapi/v3", headers=headers, timeout=20)
+        reply = urllib3.request("GET", f"{self.slurmrestd_url}/openapi/v3", headers=headers, timeout=patient(20))
         return sorted({found[1] for path in reply.json()["paths"] if (found := _API_VERSION.match(path))})
 
     @property

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from gpuwaste.testing.cluster_process import ClusterError
+from gpuwaste.testing.patience import patient
 
 USERS = ("alice", "bob", "carol", "dave")
 AGENT_USER = "gpuwaste"
@@ -80,7 +81,7 @@ def add_users() -> None:
             continue
         options = ["--system"] if name == AGENT_USER else []
         argv = ["useradd", *options, "--user-group", "--no-create-home", "--home-dir", "/nonexistent", name]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=patient(30), check=False)
         try:
             pwd.getpwnam(name)  # a cluster that starts beside this one may have been faster
         except KeyError:

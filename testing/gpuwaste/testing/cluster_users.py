@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ClusterError, wait_until
+from gpuwaste.testing.patience import patient
 
 _LOCK_S = 30.0
 _UIDS = range(20_000, 60_000)  # a uid that comes again would be taken for the user who had it before
@@ -41,7 +42,7 @@ def _change(command: str, *arguments: str) -> None:
     said: list[str] = []
 
     def done() -> bool:
-        ran = subprocess.run([command, *arguments], capture_output=True, text=True, timeout=30, check=False)
+        ran = subprocess.run([command, *arguments], capture_output=True, text=True, timeout=patient(30), check=False)
         said.append(ran.stderr.strip())
         return ran.returncode == 0 or _is_there(arguments[-1]) == (command == "useradd")
 

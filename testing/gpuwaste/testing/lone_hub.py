@@ -19,6 +19,7 @@ from gpuwaste.core.errors import WireError
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.own_port import start_on_port
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.process_memory import peak_rss_b
 from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
@@ -165,7 +166,7 @@ class LoneHub:
 
     def metric(self, name: str) -> float:
         """Return the value of one of its series without labels."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:  # noqa: S310 our own hub
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=patient(60)) as answer:  # noqa: S310 our own hub
             lines = answer.read().decode().splitlines()
         return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 

@@ -14,6 +14,8 @@ import subprocess
 import sys
 from typing import Final
 
+from gpuwaste.testing.patience import patient
+
 _SPACES: Final = ("unshare", "--fork", "--kill-child", "--mount-proc", "--pid", "--net", "--uts", "--ipc")
 _SET_FLAGS: Final = 0x8914  # SIOCSIFFLAGS
 _SET_ADDRESS: Final = 0x8916  # SIOCSIFADDR
@@ -24,7 +26,7 @@ _ADDRESS: Final = "10.1.0.1"  # glibc resolves names only where an interface has
 def available() -> bool:
     """Whether this process may make such a host."""
     try:
-        return subprocess.run([*_SPACES, "true"], capture_output=True, timeout=30, check=False).returncode == 0
+        return subprocess.run([*_SPACES, "true"], capture_output=True, timeout=patient(30), check=False).returncode == 0
     except OSError:
         return False
 

@@ -23,6 +23,7 @@ from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of
 from gpuwaste.testing.cluster_process import ClusterError, as_user, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.runtime import EXTRAS, Runtime, shared_runtime
 from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
 from gpuwaste.wire.hub_client import HubClient
@@ -377,7 +378,7 @@ def _wait_listening(process: ManagedProcess, path: Path) -> None:
 def _serves(url: str) -> bool:
     """Tell whether a hub is well by its own word: one that stands by answers 503."""
     try:
-        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 a loopback address of our own
+        with urllib.request.urlopen(url, timeout=patient(5)):  # noqa: S310 a loopback address of our own
             return True
     except (urllib.error.URLError, OSError):
         return False
@@ -385,7 +386,7 @@ def _serves(url: str) -> bool:
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 a loopback address of our own
+        with urllib.request.urlopen(url, timeout=patient(5)):  # noqa: S310 a loopback address of our own
             return True
     except urllib.error.HTTPError:
         return True

@@ -25,6 +25,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, read_reply, run_as, spooled
 from gpuwaste.testing.lone_hub import LoneHub
+from gpuwaste.testing.patience import patient
 from gpuwaste.wire.advice import HEADER, VERSION, encode_frame
 from gpuwaste.wire.batch import VerdictRow
 
@@ -51,7 +52,7 @@ def shipped(hub: LoneHub, count: int) -> list[dict[str, Any]]:
     metrics = f"{hub.url}/metrics"
 
     def enough() -> bool:
-        with urllib.request.urlopen(metrics, timeout=30) as answer:  # noqa: S310 a loopback address of our own
+        with urllib.request.urlopen(metrics, timeout=patient(30)) as answer:  # noqa: S310 a loopback address of our own
             lines = answer.read().decode().splitlines()
         rows = [line for line in lines if line.startswith('gpuwaste_hub_store_rows{table="verdicts"}')]
         return bool(rows) and float(rows[0].split()[-1]) >= count
@@ -266,7 +267,7 @@ def test_a_living_advisor_keeps_its_socket_and_a_dead_ones_is_replaced(advisor: 
     text = text.replace(f'"{advisor.state}"', f'"{advisor.directory}/other"').replace(str(advisor.port), "0")
     config.write_text(text, encoding="utf-8")
     argv = [sys.executable, "-m", "gpuwaste.cli", "advisor", "run", "--config", str(config)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=patient(60), check=False)
     assert done.returncode != 0
     assert "already listens there" in done.stderr
     assert advisor.ask(job())["action"] == "pass"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.simnvml import build_native, library_env
 
 
@@ -26,7 +27,7 @@ def in_process(native: Path) -> Callable[..., str]:
             env={**library_env(native), "PATH": "/usr/bin:/bin", **env},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=patient(60),
             check=False,
         )
         assert done.returncode == 0, done.stderr

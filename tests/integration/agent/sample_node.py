@@ -16,6 +16,7 @@ from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.sample_server import Askers, SampleServer
 from gpuwaste.core.typed import decode
 from gpuwaste.documents.curve_types import NodeSamples
+from gpuwaste.testing.patience import patient
 from gpuwaste.wire.exporter import MetricsServer
 from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
 from gpuwaste.wire.samples import SAMPLES_PATH, RunWindow, SampleQuestion
@@ -52,7 +53,7 @@ class Node:
 
     def get(self, target: str, headers: dict[str, str]) -> Answer:
         """Send a request."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=patient(30))
         try:
             connection.request("GET", target, headers=headers)
             answer = connection.getresponse()

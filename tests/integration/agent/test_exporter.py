@@ -27,6 +27,7 @@ from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 
 GPUS = (a_gpu(0), a_gpu(1, instance="1/0", parent_uuid="GPU-9"), a_gpu(2))
 READINGS = {
@@ -89,7 +90,7 @@ def serve(snapshot: LatestSnapshot) -> Iterator[Callable[..., Exporter]]:
 
 def scrape(exporter: Exporter, **headers: str) -> str:
     request = urllib.request.Request(f"http://127.0.0.1:{exporter.port}/metrics", headers=headers)
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 our own server
+    with urllib.request.urlopen(request, timeout=patient(10)) as answer:  # noqa: S310 our own server
         return str(answer.read().decode())
 
 
@@ -192,7 +193,7 @@ def test_tls_is_spoken_where_a_certificate_is_given(serve: Callable[..., Exporte
     with socket.create_connection(("127.0.0.1", exporter.port)):
         context = ssl.create_default_context(cafile=str(cert))
         url = f"https://127.0.0.1:{exporter.port}/metrics"
-        with urllib.request.urlopen(url, context=context, timeout=10) as answer:
+        with urllib.request.urlopen(url, context=context, timeout=patient(10)) as answer:
             assert b"gpuwaste_build_info" in answer.read()
 
 
@@ -200,7 +201,7 @@ def test_other_paths_and_garbage_do_no_harm(serve: Callable[..., Exporter]) -> N
     """An unknown path is 404; a client that sends garbage or hangs up leaves the next scrape unharmed."""
     exporter = serve()
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"http://127.0.0.1:{exporter.port}/", timeout=10)
+        urllib.request.urlopen(f"http://127.0.0.1:{exporter.port}/", timeout=patient(10))
     for garbage in (b"", b"\x16\x03\x01\xff\xff", b"GET " + b"/" * 100_000):
         with socket.create_connection(("127.0.0.1", exporter.port)) as client:
             client.sendall(garbage)

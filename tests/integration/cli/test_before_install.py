@@ -18,6 +18,7 @@ from gpuwaste.cli.before_install import SCRIPT, host_checks
 from gpuwaste.cli.check import Role, Status
 from gpuwaste.cli.doctor import as_text
 from gpuwaste.cli.main import main
+from gpuwaste.testing.patience import patient
 
 SHELLS: Final = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 Lines = list[list[str]]
@@ -112,7 +113,13 @@ def ask(request: pytest.FixtureRequest, tmp_path: Path) -> Ask:
         shell = [shutil.which(name) or "", *(["sh"] if name == "busybox" else [])]
         argv = [*shell, str(SCRIPT), "--fields", "--root", str(root), *words]
         done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=120, check=False, env={"PATH": str(folder)}, errors="strict"
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=patient(120),
+            check=False,
+            env={"PATH": str(folder)},
+            errors="strict",
         )
         assert done.stderr == ""
         lines = [line.split("\t") for line in done.stdout.splitlines()]
@@ -137,7 +144,7 @@ def of(lines: Lines, *names: str) -> list[tuple[str, str]]:
 
 def test_this_host_as_it_is() -> None:
     """The command prints what the script prints, line by line; these tests run on Python and glibc."""
-    done = subprocess.run(["sh", str(SCRIPT)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(["sh", str(SCRIPT)], capture_output=True, text=True, timeout=patient(120), check=False)
     assert done.stderr == ""
     checks = list(host_checks(frozenset(Role)))
     by_script = [line for line in done.stdout.splitlines() if " disk " not in line and line.split()[1] != "python"]
@@ -373,7 +380,9 @@ def test_roles_choose_checks(ask: Ask) -> None:
         ("ok", "python3.14 is 3.14.0")
     ]
     for words in (("--rôle", "hub"), ("--role", "root"), ("--role",)):
-        done = subprocess.run(["sh", str(SCRIPT), *words], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            ["sh", str(SCRIPT), *words], capture_output=True, text=True, timeout=patient(60), check=False
+        )
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("before-install: ")
 

@@ -31,6 +31,7 @@ from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
 from gpuwaste.wire.advice import encode_reply
 from gpuwaste.wire.hub_client import StandsByError
@@ -503,7 +504,7 @@ def test_a_check_that_is_left_behind_in_c_changes_no_exit_code(tmp_path: Path) -
     config = tmp_path / "gpuwaste.toml"
     config.touch()
     done = subprocess.run(
-        [sys.executable, "-c", _BUSY, str(config)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", _BUSY, str(config)], capture_output=True, text=True, timeout=patient(60), check=False
     )
     assert "not finished within 2 s" in done.stdout
     assert (done.returncode, done.stderr) == (1, "")

@@ -12,6 +12,7 @@ from tests.integration.cli.hub_double import HubDouble, running_hub
 
 from gpuwaste.cli.main import build_parser, main
 from gpuwaste.testing.daemon_config import to_toml
+from gpuwaste.testing.patience import patient
 
 NO_UTF8 = "\udcff\udcfe"  # as Python decodes the bytes ff fe of a command line
 HOSTILE = {"no UTF-8": NO_UTF8, "empty": "", "a megabyte": "x" * (1 << 20), "digits": "9" * 5000, "a NUL": "a\0b"}
@@ -127,7 +128,7 @@ def test_any_variable_is_answered_in_one_line(command: tuple[str, ...], value: b
     environ = {name.encode(): value for name in VARIABLES}
     done = subprocess.run(
         [sys.executable, "-m", "gpuwaste.cli", *words, *extra],
-        env={**os.environb, **environ}, capture_output=True, check=False, timeout=120, cwd=config.parent,
+        env={**os.environb, **environ}, capture_output=True, check=False, timeout=patient(120), cwd=config.parent,
     )  # fmt: skip
     assert done.returncode in {0, 1, 2, 3}, done.stderr
     assert b"defect" not in done.stderr

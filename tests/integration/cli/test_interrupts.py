@@ -20,6 +20,7 @@ from tests.unit.report.documents import report
 
 from gpuwaste.cli.main import main
 from gpuwaste.store.duckdb_connection import connect
+from gpuwaste.testing.patience import patient
 
 onnx = pytest.importorskip("onnx", reason="the extra [estimate] is not installed")
 pytestmark = pytest.mark.long
@@ -69,7 +70,7 @@ def pressed(words: list[str], moment_s: float, presses: int = 1) -> Ended:
         for _ in range(presses):
             os.write(terminal, b"\x03")
             time.sleep(0.02)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=patient(120))
         took_s = time.monotonic() - began
     finally:
         process.kill()
@@ -77,7 +78,7 @@ def pressed(words: list[str], moment_s: float, presses: int = 1) -> Ended:
         os.close(terminal)
         os.close(ready)
     left = [each for each in psutil.process_iter() if each.pid != os.getpid() and session_of(each.pid) == process.pid]
-    _, alive = psutil.wait_procs(left, timeout=5)
+    _, alive = psutil.wait_procs(left, timeout=patient(5))
     assert [" ".join(each.cmdline()) for each in alive] == []
     return Ended(process.returncode, said.decode().splitlines(), took_s)
 
@@ -114,7 +115,7 @@ def timed(words: list[str]) -> float:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=patient(300),
     )
     assert done.returncode == 0, done.stderr
     return time.monotonic() - began

@@ -19,6 +19,7 @@ from tests.unit.report.documents import one_job, report, top
 
 from gpuwaste.cli.main import command_names, load_command, main
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 
 GPUWASTE = Path(sys.executable).with_name("gpuwaste")
 
@@ -224,7 +225,7 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
         program = f"import sys; sys.modules[{module!r}] = None; from gpuwaste.cli.main import main; sys.exit(main())"
         done = subprocess.run(
             [sys.executable, "-c", program, *command.split()],
-            capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+            capture_output=True, text=True, check=False, timeout=patient(60), cwd=tmp_path,
         )  # fmt: skip
         assert done.returncode == 1
         assert words in done.stderr
@@ -236,7 +237,7 @@ def test_a_closed_pipe_is_quiet(hub: HubDouble, tmp_path: Path) -> None:
     """A reader that stops reading ends the command without a word."""
     hub.answers["/v1/report"]["jobs"] *= 5000
     command = f"{GPUWASTE} report --parsable --config {tmp_path}/gpuwaste.toml | head -n 1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=patient(60))
     assert done.stderr == ""
     assert done.stdout.startswith("cluster|")
 
@@ -249,7 +250,7 @@ def test_an_interrupt_is_quiet(hub: HubDouble, tmp_path: Path) -> None:
     while not hub.asked and time.monotonic() < until:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=patient(30))
     hub.go_on.set()
     assert (process.returncode, said) == (130, b"")
 
@@ -264,7 +265,9 @@ def test_report_does_not_import_the_store(hub: HubDouble, tmp_path: Path) -> Non
         "bad += [m for m in sys.modules if m.startswith('gpuwaste.cli.commands.') and not m.endswith('report')]\n"
         "sys.exit(str(bad) if bad or code else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=patient(60)
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -301,7 +304,7 @@ def test_names_print_in_any_locale(hub: HubDouble, tmp_path: Path) -> None:
     hub.answers["/v1/report"]["jobs"][0]["name"] = "漢字"
     words = [str(GPUWASTE), "report", "--config", str(tmp_path / "gpuwaste.toml")]
     env = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PATH": os.environ["PATH"]}
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env, timeout=patient(60))
     assert done.returncode == 0
     assert r"\u6f22\u5b57" in done.stdout
 

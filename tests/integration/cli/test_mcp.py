@@ -21,6 +21,7 @@ from tests.unit.report.predictions import prediction
 from gpuwaste.cli.mcp_answer import MOST
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.patience import patient
 
 ME: Final = getpass.getuser()
 WINDOW: Final = {"start": f"@{HOUR - 60}", "end": f"@{HOUR + 7200}"}
@@ -213,7 +214,7 @@ def spoken(folder: Path, *lines: bytes, until: int) -> tuple[dict[Any, Any], int
         while until not in answers and (line := process.stdout.readline()):
             answer = json.loads(line)
             answers[answer.get("id")] = answer
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=patient(60))
     return answers, process.returncode, stderr
 
 
@@ -247,7 +248,7 @@ def test_without_the_sdk_one_line_says_what_to_install(tmp_path: Path) -> None:
     configure(tmp_path, f"unix:{tmp_path}/none.sock")
     program = "import sys; sys.modules['mcp'] = None; from gpuwaste.cli.main import main; sys.exit(main(sys.argv[1:]))"
     argv = [sys.executable, "-c", program, "mcp", "--config", str(tmp_path / "gpuwaste.toml")]
-    done = subprocess.run(argv, input="", capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(argv, input="", capture_output=True, text=True, check=False, timeout=patient(60))
     assert done.returncode == 1
     assert done.stderr.startswith("gpuwaste: mcp: the MCP SDK 2.3 or later cannot be loaded")
     assert "pip install 'gpuwaste[mcp]'" in done.stderr

@@ -14,6 +14,7 @@ from tests.unit.estimate.programs import PRODUCT
 from tests.unit.plan.facts import SCRIPT
 
 from gpuwaste.cli.main import main
+from gpuwaste.testing.patience import patient
 
 __all__ = ["here", "hub"]
 ONE_GPU = SCRIPT.replace("a100:2", "a100:1")
@@ -149,6 +150,6 @@ def test_a_host_without_the_package_of_estimates_predicts_and_plans(
     argv = [sys.executable, "-c", WITHOUT, command, "train.sh", "--config", "gpuwaste.toml"]
     for line, told in (("#", False), (f"#SBATCH {tie}", True)):
         scripted(here, line)
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=patient(120))
         assert done.returncode == 0, done.stderr
         assert ("install gpuwaste-estimate" in " ".join(done.stdout.split())) is told

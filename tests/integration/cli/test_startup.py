@@ -8,6 +8,8 @@ import pytest
 from tests.integration.cli.hub_double import running_hub
 from tests.unit.report.documents import report
 
+from gpuwaste.testing.patience import patient
+
 HEAVY = {"duckdb", "numpy", "urllib3", "onnxruntime", "fastapi", "tabulate", "psutil", "email", "ssl"}
 NOT_FOR_HELP = HEAVY | {"json", "dataclasses", "pathlib", "shutil", "tempfile", "tomllib", "inspect", "datetime"}
 NOT_FOR_REPORT = HEAVY - {"email", "ssl"} | {
@@ -33,7 +35,7 @@ print(code, *sorted(sys.modules), file=sys.stderr)
 def modules_of(*words: str) -> set[str]:
     """Return the modules that the interpreter holds when the command has ended with 0."""
     argv = [sys.executable, "-c", PROGRAM, *words]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60))
     code, *names = done.stderr.split()
     assert code == "0", done.stderr
     return set(names)
@@ -42,7 +44,7 @@ def modules_of(*words: str) -> set[str]:
 def bare() -> set[str]:
     """Return what an interpreter of this installation holds before it runs anything."""
     argv = [sys.executable, "-c", "import sys; print(*sys.modules)"]
-    return set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.split())
+    return set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60)).stdout.split())
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["report", "--help"], ["train", "--help"]])
@@ -80,7 +82,10 @@ def test_munge_is_a_library_and_no_process() -> None:
     """A credential is made without the modules that start processes."""
     program = "import sys; import gpuwaste.wire.munge; print(*sys.modules)"
     argv = [sys.executable, "-c", program]
-    found = set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.split()) - bare()
+    found = (
+        set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60)).stdout.split())
+        - bare()
+    )
     assert "ctypes" in found
     assert not found & {"subprocess", "shutil", "tempfile"}
 
@@ -88,7 +93,10 @@ def test_munge_is_a_library_and_no_process() -> None:
 def test_a_hub_loads_no_parser_of_rules_and_no_client_that_it_may_never_use() -> None:
     """A site without rules starts its hub without CEL, one with Slurm's commands without what asks slurmrestd."""
     argv = [sys.executable, "-c", "import sys; import gpuwaste.hub.daemon; print(*sys.modules)"]
-    found = set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.split()) - bare()
+    found = (
+        set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60)).stdout.split())
+        - bare()
+    )
     assert {"fastapi", "duckdb"} <= found
     assert not found & {"celpy", "lark", "urllib3"}
 
@@ -100,5 +108,5 @@ def test_what_a_daemon_imports_is_left_to_no_collection() -> None:
         "print(gc.get_freeze_count() > 1000, len(gc.get_objects()) < 1000, gc.isenabled())"
     )
     argv = [sys.executable, "-c", program, "gpuwaste.agent.daemon"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60))
     assert done.stdout.split() == ["True"] * 3

@@ -20,6 +20,7 @@ from gpuwaste.sim.sweep.local import run_locally
 from gpuwaste.sim.sweep.results import SweepFolder
 from gpuwaste.sim.sweep.slurm_arrays import ArrayRequest, run_on_slurm
 from gpuwaste.sim.sweep.study import Case, Study, read_study
+from gpuwaste.testing.patience import patient
 
 SMALL = 'seeds = 4\n[fixed]\nschedulers = ["fcfs"]\n[grid]\ngenerate = ["lublin:jobs=30"]\n'
 LONG = 'seeds = 400\n[fixed]\nschedulers = ["fcfs"]\n[grid]\ngenerate = ["lublin:jobs=1500"]\n'
@@ -171,7 +172,7 @@ def test_an_interrupted_sweep_leaves_what_it_has(tmp_path: Path) -> None:
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=patient(30))
     assert process.returncode == 130
     assert b"the same command goes on from there" in error
     left = len(into.left(found.cases))

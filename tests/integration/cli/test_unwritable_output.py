@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.cli.main import command_names
+from gpuwaste.testing.patience import patient
 
 GPUWASTE = Path(sys.executable).with_name("gpuwaste")
 NO_SPACE = "gpuwaste: the output cannot be written: No space left on device: it is incomplete\n"
@@ -21,7 +22,9 @@ def shell(command: str, *, unbuffered: bool) -> "subprocess.CompletedProcess[str
     """Run a line of bash, with Python's streams buffered or not."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     env |= {"PYTHONUNBUFFERED": "1"} if unbuffered else {}
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=env, timeout=120)
+    return subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, env=env, timeout=patient(120)
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -14,6 +14,7 @@ import pytest
 from gpuwaste.core.child_process import ChildEnded, ChildProcess, Limits, call_in_child, map_in_children
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 
 
 def squared(number: int) -> int:
@@ -125,7 +126,7 @@ def test_a_child_ends_with_its_parent_and_not_by_ctrl_c(tmp_path: Path) -> None:
         os.killpg(parent.pid, signal.SIGINT)
         time.sleep(0.05)
     parent.kill()
-    _, said = parent.communicate(timeout=60)
+    _, said = parent.communicate(timeout=patient(60))
     wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 30, "the child's end")
     assert b"slept" not in said
 

@@ -14,6 +14,7 @@ from tests.unit.hub.rig import HOUR, record
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.server import FILES
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.unit_filter import allowed
 
 ROOT = Path(__file__).parents[3]
@@ -168,7 +169,7 @@ def test_the_hub_compiles_with_its_drop_in_alone(tmp_path: Path, *, with_drop_in
         shutil.copy(ROOT / "etc" / "systemd" / "50-simulator.conf", tmp_path / f"{unit.name}.d")
     code = "from gpuwaste.hub.simulator import need_simulator as n; n(); print('loaded')"
     argv = [sys.executable, "-m", "gpuwaste.testing.unit_filter", str(unit), sys.executable, "-c", code]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=patient(120))
     if "prctl: Invalid argument" in done.stderr:
         pytest.skip("this kernel cannot deny it (Linux 6.3)")
     if with_drop_in:
@@ -200,7 +201,7 @@ def test_training_runs_under_its_units_filters() -> None:
         "x.train({'tree_method': 'hist', 'nthread': 2}, d, 1)\nprint('grown')"
     )
     argv = [sys.executable, "-m", "gpuwaste.testing.unit_filter", str(unit), sys.executable, "-c", code]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=patient(300))
     if "prctl: Invalid argument" in done.stderr:
         pytest.skip("this kernel cannot deny it (Linux 6.3)")
     assert done.stdout == "grown\n", done.stderr[-500:]
@@ -231,7 +232,7 @@ def test_a_proposal_is_computed_under_its_units_filters_and_applies_nothing(tmp_
     more = ["--store", str(tmp_path / "jobs.duckdb"), "--processors", "8", "--config", str(config)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run(
-        [*argv, *words, *more], capture_output=True, text=True, check=False, timeout=300, env=environment
+        [*argv, *words, *more], capture_output=True, text=True, check=False, timeout=patient(300), env=environment
     )
     if "prctl: Invalid argument" in done.stderr:
         pytest.skip("this kernel cannot deny it (Linux 6.3)")

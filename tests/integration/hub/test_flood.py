@@ -17,6 +17,7 @@ from tests.unit.hub.rig import record
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.roles import Scope
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.sockets
 
@@ -83,7 +84,7 @@ def test_a_local_user_s_flood_leaves_another_user_s_connection(narrow: Rig) -> N
             wait_until(lambda: len(narrow.server.limiter) == WAITING, 60, "the flood to be cut")
             assert answered(mine)
         finally:
-            flood.communicate(timeout=20)
+            flood.communicate(timeout=patient(20))
 
 
 def test_who_does_not_read_his_answer_is_let_go(narrow: Rig) -> None:

@@ -16,6 +16,7 @@ from tests.unit.hub.rig import AGENT_UID, HOUR, batch, hour
 from gpuwaste.hub.services import ServiceLimits
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.patience import patient
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "protocol1"
 
@@ -242,7 +243,7 @@ def own_address() -> str:
         try:
             sock.connect(("198.51.100.1", 9))  # sends nothing
         except OSError:  # a network of the tests' own, with nothing but the loopback device
-            subprocess.run(["ip", "address", "replace", f"{_OWN}/32", "dev", "lo"], check=True, timeout=30)
+            subprocess.run(["ip", "address", "replace", f"{_OWN}/32", "dev", "lo"], check=True, timeout=patient(30))
             return _OWN
         return str(sock.getsockname()[0])
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from gpuwaste.testing.patience import patient
+
 HEAPS = """
 import ctypes, threading
 from gpuwaste.hub import memory
@@ -42,7 +44,9 @@ print(gc.get_freeze_count() > 0, gone() is None, len(kept) > 1000)
 
 def said(code: str) -> str:
     """Return what a process of its own prints."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=patient(120)
+    ).stdout
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc has no such heaps")

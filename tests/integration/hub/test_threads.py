@@ -64,7 +64,7 @@ def all_reports_taken(rig: Rig) -> Iterator[None]:
     """Hold every place in which the store is asked for a report, as six that hang would."""
     places = rig.services.reads._turns
     for _ in range(REPORTS_AT_ONCE):
-        assert places.acquire(timeout=30)
+        assert places.acquire(timeout=patient(30))
     try:
         yield
     finally:

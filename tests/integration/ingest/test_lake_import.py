@@ -20,6 +20,7 @@ from gpuwaste.store.hub.import_result import ImportResult
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.store.tables import schema_tables
 from gpuwaste.testing.lone_hub import LoneHub
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.sockets, pytest.mark.timeout(600)]  # a hub and commands, one after the other
@@ -101,4 +102,4 @@ def test_an_import_needs_the_lake_without_a_hub_and_the_status_does_not(location
 def history(*words: str) -> subprocess.CompletedProcess[str]:
     """Run `gpuwaste history`."""
     command = [sys.executable, "-m", "gpuwaste.cli", "history", *words]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=patient(120))

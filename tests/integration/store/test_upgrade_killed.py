@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from gpuwaste.store.database import Database
+from gpuwaste.testing.patience import patient
 
 FIXTURE = Path(__file__).parents[2] / "fixtures/upgrade-0.1/store.duckdb.xz"
 TABLES = ("hours", "jobs", "verdicts", "pages", "events")
@@ -35,7 +36,9 @@ def test_a_migrated_store_that_is_killed_opens_again(tmp_path: Path) -> None:
     path, plain = tmp_path / "hub.duckdb", tmp_path / "plain.duckdb"
     for copy in (path, plain):
         copy.write_bytes(lzma.decompress(FIXTURE.read_bytes()))
-    done = subprocess.run([sys.executable, "-c", MIGRATE, str(path)], check=False, capture_output=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", MIGRATE, str(path)], check=False, capture_output=True, timeout=patient(120)
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     before, after = Database.open(plain, "hub"), Database.open(path, "hub")
     try:

@@ -10,6 +10,7 @@ import pytest
 
 from gpuwaste.testing.cluster_process import ClusterError
 from gpuwaste.testing.fault_proxy import Fault, FaultProxy, Place
+from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.sockets
 
@@ -67,7 +68,7 @@ def proxy(hub: Hub) -> Iterator[FaultProxy]:
 
 
 def _post(proxy: FaultProxy, body: bytes = BATCH, target: str = "/v1/hours") -> bytes:
-    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=patient(10))
     try:
         connection.request("POST", target, body)
         return connection.getresponse().read()
@@ -84,7 +85,7 @@ def _break(proxy: FaultProxy, fault: Fault) -> None:
 
 def test_without_a_fault_it_forwards_on_one_connection(proxy: FaultProxy, hub: Hub) -> None:
     """Two requests of one connection reach the target whole, and their answers come back."""
-    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=patient(10))
     for number in range(2):
         connection.request("POST", "/v1/hours", b"%d" % number)
         assert connection.getresponse().read() == ANSWER

@@ -13,6 +13,7 @@ from typing import Any
 import pynvml
 import pytest
 
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.simnvml import (
     Arch,
     MigInstance,
@@ -274,7 +275,7 @@ def test_a_hanging_call_ends_when_its_fault_is_cleared(bench: Bench) -> None:
     assert bench.util(bench.gpus[0]) == 0
     assert hanging.poll() is None
     bench.node.clear()
-    assert hanging.wait(timeout=20) == 0
+    assert hanging.wait(timeout=patient(20)) == 0
     assert hanging.pid not in bench.node.clients()
 
 
@@ -454,7 +455,7 @@ def test_a_torn_log_line_is_passed_over(bench: Bench) -> None:
 def test_a_wrong_command_line_is_one_line(bench: Bench, arguments: tuple[str, ...], says: str) -> None:
     """The load program says what is wrong and exits with 2."""
     process = bench.load(*arguments)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=patient(20))
     assert process.returncode == 2
     assert errors.startswith("gpuwaste-load: ")
     assert says in errors

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.testing.patience import patient
+
 AUDIT = Path(__file__).parents[3] / "tools" / "audit"
 
 
@@ -28,7 +30,9 @@ def audited(tree: Path, probe: str, lock: str, *words: str) -> tuple[int, str]:
         f"*requirements.lock*) {lock} ;;\n*) {probe} ;;\nesac\n"
     )
     tool.chmod(0o755)
-    done = subprocess.run([tree / "tools" / "audit", *words], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [tree / "tools" / "audit", *words], capture_output=True, text=True, timeout=patient(60), check=False
+    )
     return done.returncode, done.stdout + done.stderr
 
 

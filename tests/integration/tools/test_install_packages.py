@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.testing.patience import patient
+
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "tools" / "install-debian-packages"
 HOLD = """
 import fcntl, sys, time
+
 with open(sys.argv[1], "w") as lock:
     fcntl.lockf(lock, fcntl.LOCK_EX)
     print("held", flush=True)
@@ -56,7 +59,7 @@ def held(path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SCRIPT, *words], env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([SCRIPT, *words], env=env, capture_output=True, text=True, timeout=patient(120), check=False)
 
 
 @pytest.mark.parametrize("lock", ["lists/lock", "dpkg/lock-frontend"])
@@ -83,7 +86,7 @@ def test_it_goes_on_when_the_lock_is_released(debian: dict[str, str], tmp_path: 
         assert "installing:" in process.stdout.readline()
         assert "waiting for dpkg's lock" in process.stdout.readline()
         holder.kill()
-        _, errors = process.communicate(timeout=100)
+        _, errors = process.communicate(timeout=patient(100))
     assert process.returncode == 1
     assert "lock" not in errors
     assert "Could not connect to 127.0.0.1:1" in errors.splitlines()[-1]
@@ -128,7 +131,9 @@ def test_without_root_it_says_what_it_would_install() -> None:
         script = Path(directory) / SCRIPT.name
         shutil.copy(SCRIPT, script)
         env = {"PATH": os.environ["PATH"], "DPKG_ADMINDIR": directory}
-        done = subprocess.run([script], env=env, capture_output=True, text=True, timeout=60, check=False, user="nobody")
+        done = subprocess.run(
+            [script], env=env, capture_output=True, text=True, timeout=patient(60), check=False, user="nobody"
+        )
     assert done.returncode == 1
     assert done.stderr.startswith("install-debian-packages: needs root to install: munge ")
     assert done.stderr.count("\n") == 1

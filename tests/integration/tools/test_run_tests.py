@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.testing.patience import patient
+
 ROOT = Path(__file__).parents[3]
 _RESULTS = '<testsuites><testsuite tests="3" skipped="1" failures="0" errors="0"/></testsuites>'
 _PYTEST = f"""#!/bin/bash
@@ -54,7 +56,7 @@ def ran(checkout: Path, **env: str) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
-        timeout=60,
+        timeout=patient(60),
     )
 
 

@@ -9,6 +9,7 @@ from tests.unit.agent.fakes import a_scan
 from gpuwaste.agent.bounded import BoundedCollector
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuReading, GpuScan
+from gpuwaste.testing.patience import patient
 
 SCAN = a_scan(GpuReading("GPU-0", util_pct=50.0), source="slow")
 
@@ -76,7 +77,7 @@ def test_a_hang_is_waited_for_once_and_its_late_answer_is_dropped() -> None:
     assert inner.calls == ["scan"]
     stale, inner.answer = inner.answer, a_scan(GpuReading("GPU-1", util_pct=1.0), source="slow")
     inner.go.set()
-    assert inner.returned.acquire(timeout=10)
+    assert inner.returned.acquire(timeout=patient(10))
     late = bounded._thread.late
     assert late is not None
     assert late.done.wait(10)

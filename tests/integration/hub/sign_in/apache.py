@@ -19,6 +19,7 @@ from tests.self_signed import self_signed
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.own_port import start_on_port
+from gpuwaste.testing.patience import patient
 
 MODULES = Path("/usr/lib/apache2/modules")
 APACHE = shutil.which("apache2", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -82,7 +83,7 @@ class Apache:
         """Send a request as a browser of this user; headers may come more than once."""
         context = ssl.create_default_context(cafile=str(self.files / "cert.pem"))
         context.check_hostname = False
-        connection = HTTPSConnection("127.0.0.1", self.port, timeout=30, context=context)
+        connection = HTTPSConnection("127.0.0.1", self.port, timeout=patient(30), context=context)
         try:
             connection.putrequest(method, path, skip_host=True)
             connection.putheader("Host", HOST)
