@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,9 +30,20 @@ def test_the_page_has_examples() -> None:
     assert len(EXAMPLES) >= 8
 
 
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set the time zone of the page, whatever this host's is."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("utc")
 @pytest.mark.parametrize("place", range(len(EXAMPLES)))
 def test_the_sentences_are_those_of_the_command(place: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command, with the log where it lies here, says what the page says, word for word."""
+    """The command, with the log where it lies here, says what the page says in UTC, word for word."""
     words, text = EXAMPLES[place]
     told = [str(public(word.removeprefix("data/"))) if word.startswith("data/") else word for word in words]
     if "--html" in told:

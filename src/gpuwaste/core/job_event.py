@@ -33,7 +33,7 @@ class RunUse:
     ]
     coverage: Annotated[Number, Meta(description="Known share of the allocation without suspension, 0 to 1.")]
     gpus_used: Annotated[
-        Int64 | None, Meta(description="GPUs that were ever above 0 %; null of a hub that does not count them.")
+        Int64 | None, Meta(description="GPUs that were ever above 0 %; absent of a hub that does not count them.")
     ] = None
 
 
@@ -42,6 +42,14 @@ def _job_json(job: JobRecord | None) -> tuple[dict[str, Any] | None]:
     found = to_builtins(job)
     if job is not None and job.gpus is None:
         del found["gpus"]
+    return (found,)
+
+
+def _use_json(use: RunUse | None) -> tuple[dict[str, Any] | None]:
+    """Return a run's use as it was counted: GPUs that nobody counted are absent."""
+    found = to_builtins(use)
+    if use is not None and use.gpus_used is None:
+        del found["gpus_used"]
     return (found,)
 
 
@@ -76,7 +84,7 @@ _USE: Final = Wire(
         ]
     },
     lambda use: use,
-    lambda use: (to_builtins(use),),
+    _use_json,
 )
 
 

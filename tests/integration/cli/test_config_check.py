@@ -130,7 +130,7 @@ def test_every_fault_of_every_file_is_a_line(tmp_path: Path, capsys: pytest.Capt
         assert sum(words in line for line in lines) == 1, words
     assert len(lines) == 7
     assert all(line.startswith("gpuwaste: ") for line in lines)
-    assert said.out == f"{path}:4: [hub] listen 'nohost': expected ADDRESS:PORT\n"
+    assert said.out == f"{path}:4: [hub] listen 'nohost': expected ADDRESS:PORT, such as 127.0.0.1:9460\n"
 
 
 def test_a_file_that_others_cannot_read(tmp_path: Path) -> None:

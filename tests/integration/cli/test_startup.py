@@ -73,7 +73,7 @@ def test_a_report_loads_what_it_prints_with(tmp_path: Path) -> None:
     assert {name for name in found if name.rpartition(".")[0] in rooms} == {
         *("gpuwaste.documents.fields", "gpuwaste.documents.report_types", "gpuwaste.documents.energy_types"),
         *("gpuwaste.report.cells", "gpuwaste.report.layout", "gpuwaste.report.report_text"),
-        *("gpuwaste.report.energy_text", "gpuwaste.documents.energy_words"),
+        *("gpuwaste.report.energy_text", "gpuwaste.documents.energy_words", "gpuwaste.documents.fix_words"),
     }
     assert {name for name in found if name.startswith("gpuwaste.cli.commands.")} == {"gpuwaste.cli.commands.report"}
 

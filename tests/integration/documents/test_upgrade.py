@@ -93,6 +93,16 @@ def is_cut(question: dict[str, Any]) -> bool:
     return bool(question["document"] == "report" and question["window"] != "all")
 
 
+PROPOSALS = {"fix"}  # of findings: what to change is advice, and better today
+TITLES = re.compile(r"(idle for the last .* of the run): .*")
+
+
+def figures_of(finding: dict[str, Any]) -> dict[str, Any]:
+    """Return a finding without what it proposes."""
+    known = {name: value for name, value in finding.items() if name not in PROPOSALS}
+    return known | {"title": TITLES.sub(r"\1", known["title"])}
+
+
 @pytest.mark.parametrize("number", range(len(SAID["documents"])))
 def test_every_number_of_0_1_is_kept(db: Database, number: int) -> None:
     """Each number of each document of 0.1 is in today's document of the same question.
@@ -102,6 +112,9 @@ def test_every_number_of_0_1_is_kept(db: Database, number: int) -> None:
     """
     case = SAID["documents"][number]
     said, now = case["answer"], answered(db, case["question"])
+    for document in (said, now):
+        if document and "findings" in document:
+            document["findings"] = [figures_of(finding) for finding in document["findings"]]
     if is_cut(case["question"]):
         assert list(differences(said["shared"]["devices"], now["shared"]["devices"], "shared")) == []
         for document in (said, now):

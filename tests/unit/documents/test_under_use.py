@@ -52,7 +52,7 @@ def site(mean_pct: int, known: float = 1.0, **thresholds: float) -> tuple[HubSto
 
 
 def label(table: JobTable) -> tuple[float, float]:
-    """Return whether the run is under-used, and its active GPUs, as training learns it."""
+    """Return whether the run is under-used, and how many GPUs it needed (one that was used a little is needed)."""
     return float(labels("gpu_underused", table)[0]), float(labels("gpus_needed", table)[0])
 
 
@@ -87,8 +87,8 @@ def test_every_reader_of_a_job_goes_by_the_setting(below_pct: float, under: bool
         "report": report["under_used"]["devices"] == 1,
         "job": job.to_json()["runs"][0]["devices"][0]["under_used"],
         "score": score.policies[0].hits == 1,
-        "labels from the store": label(direct) == (1, 0),
-        "labels through the hub": label(through_hub) == (1, 0),
+        "labels from the store": label(direct) == (1, 1),
+        "labels through the hub": label(through_hub) == (1, 1),
         "replayed history": expected_by_history(replay(direct)) == 1.0,
         "followed history": expected_by_history(told(store)) == 1.0,
     }
@@ -125,7 +125,7 @@ def test_another_rule_does_not_know_how_many_gpus_worked() -> None:
     under, active = label(table.by_rule(LedgerSettings().under_use))
     assert under == 0
     assert np.isnan(active)
-    assert label(table.by_rule(settings.under_use)) == (1, 0)
+    assert label(table.by_rule(settings.under_use)) == (1, 1)
 
 
 def test_corrections_answer_the_question_of_their_model(tmp_path: Path) -> None:
