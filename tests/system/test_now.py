@@ -32,7 +32,8 @@ def test_now_tells_the_idle_gpu_the_silent_node_and_the_queue(cluster: LoopbackC
     def complete() -> bool:
         seen.update(site.json("now", user="root"))
         found = {job["jobid"] for job in seen["idle"]}, {node["node"] for node in seen["silent"]}
-        return found == ({str(idle)}, {silent}) and bool(seen["queue"])
+        counted = all(job["wasted_s"] for job in seen["idle"])  # idle from the first second on, wasted after a minute
+        return found == ({str(idle)}, {silent}) and bool(seen["queue"]) and counted
 
     wait_until(complete, 240, "now to tell all three", lambda: json.dumps(seen)[:3000], poll_s=2.0)
     (job,) = seen["idle"]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,7 +114,9 @@ def test_a_user_finds_their_waste_and_the_line_that_ends_it(scene: Scene, full_b
     assert page.locator(".fix code").first.inner_text() == FIX
     page.locator("#jobs").get_by_role("link", name=str(scene.wasteful), exact=True).click()
     page.wait_for_url(f"**/jobs/{scene.wasteful}")
-    assert f"Job {scene.wasteful} train wasted" in page.locator("h1").inner_text()
+    assert re.match(
+        rf"Job {scene.wasteful} train: \S+ of its \S+ GPU-hours were idle \(7\d %\)", page.locator("h1").inner_text()
+    )
     assert page.locator(".fix code").first.inner_text() == FIX
     sees_what_the_gpus_did(window)
     assert window.violations() == []
