@@ -1,4 +1,4 @@
-"""The values that a reading of a GPU can have, whoever made it; any other is unknown, and counted.
+"""The values that a reading of a GPU can have, of any vendor; any other is unknown, and counted.
 
 Drivers answer what cannot be: all bits set, 808,334,905 percent (driver 550 on H100, dcgm-exporter issue 418), less
 than nothing. Every collector returns what it read, save what its library's header calls "absent", and the sampler

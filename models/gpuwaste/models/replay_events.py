@@ -7,23 +7,13 @@ import numpy as np
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import EventKind, RunUse
-from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.outcome import Outcome, state_of
 from gpuwaste.history.table import ABSENT, Floats, JobTable
 
 # At equal seconds what ends comes first; a run's own events of the second in which it was submitted come after that.
 _ENDED, _LEDGER, _STARTED, _SUBMITTED = 0, 1, 2, 3
 _OWN_SECOND: Final = {_STARTED: 4, _ENDED: 5, _LEDGER: 6}
 _KINDS: Final[dict[int, EventKind]] = {0: "ended", 1: "ledger", 2: "started", 3: "submitted"}
-_STATES: Final = {
-    Outcome.UNKNOWN: "",
-    Outcome.COMPLETED: "COMPLETED",
-    Outcome.FAILED: "FAILED",
-    Outcome.OUT_OF_MEMORY: "OUT_OF_MEMORY",
-    Outcome.TIMEOUT: "TIMEOUT",
-    Outcome.CANCELLED: "CANCELLED",
-    Outcome.SYSTEM: "NODE_FAIL",
-    Outcome.NEVER_STARTED: "CANCELLED",
-}
 
 
 class ReplayedEvent(NamedTuple):
@@ -105,7 +95,7 @@ class _RecordsByRow:
             gpus=_whole(t.gpus, row) or 0,
             end=_instant(int(t.end[row])),
             elapsed_s=_whole(t.run_s, row),
-            state=_STATES[Outcome(int(t.outcome[row]))],
+            state=state_of(Outcome(int(t.outcome[row]))),
             max_rss_b=_whole(t.max_rss_b, row),
         )
 

@@ -21,7 +21,7 @@ class Superlative:
     """A fact that names a row, the fact with that row's value, and where a reader finds both.
 
     The row has the largest value (`least`: the smallest) of a chart's bars or points, of the sums of a chart's series,
-    or of a column of the table; it is several rows where they are equal. `name` is "" where only the value is told.
+    or of a column of the table; it is several rows where they are equal. `name` is "" for a value without a name.
     """
 
     name: str

@@ -215,7 +215,7 @@ def _reply(pipe: Connection, call: Callable[[Any], Any], item: Any) -> None:
         pipe.send(answer)
     except OSError:
         raise
-    except Exception as error:  # noqa: BLE001 what cannot be sent is told in words
+    except Exception as error:  # noqa: BLE001 of what cannot be sent the text is sent
         pipe.send((False, GpuwasteError(f"{type(answer[1]).__name__} cannot be sent: {error}")))
 
 

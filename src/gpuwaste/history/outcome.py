@@ -29,6 +29,21 @@ _BY_STATE: Final = {
     "DEADLINE": Outcome.SYSTEM,
     "REVOKED": Outcome.SYSTEM,
 }
+_STATE: Final = {
+    Outcome.UNKNOWN: "",
+    Outcome.COMPLETED: "COMPLETED",
+    Outcome.FAILED: "FAILED",
+    Outcome.OUT_OF_MEMORY: "OUT_OF_MEMORY",
+    Outcome.TIMEOUT: "TIMEOUT",
+    Outcome.CANCELLED: "CANCELLED",
+    Outcome.SYSTEM: "NODE_FAIL",  # stands for all of them
+    Outcome.NEVER_STARTED: "CANCELLED",
+}
+
+
+def state_of(outcome: Outcome) -> str:
+    """Return a final state of the class as Slurm names it; "" for UNKNOWN."""
+    return _STATE[outcome]
 
 
 def outcome_of(state: str, *, started: bool) -> Outcome:

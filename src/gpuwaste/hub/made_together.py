@@ -10,7 +10,7 @@ _T = TypeVar("_T")
 
 
 class MadeTogether(Generic[_T]):
-    """For one event loop. An answer is made after it was asked for; whoever asks while one is made gets the next."""
+    """For one event loop. An answer is made after it was asked for; who asks while one is made gets the next."""
 
     def __init__(self, make: Callable[[], _T], pool: ThreadPool) -> None:
         self._make = make

@@ -1,6 +1,6 @@
 """What is predicted: each target with its label, its kind and what a user calls it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Final, Literal
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.hits import RunEnd, came_true
 from gpuwaste.history.keys import COLUMNS
-from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.outcome import Outcome, state_of
 from gpuwaste.history.table import Floats, JobTable
 
 Kind = Literal["probability", "quantiles"]
@@ -38,16 +38,6 @@ TARGETS: Final = (
 )
 BY_NAME: Final = {target.name: target for target in TARGETS}
 _KNOWN: Final = (None, False, True)
-_STATE: Final[Mapping[Outcome, str]] = {
-    Outcome.UNKNOWN: "",
-    Outcome.COMPLETED: "COMPLETED",
-    Outcome.FAILED: "FAILED",
-    Outcome.OUT_OF_MEMORY: "OUT_OF_MEMORY",
-    Outcome.TIMEOUT: "TIMEOUT",
-    Outcome.CANCELLED: "CANCELLED",
-    Outcome.SYSTEM: "NODE_FAIL",  # stands for all of them: no target tells them apart
-    Outcome.NEVER_STARTED: "CANCELLED",
-}
 OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
 ASKED: Final = {"walltime": "time_limit_s", "memory": "mem_b", "gpus_needed": "gpus"}  # target -> field of the request
 
@@ -80,7 +70,7 @@ def request_cap(target: str, table: JobTable) -> Floats:
 def _event(target: str) -> Callable[[JobTable], Floats]:
     """Return what labels a target that comes true or not: core/hits.py, asked once for each way in which a run ends."""
     ways = [
-        came_true(target, RunEnd(_STATE[outcome], outcome != Outcome.NEVER_STARTED, under=under, at_limit=at_limit))
+        came_true(target, RunEnd(state_of(outcome), outcome != Outcome.NEVER_STARTED, under=under, at_limit=at_limit))
         for outcome, at_limit, under in product(sorted(Outcome), _KNOWN, _KNOWN)
     ]
     label = np.array([np.nan if said is None else float(said) for said in ways])
