@@ -15,13 +15,24 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED: Final = 130
 _ONE_PRESS_S: Final = 1.0  # a terminal and a wrapper may both send the signal for one press
+_AGAIN_S: Final = 0.01  # a finalizer or a callback has ended by then, or it is tried again
+# What C calls through ctypes: an exception there is dropped, and C goes on with an answer that nobody gave.
+_CALLED_FROM_C: Final = frozenset(
+    {
+        ("xgboost.core", "_next_wrapper"),
+        ("xgboost.core", "_reset_wrapper"),
+        ("xgboost.core", "_log_callback"),
+        ("llvmlite.binding.executionengine", "_raw_object_cache_notify"),
+        ("llvmlite.binding.executionengine", "_raw_object_cache_getbuffer"),
+    }
+)
 
 
 class Interrupts:
     """Raises KeyboardInterrupt at the first SIGINT and remembers that; what follows cleans up.
 
-    Python drops an exception that is raised in a finalizer or a callback of C, with lines on stderr: such a
-    KeyboardInterrupt is raised again behind it.
+    Python drops an exception that is raised in a finalizer or a callback of C: the signal comes again then, a moment
+    later. Where the exception would harm the C code that called, it is not raised before that code has its answer.
     """
 
     def __init__(self) -> None:
@@ -33,10 +44,13 @@ class Interrupts:
         """Tell whether there was one: an error that follows is its consequence."""
         return self._first_s is not None
 
-    def handle(self, _number: int, _frame: "FrameType | None") -> None:
+    def handle(self, _number: int, frame: "FrameType | None") -> None:
         """Take one SIGINT. Raises KeyboardInterrupt."""
         now = time.monotonic()
         if self._first_s is None:
+            if _called_from_c(frame):
+                _press_again()
+                return
             self._first_s = now
             raise KeyboardInterrupt
         if now - self._first_s > _ONE_PRESS_S:
@@ -48,7 +62,28 @@ class Interrupts:
             self._last_resort(told)
             return
         self._first_s = None
-        _thread.interrupt_main()
+        _press_again()
+
+
+def _called_from_c(frame: "FrameType | None") -> bool:
+    """Return whether a function of _CALLED_FROM_C is running."""
+    while frame is not None:
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) in _CALLED_FROM_C:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _press_again() -> None:
+    """Send this process SIGINT, a moment later: raised here and now, it would be dropped too."""
+    main = threading.main_thread().ident
+    assert main is not None  # noqa: S101 the main thread runs
+
+    def press() -> None:
+        time.sleep(_AGAIN_S)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    _thread.start_new_thread(press, ())  # takes no lock, as threading.Thread does: a finalizer may run within one
 
 
 @contextmanager

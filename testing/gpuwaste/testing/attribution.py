@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -103,8 +103,8 @@ class Field:
         """Submit a job under a label."""
         return self.cluster.sbatch(script, user, job_name=label, **options)
 
-    def submit_layouts(self) -> dict[str, int]:
-        """Submit one job, or one array, of each kind, in a drawn order; return one job id of each."""
+    def submit_layouts(self, only: Container[str] | None = None) -> dict[str, int]:
+        """Submit one job, or one array, of each kind, in a drawn order, or of some kinds; return one job id of each."""
         jobs: dict[str, Callable[[str], int]] = {
             "array": lambda name: self.submit(name, self.load(3), gres="gpu:1", array="0-2"),
             "het": self._het,
@@ -122,7 +122,7 @@ class Field:
         if self.cluster.variant.shards:
             for name in ("shards-1", "shards-2", "shards-3"):
                 jobs[name] = lambda name: self.submit(name, self.load(4), gres=f"shard:{self.rng.randrange(1, 4)}")
-        names = list(jobs)
+        names = [name for name in jobs if only is None or name in only]
         self.rng.shuffle(names)
         return {name: jobs[name](name) for name in names}
 

@@ -1,0 +1,86 @@
+"""Ctrl-C where Python would drop its exception, or C be harmed by it: the command ends all the same, a moment later."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gpuwaste.testing.patience import patient
+
+START = """
+import signal, sys, time
+from gpuwaste.cli.interrupts import interruptible
+
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+def wait():
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        pass
+"""
+END = """
+with interruptible(last=True):
+    try:
+        work()
+    except KeyboardInterrupt:
+        print(*told)
+        sys.exit(130)
+sys.exit(1)
+"""
+FINALIZER = """
+told = []
+
+class Thing:
+    def __del__(self):
+        press()
+        told.append("ran on")
+
+def work():
+    thing = Thing()
+    del thing
+    wait()
+"""
+CALLBACK = """
+import numpy as np, xgboost
+told = []
+
+class Batches(xgboost.DataIter):
+    left = 1
+
+    def next(self, input_data):
+        if not self.left:
+            return False
+        self.left -= 1
+        press()
+        input_data(data=np.ones((8, 2), dtype=np.float32), label=np.ones(8))
+        told.append("answered")
+        return True
+
+    def reset(self):
+        self.left = 1
+
+def work():
+    xgboost.QuantileDMatrix(Batches())
+    wait()
+"""
+
+
+def ended(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that presses Ctrl-C in the midst of itself."""
+    words = [sys.executable, "-c", START + program + END]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=patient(120))
+
+
+def test_in_a_finalizer() -> None:
+    """The exception that Python drops comes again behind the finalizer; nothing is printed about it."""
+    done = ended(FINALIZER)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_in_a_callback_of_c() -> None:
+    """XGBoost has each batch that it asked for: it would go on with an answer that nobody gave, and crash."""
+    pytest.importorskip("xgboost", reason="the extra [train] is not installed")
+    done = ended(CALLBACK)
+    assert (done.returncode, done.stderr) == (130, "")
+    assert "answered" in done.stdout
