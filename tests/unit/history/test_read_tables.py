@@ -80,9 +80,12 @@ def test_instants_in_no_order(share: float) -> None:
     assert content(parts.state)[:3] == content(whole.state)[:3]
 
 
-def site() -> HubStore:
-    """Return a store with runs of ten hours, some with GPUs, of which the hub learns soon, late or never."""
+@pytest.fixture(scope="module")
+def site() -> Iterator[HubStore]:
+    """Yield a store with runs of ten hours, some with GPUs, of which the hub learns soon, late or never."""
     store, rng = HubStore.open(":memory:", SystemClock()), np.random.default_rng(5)
+    jobs: list[JobRecord] = []
+    hours: list[AllocationHour] = []
     for number in range(120):
         submit = T0 + int(rng.integers(0, 36_000))
         start, took = submit + int(rng.integers(0, 3000)), int(rng.integers(60, 9000))
@@ -93,27 +96,29 @@ def site() -> HubStore:
             end=start + took if ended else None, elapsed_s=took if ended and began else None,
             state=("COMPLETED", "FAILED")[number % 2] if ended and began else "CANCELLED" if ended else "RUNNING",
         )  # fmt: skip
-        store.upsert_jobs([job])
+        jobs.append(job)
         if began and number % 3 and number % 4:
             ms = 1000 * start
             hour = AllocationHour(
                 job.run_key, "gpu1", "GPU-1", start - start % 3600, 1, ms, ms + 1000 * took, final=True,
                 util_ms={number % 100: 1000 * took},
             )  # fmt: skip
-            store.upsert_hours([hour, replace(hour, gpu_uuid="GPU-2")][: number % 3])
+            hours += [hour, replace(hour, gpu_uuid="GPU-2")][: number % 3]
+    store.upsert_jobs(jobs)
+    store.upsert_hours(hours)
     # The hub has learned all of it today; of half of the runs it is to have done so some hours after their start.
     with store.writing() as db:
         db.execute(
             "UPDATE events SET at_utc = run_start + 3600 * (job_id % 7) WHERE kind = 'ledger' AND job_id % 2 = 0"
         )
-    return store
+    yield store
+    store.close()
 
 
 @pytest.mark.parametrize("most", [1, 10, 50])
-def test_a_store_is_read_in_tables(most: int) -> None:
+def test_a_store_is_read_in_tables(site: HubStore, most: int) -> None:
     """However few runs a table of the store has, all that is known at the end is what one table of all runs says."""
-    store = site()
-    with store.reader() as db:
+    with site.reader() as db:
         sizes: list[int] = []
 
         def counted(runs: OpenRuns) -> Iterator[TableSnapshot]:
@@ -126,14 +131,11 @@ def test_a_store_is_read_in_tables(most: int) -> None:
     assert max(sizes) < 120
     assert any(use for use in whole._ended.values())
     assert known(parts) == known(whole)
-    store.close()
 
 
-def test_a_store_without_runs_is_one_table() -> None:
+def test_a_store_without_runs_is_one_table(site: HubStore) -> None:
     """A cluster that nobody knows has an empty history, and the stream goes on after the newest event."""
-    store = site()
-    with store.reader() as db:
+    with site.reader() as db:
         (snapshot,) = read_tables(db, "nobody", UNDER_USE, dict)
     assert len(snapshot.table) == 0
-    assert snapshot.last_event == store.history(0, 10**6)[-1].seq
-    store.close()
+    assert snapshot.last_event == site.history(0, 10**6)[-1].seq
