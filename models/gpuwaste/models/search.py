@@ -102,7 +102,7 @@ def search(
         if time.monotonic() >= until:
             study.stop()
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # a trial that Ctrl-C ends is a warning with a traceback
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     study.enqueue_trial({**{name: default.params[name] for name in _SPACE}, "rounds": default.rounds})
     study.optimize(objective, n_trials=trials, callbacks=[stop])

@@ -1,9 +1,11 @@
 """The search for parameters."""
 
+import logging
 import time
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from gpuwaste.history.table import JobTable
@@ -53,6 +55,23 @@ def test_time_and_labels_end_a_search() -> None:
     nothing = search(BY_NAME["failure"], table, vectors, np.arange(20), trials=3, threads=1)
     assert (nothing.trials, nothing.changed) == ((), False)
     assert nothing.note
+
+
+def test_an_interrupted_trial_is_no_message(caplog: pytest.LogCaptureFixture) -> None:
+    """Ctrl-C during a trial goes on to the command, without the library's warning and traceback."""
+
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    table, vectors = made()
+    library = logging.getLogger("optuna")
+    library.addHandler(caplog.handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            search(BY_NAME["failure"], table, vectors, np.arange(500), trials=1, threads=1, tick=press)
+    finally:
+        library.removeHandler(caplog.handler)
+    assert caplog.records == []
 
 
 def test_a_trial_has_to_beat_the_recipe_in_most_folds() -> None:
