@@ -77,7 +77,8 @@ def test_a_signal_without_an_answer_is_not_sent_again(scene: ActorScene) -> None
 
 def test_slurmctld_down_and_hanging(scene: ActorScene) -> None:
     """While slurmctld does not answer the action waits, nothing is noted as sent; then it is done."""
-    job = running(scene)
+    job = running(scene, job_name="before.the.kill")
+    scene.cluster.wait_saved("before.the.kill")  # or the next job has its number, and dies of what this one gets
     action = scene.intend("cancel", job)
     poller = scene.poller(timeout_s=2.0)
     pid = scene.cluster.processes["slurmctld"].pid

@@ -7,6 +7,8 @@ tests/contract/test_sbatch_tres_contract.py.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from gpuwaste.slurm.gpu_items import MOST
+
 Counts = Mapping[str, int]
 """Type -> count, "" for any type."""
 
@@ -26,7 +28,7 @@ class GpusAsked:
 class Settled:
     """What the whole job gets; `tasks` is how many tasks the GPUs come to, 0 where they do not say."""
 
-    gpus: int
+    gpus: int  # at most MOST
     types: str
     nodes: int
     tasks: int
@@ -56,7 +58,7 @@ def settle(asked: GpusAsked, nodes: int, sockets: int, tasks: int | None) -> Set
     # Of GPUs of the job and of a node Slurm makes the number of nodes.
     needed = [each // asked.of_node[kind] for kind, each in asked.of_job.items() if kind in asked.of_node]
     return Settled(
-        gpus=sum(gpus.values()) or (known if asked.tasks_of_gpu else 0),
+        gpus=min(sum(gpus.values()) or (known if asked.tasks_of_gpu else 0), MOST),
         types=",".join(sorted(gpus.keys() - {""})),
         nodes=max(needed, default=0) or nodes,
         tasks=by_gpus,

@@ -15,7 +15,8 @@ from gpuwaste.core.errors import ParseError
 _NUMBER: Final = re.compile(r"(\d{1,20})(?:([kmgtp])(i?b)?)?", re.ASCII | re.IGNORECASE)
 _SUFFIXES: Final = "kmgtp"
 _LARGEST: Final = (1 << 64) - 1  # strtoull() gives this for a number that is too large, and Slurm takes it for none
-_MOST: Final = (1 << 31) - 1  # far above any cluster; what is larger counts as this
+MOST: Final = (1 << 31) - 1
+"""Far above any cluster; what is larger counts as this."""
 _NAME: Final = "gpu"
 _FORM: Final = "expected gpu[:TYPE][:COUNT]"
 
@@ -27,7 +28,7 @@ def count_of(text: str) -> int | None:
         return None
     base = 1000 if (found[3] or "").lower() == "b" else 1024
     power = _SUFFIXES.index(found[2].lower()) + 1 if found[2] else 0
-    return min(int(found[1]) * int(base**power), _MOST)
+    return min(int(found[1]) * int(base**power), MOST)
 
 
 def typed_count(text: str) -> tuple[str, int]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.waste.builders import job
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
-from gpuwaste.slurm.gpu_items import count_of, gpu_item, gpu_items, typed_count
+from gpuwaste.slurm.gpu_items import MOST, count_of, gpu_item, gpu_items, typed_count
 from gpuwaste.slurm.job_desc import read_job_desc
 from gpuwaste.slurm.sacct_request import request_tres
 from gpuwaste.slurm.sbatch import read_submission
@@ -116,3 +116,11 @@ def test_any_text_is_counts_or_a_parse_error(text: str) -> None:
             continue
         assert found is None or 0 <= found[1] < 1 << 31
     assert all(0 <= count < 1 << 31 for _, count in gpu_items(text))
+
+
+def test_gpus_of_many_tasks_are_bounded() -> None:
+    """A count that is none of any cluster stays the largest one, however many tasks ask for it."""
+    job = {"user_id": 1, "min_nodes": 1, "min_cpus": 1, "tres_per_task": "gres:gpu:2t", "num_tasks": 2}
+    assert read_job_desc(job).gpus == MOST
+    (request,) = read_submission("#!/bin/sh\n#SBATCH --gpus-per-task=2t --ntasks=2\n").requests
+    assert request.gpus == MOST
