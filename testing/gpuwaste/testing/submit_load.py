@@ -25,7 +25,8 @@ from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_host import USERS
 
 _CUT: Final = re.compile(
-    r"Zero Bytes|timed out|Unable to contact|Connection (?:refused|reset)|Transport endpoint|missing socket|communication"
+    r"Zero Bytes|timed out|Unable to contact|Connection (?:refused|reset)|Transport endpoint|missing socket"
+    r"|communication"
 )
 ACCOUNTED: Final = tuple(USERS[:3])
 """Users who may submit: dave has no account."""

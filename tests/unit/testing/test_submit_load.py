@@ -25,6 +25,14 @@ def test_lost_doubled_and_alien_jobs_are_named() -> None:
     ]
 
 
+def test_a_controller_that_goes_away_leaves_the_job_open() -> None:
+    """Where sbatch lost slurmctld in the midst of its question, the job may be queued or not, if that was to come."""
+    words = "sbatch: error: Batch job submission failed: Unexpected missing socket error"
+    result = LoadResult([SbatchResult(SbatchCall("alice", "t.0"), None, words, 0.0, 1.0)])
+    assert result.wrong() == [f"t.0: {words}"]
+    assert result.wrong(restarted=True) == compare(result, [(7, "t.0")]) == compare(result, []) == []
+
+
 def test_a_refusal_is_wrong_unless_it_was_to_come() -> None:
     """Each refusal of a job that no policy forbids is a line with sbatch's own words."""
     result = LoadResult([_outcome("t.0", None), _outcome("t.1", None, doomed=True), _outcome("t.2", 3, began_s=5.0)])
