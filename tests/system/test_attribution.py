@@ -55,6 +55,8 @@ def _play(field: Field) -> None:
 def _play_again(field: Field) -> None:
     """Let jobs run again that ran while no probe did: on a busy host the killed agent's next one starts slowly."""
     unseen = SEEN_IN_FULL - {item.label for item in judge(field, ["full"])}
+    if not unseen:
+        return
     field.submit_layouts(unseen)
     if "salloc" in unseen:
         field.salloc().wait(60)

@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
+from gpuwaste.cli.interrupts import _CALLED_FROM_C
 from gpuwaste.testing.patience import patient
 
 START = """
@@ -70,6 +72,15 @@ def ended(program: str) -> subprocess.CompletedProcess[str]:
     """Run a program that presses Ctrl-C in the midst of itself."""
     words = [sys.executable, "-c", START + program + END]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=patient(120))
+
+
+@pytest.mark.parametrize(("module", "name"), sorted(_CALLED_FROM_C))
+def test_what_c_calls_is_still_called_so(module: str, name: str) -> None:
+    """A library that renames one of its callbacks would have KeyboardInterrupt raised within it again."""
+    pytest.importorskip(module.partition(".")[0], reason="the extras [train] and [sim] are not installed")
+    found = import_module(module)
+    classes = [each for each in vars(found).values() if isinstance(each, type)]
+    assert any(hasattr(owner, name) for owner in (found, *classes))
 
 
 def test_in_a_finalizer() -> None:

@@ -55,34 +55,39 @@ def linked(root: Path, tmp_path: Path) -> Iterator[None]:
 
 def copied(root: Path, copy: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     """Run it."""
-    copy.mkdir(exist_ok=True)
     words = [str(PROGRAM), str(root), str(copy), *options]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=patient(60))
 
 
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Return an empty folder for the copy."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    return copy
+
+
 @pytest.mark.usefixtures("linked")
-def test_files_that_others_link_meanwhile(root: Path, tmp_path: Path) -> None:
+def test_files_that_others_link_meanwhile(root: Path, copy: Path) -> None:
     """Tar calls a file changed that got a hard link while it was read; the copy is whole, and it is no failure."""
-    done = copied(root, tmp_path / "copy")
+    done = copied(root, copy)
     assert (done.returncode, done.stderr) == (0, "")
-    names = {str(path.relative_to(tmp_path / "copy")) for path in (tmp_path / "copy").rglob("*") if path.is_file()}
+    names = {str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()}
     assert names == {".gitignore", *(f"src/{number}.py" for number in range(FILES))}
     for number in range(FILES):
         name = f"src/{number}.py"
-        assert (tmp_path / "copy" / name).read_bytes() == (root / name).read_bytes()
+        assert (copy / name).read_bytes() == (root / name).read_bytes()
 
 
-def test_what_is_compiled_comes_too(root: Path, tmp_path: Path) -> None:
+def test_what_is_compiled_comes_too(root: Path, copy: Path) -> None:
     """With --compiled bytecode is in the copy, though git ignores it."""
-    assert copied(root, tmp_path / "copy", "--compiled").returncode == 0
-    assert (tmp_path / "copy" / "src" / "0.pyc").read_text() == "compiled"
-    assert not (tmp_path / "copy" / "not ours").exists()
+    assert copied(root, copy, "--compiled").returncode == 0
+    assert (copy / "src" / "0.pyc").read_text() == "compiled"
+    assert not (copy / "not ours").exists()
 
 
 def test_a_copy_that_cannot_be_made_says_why(root: Path, tmp_path: Path) -> None:
     """Without a folder for the copy the exit code is not 0, and the line names it."""
-    none = subprocess.run(
-        [str(PROGRAM), str(root), str(tmp_path / "nowhere")], capture_output=True, text=True, check=False
-    )
+    none = copied(root, tmp_path / "nowhere")
     assert none.returncode != 0
     assert "nowhere" in none.stderr
