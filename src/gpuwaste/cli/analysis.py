@@ -1,6 +1,7 @@
 """What `gpuwaste analyze` does: views of the hub, or of files that are imported first; printed or written."""
 
 import argparse
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,6 +33,8 @@ def found(options: argparse.Namespace, config: Config) -> "Iterator[tuple[str, F
             if name not in known:
                 raise UsageError(f"--view {name[:40]}: expected one of {', '.join(known)}")
         before, after = periods(options, offline=of_files(options))
+        if options.form == "parsable":  # the form without notes
+            sys.stderr.writelines(f"gpuwaste: {note}\n" for note in answers.unread)
         for name in dict.fromkeys(wanted):
             yield name, answers.view(name, after) if before is None else answers.compared(name, before, after)
 

@@ -11,7 +11,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gpuwaste.analytics.asking import Window
     from gpuwaste.analytics.document import ComparisonDocument, ViewDocument
@@ -31,6 +31,9 @@ class Period:
 
 class Answers(Protocol):
     """Where views come from."""
+
+    unread: "Sequence[str]"
+    """What could not be read of the files, in words; such notes are in the views too."""
 
     def names(self) -> list[str]:
         """Return the views that there are."""
@@ -62,6 +65,8 @@ def view_answers(options: argparse.Namespace, config: Config) -> "Iterator[Answe
 
 class _HubAnswers:
     """Views that the hub makes."""
+
+    unread: "Sequence[str]" = ()
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -106,7 +111,10 @@ class _StoreAnswers:
     """Views of a store that nothing else writes to."""
 
     def __init__(self, db: "Database", config: Config) -> None:
+        from gpuwaste.analytics.unread_rows import unread_rows
+
         self._db = db
+        self.unread: Sequence[str] = unread_rows(db)
         self._config = config
         self._rewriter = _rewriter(config)
 
@@ -128,6 +136,10 @@ class _StoreAnswers:
         return compare(self._viewed(name, before), self._viewed(name, after))
 
     def _viewed(self, name: str, period: Period) -> Any:
+        from dataclasses import replace
+
+        from msgspec import structs
+
         from gpuwaste.analytics.asking import Asking
         from gpuwaste.analytics.view import look, view_named
         from gpuwaste.energy.tariff_file import read_tariff
@@ -135,7 +147,9 @@ class _StoreAnswers:
 
         settings = LedgerSettings.from_config(self._config.hub, self._config.agent.ship_every_s)
         tariff = read_tariff(self._config.energy)
-        return look(view_named(name), Asking(self._db, self._window(period), settings, tariff=tariff))
+        viewed = look(view_named(name), Asking(self._db, self._window(period), settings, tariff=tariff))
+        notes = [*self.unread, *viewed.document.notes]
+        return replace(viewed, document=structs.replace(viewed.document, notes=notes))
 
     def _window(self, period: Period) -> "Window":
         from gpuwaste.analytics.asking import stored_window

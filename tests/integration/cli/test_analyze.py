@@ -133,6 +133,53 @@ def test_a_comparison_is_one_folder_of_pages(sacct: Path, tmp_path: Path, capsys
     assert (out / "states.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+def with_unread_rows(tmp_path: Path) -> tuple[Path, str]:
+    """Return a file of a plain job, a line of an array without its number and a job with 0.5 GPUs; and its note."""
+    at = "2024-03-01T00:00:00"
+    rest = f"{at}|{at}|2024-03-01T01:00:00|COMPLETED"
+    file = tmp_path / "some.sacct"
+    rows = (f"c|100|u|{rest}|gres/gpu=2", f"c|101_1|u|{rest}|gres/gpu=8", f"c|101_2|u|{rest}|gres/gpu=8")
+    file.write_text("\n".join(("Cluster|JobID|User|Submit|Start|End|State|AllocTRES", *rows, "")), encoding="utf-8")
+    told = "2 rows of some.sacct could not be read: their jobs are not counted here."
+    return file, f"{told} The first is line 3: JobID 101_1"
+
+
+def test_rows_that_could_not_be_read_are_told_beside_the_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """2 of 18 GPU-hours are no total without a word: text, JSON, a kept store and a comparison say what is missing."""
+    file, note = with_unread_rows(tmp_path)
+    files = ["--sacct", str(file), "--time-zone", "UTC", "--view", "jobs", "--config", "/dev/null"]
+    kept = tmp_path / "kept.duckdb"
+    for words in (files, [*files, "--into", str(kept)], [*files, "--into", str(kept)], ["--store", str(kept)]):
+        assert main(["analyze", *words, "--view", "jobs", "--config", "/dev/null"]) == 0
+        assert note in " ".join(capsys.readouterr().out.split())
+    assert main(["analyze", *files, "--json"]) == 0
+    assert [found for found in json.loads(capsys.readouterr().out)["notes"] if found.startswith(note)]
+    before = "2024-03-01,2024-03-02"
+    assert main(["analyze", *files, "-S", "2024-03-01", "-E", "2024-03-03", "--compare", before]) == 0
+    assert " ".join(capsys.readouterr().out.split()).count(note) == 1
+    assert main(["analyze", *files, "--parsable"]) == 0
+    out, err = capsys.readouterr()
+    assert (note in out, note in err, len(err.splitlines())) == (False, True, 1)
+
+
+def test_values_that_could_not_be_read_are_told_beside_the_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A log of halves of GPUs has fewer GPU-hours than its machine: the view says of which field, in how many runs."""
+    log, mapping = tmp_path / "halves.csv", tmp_path / "map.toml"
+    log.write_text("id,at,until,gpus\n1,1709251200,1709254800,0.5\n2,1709251200,1709254800,2\n", encoding="utf-8")
+    mapping.write_text(
+        'cluster = "c"\n[columns]\njob_id = "id"\nsubmit = "at"\nstart = "at"\nend = "until"\ngpus = "gpus"\n',
+        encoding="utf-8",
+    )
+    words = ["--csv", str(log), "--mapping", str(mapping), "--view", "jobs", "--config", "/dev/null"]
+    assert main(["analyze", *words]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "gpus cannot be read in 1 run of halves.csv: it is unknown there" in said
+
+
 def test_start_and_end_cut(sacct: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From the middle of a job to the middle of the next: half of each one's GPU-hours, one submit, one end."""
     first = 1_709_251_200 + 9 * DAY

@@ -59,6 +59,16 @@ class PageRow:
                 file.unlink(missing_ok=True)
 
 
+def source_notes(db: Database, key: str) -> tuple[int, dict[str, int]]:
+    """Return the runs of a source in a store and the sums of what its parser counted."""
+    runs, sums = 0, dict[str, int]()
+    for row in db.rows("import_notes", {"key": key}):
+        runs += row["runs"]
+        for name, count in json.loads(row["notes"]).items():
+            sums[name] = sums.get(name, 0) + count
+    return runs, sums
+
+
 @dataclass(frozen=True, slots=True)
 class Resume:
     """The last page of a source that was read: where it lies, its digest, the context of that import, and its end."""
@@ -215,12 +225,7 @@ class HistoryStore:
 
     def notes(self, key: str) -> tuple[int, dict[str, int]]:
         """Return the runs of a source and the sums of what its parser counted."""
-        runs, sums = 0, dict[str, int]()
-        for row in self._db.rows("import_notes", {"key": key}):
-            runs += row["runs"]
-            for name, count in json.loads(row["notes"]).items():
-                sums[name] = sums.get(name, 0) + count
-        return runs, sums
+        return source_notes(self._db, key)
 
     def ask(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Return the rows of a named query that only reads."""
