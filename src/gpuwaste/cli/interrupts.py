@@ -26,6 +26,8 @@ _CALLED_FROM_C: Final = frozenset(
         ("llvmlite.binding.executionengine", "_raw_object_cache_getbuffer"),
     }
 )
+# DuckDB asks for pandas with each value of a statement, and takes every exception of that for "is not installed".
+_IMPORT: Final = "importlib._bootstrap", "_find_and_load"
 
 
 class Interrupts:
@@ -66,12 +68,24 @@ class Interrupts:
 
 
 def _called_from_c(frame: "FrameType | None") -> bool:
-    """Return whether a function of _CALLED_FROM_C is running."""
+    """Return whether a function of _CALLED_FROM_C is running, or an import that C code began."""
     while frame is not None:
-        if (frame.f_globals.get("__name__"), frame.f_code.co_name) in _CALLED_FROM_C:
+        place = frame.f_globals.get("__name__"), frame.f_code.co_name
+        if place in _CALLED_FROM_C or (place == _IMPORT and not _imports(frame.f_back)):
             return True
         frame = frame.f_back
     return False
+
+
+def _imports(caller: "FrameType | None") -> bool:
+    """Return whether a frame is at an import statement, or is the import system's own."""
+    if caller is None:
+        return False
+    if caller.f_globals.get("__name__") == _IMPORT[0]:
+        return True
+    from opcode import opmap
+
+    return caller.f_code.co_code[caller.f_lasti] == opmap["IMPORT_NAME"]
 
 
 def _press_again() -> None:

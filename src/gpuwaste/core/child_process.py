@@ -231,16 +231,17 @@ def _hold(limits: Limits) -> None:
 def _started(argv: list[str], descriptor: int, *, quiet: bool) -> "subprocess.Popen[bytes]":
     """Start a process that inherits SIGINT blocked, from its first instruction on. Raises OSError."""
     silent = subprocess.DEVNULL
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     process = None
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # raises a Ctrl-C of just before, and has blocked
         # a library that gives up for want of memory writes lines of its own
         process = subprocess.Popen(
             argv, stdin=silent, stdout=silent, stderr=silent if quiet else None, pass_fds=[descriptor]
         )
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)  # a Ctrl-C of meanwhile is raised here
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # a Ctrl-C of meanwhile is raised here
     except BaseException:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if process is not None:
             process.kill()
             process.wait()

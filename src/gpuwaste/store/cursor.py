@@ -1,6 +1,7 @@
 """Cursor: the rows of a statement. DuckDB computes the last of them when they are asked for, which can fail, too."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import duckdb
@@ -47,6 +48,21 @@ class Cursor:
             return ask()
         except duckdb.Error as error:
             raise self._failed(error) from error
+        except BaseException as error:
+            leave_statement(self._connection, error)
+            raise
+
+
+def leave_statement(connection: duckdb.DuckDBPyConnection, error: BaseException) -> None:
+    """Let DuckDB forget a statement that an exception of Python's ended. Raises KeyboardInterrupt where that was one.
+
+    DuckDB puts another exception in its place. And (1.5) it holds its file for such a statement, a COMMIT too, until
+    the connection has the next one: whoever closed it and opens the file again in this process would wait forever.
+    """
+    with suppress(duckdb.Error):
+        connection.execute("SELECT 1")
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        raise KeyboardInterrupt from error
 
 
 def reason(error: duckdb.Error) -> str:

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 import duckdb
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.store.cursor import Cursor, reason
+from gpuwaste.store.cursor import Cursor, leave_statement, reason
 from gpuwaste.store.duckdb_connection import connect
 
 Schema = Literal["hub", "node"]
@@ -199,6 +199,9 @@ class Database:
             return Cursor(self._connection.execute(sql, parameters), self._failed)
         except duckdb.Error as error:
             raise self._failed(error) from error
+        except BaseException as error:
+            leave_statement(self._connection, error)
+            raise
 
     def _failed(self, error: duckdb.Error) -> StoreError:
         words = reason(error)

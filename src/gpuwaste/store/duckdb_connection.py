@@ -2,6 +2,8 @@
 
 By default DuckDB fetches an extension from its vendor's server when a statement seems to need one. What a lake needs
 is loaded by the path of an installed file (`gpuwaste.store.lake_extensions`), which these settings allow.
+
+Nor does a name that is no table mean a variable of Python's: the search for one would drop a Ctrl-C of meanwhile, too.
 """
 
 from collections.abc import Mapping
@@ -14,6 +16,7 @@ _SETTINGS: Final = {
     "allow_community_extensions": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
 }
 
 

@@ -67,6 +67,66 @@ def work():
     wait()
 """
 
+IMPORT_BY_C = """
+from gpuwaste.store import database
+from gpuwaste.store.duckdb_connection import connect
+told, found = [], database._WithoutPandas.find_spec
+
+def find_spec(name, *more):
+    if name == "pandas" and not told:
+        told.append("asked for pandas")
+        press()
+    return found(name, *more)
+
+def work():
+    database._WithoutPandas.find_spec = find_spec
+    connect().execute("SELECT $a", {"a": 1.5})
+    wait()
+"""
+IMPORT_BY_PYTHON = """
+import importlib, sys
+told = []
+
+class Finder:
+    @staticmethod
+    def find_spec(name, *_):
+        if name.startswith("nothing_here"):
+            told.append(name)
+            press()
+            told.append("ran on")
+
+def work():
+    sys.meta_path.insert(0, Finder)
+    HOW
+    wait()
+"""
+
+COMMIT = """
+import tempfile
+from pathlib import Path
+from gpuwaste.store.database import Database
+told = []
+
+def work():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.duckdb"
+        store = Database.open(path, "node")
+        store.execute("CREATE TABLE many (a BIGINT)")
+        signal.signal(signal.SIGALRM, lambda *_: press())
+        try:
+            while True:
+                store.execute("BEGIN")
+                store.execute("INSERT INTO many SELECT hash(range) % 1000000 FROM range(1000000)")
+                signal.setitimer(signal.ITIMER_REAL, 0.001)
+                store.execute("COMMIT")
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except BaseException as error:
+            told.append(type(error).__name__)
+            store.close()
+            Database.open(path, "node").close()
+            raise
+"""
+
 
 def ended(program: str) -> subprocess.CompletedProcess[str]:
     """Run a program that presses Ctrl-C in the midst of itself."""
@@ -95,3 +155,24 @@ def test_in_a_callback_of_c() -> None:
     done = ended(CALLBACK)
     assert (done.returncode, done.stderr) == (130, "")
     assert "answered" in done.stdout
+
+
+def test_in_an_import_by_a_library_in_c() -> None:
+    """DuckDB looks for pandas at each value, and drops what is raised meanwhile: the press is not lost."""
+    done = ended(IMPORT_BY_C)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "asked for pandas\n", "")
+
+
+@pytest.mark.parametrize(
+    "how", ["import nothing_here", "from nothing_here import x", "importlib.import_module('nothing_here')"]
+)
+def test_in_an_import_by_python(how: str) -> None:
+    """An import statement, which takes long for a large library, ends in its midst."""
+    done = ended(IMPORT_BY_PYTHON.replace("HOW", how))
+    assert (done.returncode, done.stdout, done.stderr) == (130, "nothing_here\n", "")
+
+
+def test_in_a_commit() -> None:
+    """DuckDB held the file for an interrupted COMMIT: to open it again, as an import does for its last words, hung."""
+    done = ended(COMMIT)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "KeyboardInterrupt\n", "")

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import psutil
@@ -129,6 +129,22 @@ def test_a_child_ends_with_its_parent_and_not_by_ctrl_c(tmp_path: Path) -> None:
     _, said = parent.communicate(timeout=patient(60))
     wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 30, "the child's end")
     assert b"slept" not in said
+
+
+def test_ctrl_c_just_before_a_child_starts_leaves_the_signal_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python raises it in the call that blocks SIGINT, once it has: the next Ctrl-C has to come through."""
+    mask = signal.pthread_sigmask
+
+    def pressed(how: int, signals: Collection[int]) -> set[int | signal.Signals]:
+        before = mask(how, signals)
+        if how == signal.SIG_BLOCK and signals:
+            raise KeyboardInterrupt
+        return before
+
+    monkeypatch.setattr(signal, "pthread_sigmask", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        ChildProcess(squared)
+    assert signal.SIGINT not in mask(signal.SIG_BLOCK, ())
 
 
 def test_a_child_that_is_gone_is_seen_at_its_answer() -> None:

@@ -1,6 +1,8 @@
 """Connections to DuckDB: what they may do by themselves."""
 
+import inspect
 from pathlib import Path
+from types import FrameType
 
 import duckdb
 import pytest
@@ -30,3 +32,22 @@ def test_a_file_can_be_opened_for_reading_alone(tmp_path: Path) -> None:
         made.execute("CREATE TABLE t (a INTEGER)")
     with connect(path, read_only=True) as connection, pytest.raises(duckdb.Error, match="read-only"):
         connection.execute("INSERT INTO t VALUES (1)")
+
+
+def test_no_variable_of_the_caller_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name without a table is an error, and no Python runs within the statement: it would drop a Ctrl-C."""
+    asked = list[FrameType | None]()
+    found = inspect.currentframe
+
+    def current() -> FrameType | None:
+        asked.append(found())
+        return asked[-1]
+
+    monkeypatch.setattr(inspect, "currentframe", current)
+    with connect() as connection:
+        rows = connection.sql("SELECT 1 AS a")  # DuckDB would find it by this name
+        for each in (connection, connection.cursor()):
+            with pytest.raises(duckdb.CatalogException, match="rows"):
+                each.execute("SELECT * FROM rows")
+        assert rows.fetchall() == [(1,)]
+    assert asked == []
