@@ -159,8 +159,9 @@ class Ordeal:
     """One fault under load, from a well site to a well site; `run` asserts what holds for every fault.
 
     `fails_open` says that doomed jobs pass while it lasts; False that they are refused all the while, None that both
-    may be. `restarts` says that slurmctld itself is restarted by the fault; `excused` names jobs that it may lose then,
-    and `watched` is the daemon that is in charge afterwards.
+    may be. `restarts` says that slurmctld itself is restarted by the fault, `reconfigures` that it reads its
+    configuration anew; `excused` names jobs that it may lose at a restart, and `watched` is the daemon that is in
+    charge afterwards.
     """
 
     scene: Scene
@@ -168,6 +169,7 @@ class Ordeal:
     fault: AbstractContextManager[object]
     fails_open: bool | None = True
     restarts: bool = False
+    reconfigures: bool = False
     after: Callable[[], object] = lambda: None
     excused: Callable[[LoadResult], Collection[str]] = lambda _: ()
     watched: str = "slurmctld"
@@ -180,7 +182,9 @@ class Ordeal:
         self.scene.wait_verdicts()
         before = self.scene.counters()
         cluster = self.scene.cluster
-        self.watch = ControllerWatch(cluster, self.watched, restarts=self.restarts, like="slurmctld")
+        self.watch = ControllerWatch(
+            cluster, self.watched, restarts=self.restarts, reconfigures=self.reconfigures, like="slurmctld"
+        )
         self.load = SubmitLoad(cluster, submitters=_SUBMITTERS, doomed_every=5, make=make_submission, pause_s=_PAUSE_S)
         with self.watch, self.load:
             self.progress("before the fault")
@@ -204,7 +208,7 @@ class Ordeal:
         wait_until(lambda: self.load.count() >= target, 120, f"submissions {what}", self.scene.tails)
 
     def _check(self, result: LoadResult, began: float, ended: float, well_again: float) -> None:
-        assert result.wrong(restarted=self.restarts) == []
+        assert result.wrong(away=self.restarts or self.reconfigures) == []
         assert self.load.missing_or_doubled(self.excused(result)) == []
         assert self.watch.check() == []
         assert len(self.watch.seen.ours) <= _MOST_LINES, self.watch.seen.ours

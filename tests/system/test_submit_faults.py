@@ -240,7 +240,7 @@ def _reconfigured(scene: Scene) -> Iterator[None]:
 
 def test_reconfiguring_slurmctld_under_load(scene: Scene) -> None:
     """Three times scontrol reconfigure: submissions and verdicts go on."""
-    Ordeal(scene, "reconfigure", _reconfigured(scene), fails_open=None).run()
+    Ordeal(scene, "reconfigure", _reconfigured(scene), fails_open=None, reconfigures=True).run()
 
 
 @contextlib.contextmanager

@@ -41,14 +41,23 @@ class ControllerWatch:
     """A context manager around a fault; `seen` fills meanwhile, `check` says afterwards what is not as before."""
 
     def __init__(
-        self, cluster: LoopbackCluster, name: str = "slurmctld", *, restarts: bool = False, like: str = ""
+        self,
+        cluster: LoopbackCluster,
+        name: str = "slurmctld",
+        *,
+        restarts: bool = False,
+        reconfigures: bool = False,
+        like: str = "",
     ) -> None:
         """`restarts` says that slurmctld is restarted meanwhile: then its pid may change and a question may fail.
 
+        `reconfigures` says that it reads its configuration anew: 22.05 then closes a connection now and then, also
+        without our plugin (205 of 4,319 questions beside 2,696 reconfigurations), and a question is asked once more.
         `like` names another slurmctld whose threads and files are the measure: one that stands by has few.
         """
         self.cluster, self.name, self.restarts = cluster, name, restarts
         self._like = like or name
+        self._tries = 2 if reconfigures else 1
         self.seen = Seen()
         self._log = cluster.directory / "log" / f"{name}.log"
         self._over = threading.Event()
@@ -84,12 +93,17 @@ class ControllerWatch:
             self._over.wait(1)
 
     def _question(self, question: Sequence[str]) -> None:
-        began = time.monotonic()
-        try:
-            self.cluster.run(question, timeout_s=30)
-            self.seen.answers_s.append(time.monotonic() - began)
-        except (ClusterError, subprocess.SubprocessError) as error:
-            self.seen.silent.append(str(error))
+        errors = list[str]()
+        while len(errors) < self._tries:
+            began = time.monotonic()
+            try:
+                self.cluster.run(question, timeout_s=30)
+            except (ClusterError, subprocess.SubprocessError) as error:
+                errors.append(str(error))
+            else:
+                self.seen.answers_s.append(time.monotonic() - began)
+                return
+        self.seen.silent.append(errors[-1])
 
     def check(self, timeout_s: float = 30) -> list[str]:
         """Return what is not as it was: wait for threads and files to come down first. [] when all is well."""

@@ -93,9 +93,9 @@ class LoadResult:
         """The longest submission, 0 without any."""
         return max((outcome.latency_s for outcome in self.outcomes), default=0.0)
 
-    def wrong(self, *, restarted: bool = False) -> list[str]:
-        """Return a line for each refusal that no policy explains; nor, where slurmctld `restarted`, its absence."""
-        wrong = [o for o in self.refused if not (restarted if o.cut else o.submission.doomed)]
+    def wrong(self, *, away: bool = False) -> list[str]:
+        """Return a line for each refusal that no policy explains; nor, where slurmctld may be `away`, its absence."""
+        wrong = [o for o in self.refused if not (away if o.cut else o.submission.doomed)]
         return [f"{o.submission.name}: {o.message}" for o in wrong]
 
     def since(self, began_s: float) -> "LoadResult":

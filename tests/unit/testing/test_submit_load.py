@@ -30,7 +30,7 @@ def test_a_controller_that_goes_away_leaves_the_job_open() -> None:
     words = "sbatch: error: Batch job submission failed: Unexpected missing socket error"
     result = LoadResult([SbatchResult(SbatchCall("alice", "t.0"), None, words, 0.0, 1.0)])
     assert result.wrong() == [f"t.0: {words}"]
-    assert result.wrong(restarted=True) == compare(result, [(7, "t.0")]) == compare(result, []) == []
+    assert result.wrong(away=True) == compare(result, [(7, "t.0")]) == compare(result, []) == []
 
 
 def test_a_refusal_is_wrong_unless_it_was_to_come() -> None:
