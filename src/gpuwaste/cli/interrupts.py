@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from opcode import opmap  # here: an import in a handler of signals may meet itself half done
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -83,8 +84,6 @@ def _imports(caller: "FrameType | None") -> bool:
         return False
     if caller.f_globals.get("__name__") == _IMPORT[0]:
         return True
-    from opcode import opmap
-
     return caller.f_code.co_code[caller.f_lasti] == opmap["IMPORT_NAME"]
 
 
