@@ -1,10 +1,11 @@
 """What the files of a store hold that could not be read, in words: a sum without it is not the files' sum."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from gpuwaste.core.text import harmless
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.history_store import UNREAD, source_notes
+from gpuwaste.store.hub.history_store import source_notes, unread_fields
 
 _MOST_NOTES: Final = 10
 _LONGEST_NAME: Final = 80
@@ -34,10 +35,8 @@ def _rows_note(name: str, bad: int, line: int | None, reason: str | None) -> str
     return f"{rows} of {name} could not be read: {jobs} not counted here.{first}"
 
 
-def _field_notes(name: str, counted: dict[str, int]) -> list[str]:
+def _field_notes(name: str, counted: Mapping[str, int]) -> list[str]:
     return [
-        f"{note.removeprefix(UNREAD)} cannot be read in {runs} {'run' if runs == 1 else 'runs'} of {name}: "
-        "it is unknown there."
-        for note, runs in sorted(counted.items())
-        if note.startswith(UNREAD)
+        f"{field} cannot be read in {runs} {'run' if runs == 1 else 'runs'} of {name}: it is unknown there."
+        for field, runs in unread_fields(counted).items()
     ]

@@ -6,7 +6,7 @@ from typing import Final
 from gpuwaste.core.typed import convert
 from gpuwaste.documents.fields import Document
 from gpuwaste.documents.history_types import HistoryStatus, UnreadField
-from gpuwaste.store.hub.history_store import PAGE_VERSION, UNREAD, HistoryStore
+from gpuwaste.store.hub.history_store import PAGE_VERSION, HistoryStore, unread_fields
 from gpuwaste.store.hub.import_result import ImportResult
 
 QUARANTINE_ROWS: Final = 20
@@ -42,7 +42,6 @@ def status_document(store: HistoryStore, place: Path | str, now: int) -> History
 def _unread(store: HistoryStore, source: str) -> list[UnreadField]:
     """Return the fields of a source that are unknown because their values cannot be read, and in how many runs."""
     return [
-        UnreadField(source=source, field=name.removeprefix(UNREAD), runs=count)
-        for name, count in sorted(store.notes(source)[1].items())
-        if name.startswith(UNREAD)
+        UnreadField(source=source, field=name, runs=runs)
+        for name, runs in unread_fields(store.notes(source)[1]).items()
     ]

@@ -69,6 +69,11 @@ def source_notes(db: Database, key: str) -> tuple[int, dict[str, int]]:
     return runs, sums
 
 
+def unread_fields(notes: Mapping[str, int]) -> dict[str, int]:
+    """Return in how many runs each field cannot be read, by what the parser counted."""
+    return {name.removeprefix(UNREAD): runs for name, runs in sorted(notes.items()) if name.startswith(UNREAD)}
+
+
 @dataclass(frozen=True, slots=True)
 class Resume:
     """The last page of a source that was read: where it lies, its digest, the context of that import, and its end."""
