@@ -18,7 +18,7 @@ import gpuwaste.sim
 from gpuwaste.cli.main import main
 from gpuwaste.sim.sweep.local import run_locally
 from gpuwaste.sim.sweep.results import SweepFolder
-from gpuwaste.sim.sweep.slurm_arrays import ArrayRequest, run_on_slurm
+from gpuwaste.sim.sweep.slurm_arrays import NOTED, ArrayRequest, run_on_slurm
 from gpuwaste.sim.sweep.study import Case, Study, read_study
 from gpuwaste.testing.patience import patient
 
@@ -208,3 +208,26 @@ def test_what_slurm_says_of_an_array_is_one_line(
     assert "Slurm did not take the job array" in error
     assert "invalid partition" in error
     assert all(folder(tmp_path).result_of(case) is None for case in found.cases)
+
+
+def test_a_task_that_ends_while_the_sweep_is_taken_up_again_keeps_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows come between two looks at it, and are not thrown away as an error of before."""
+    submitit = pytest.importorskip("submitit", reason="the extra [sweep] is not installed")
+    sweep, (case, *_) = folder(tmp_path), study(tmp_path).cases
+    sweep.keep(case, error="of before")
+    (sweep.path / NOTED).write_text(json.dumps([{"job": "7_0", "cases": [case.id]}]))
+    looks = list[bool]()
+
+    def done(_job: object, *, force_check: bool = False) -> bool:
+        if not looks:
+            sweep.keep(case, rows=[{"jobs": 30}], seconds=0.1)
+        looks.append(force_check)
+        return len(looks) > 1
+
+    monkeypatch.setattr(submitit.SlurmJob, "done", done)
+    told = dict[str, str]()
+    run_on_slurm([case], sweep, ArrayRequest(1, 5), 60, lambda each, error: told.update({each.id: error}))
+    assert told == {case.id: ""}
+    assert (sweep.result_of(case) or {})["rows"] == [{"jobs": 30}]

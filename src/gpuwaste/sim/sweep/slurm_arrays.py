@@ -129,6 +129,7 @@ def _submitted_before(
         job = submitit.SlurmJob(folder=folder.path / "slurm", job_id=name)
         if part and not job.done(force_check=True):
             for case in part:
-                folder.file_of(case).unlink(missing_ok=True)  # an error of before would pass for this task's
+                if "error" in (folder.result_of(case) or {}):  # of before: it would pass for this task's
+                    folder.file_of(case).unlink(missing_ok=True)
             found.append((job, part))
     return found
