@@ -57,7 +57,7 @@ def leave_statement(connection: duckdb.DuckDBPyConnection, error: BaseException)
     """Let DuckDB forget a statement that an exception of Python's ended. Raises KeyboardInterrupt where that was one.
 
     DuckDB puts another exception in its place. And (1.5) it holds its file for such a statement, a COMMIT too, until
-    the connection has the next one: whoever closed it and opens the file again in this process would wait forever.
+    the connection has the next one: to close it and to open the file again in this process would last forever.
     """
     with suppress(duckdb.Error):
         connection.execute("SELECT 1")

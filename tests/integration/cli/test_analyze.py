@@ -134,7 +134,7 @@ def test_a_comparison_is_one_folder_of_pages(sacct: Path, tmp_path: Path, capsys
 
 
 def with_unread_rows(tmp_path: Path) -> tuple[Path, str]:
-    """Return a file of a plain job, a line of an array without its number and a job with 0.5 GPUs; and its note."""
+    """Return a file of a plain job and two lines of an array without its number, and the note on it."""
     at = "2024-03-01T00:00:00"
     rest = f"{at}|{at}|2024-03-01T01:00:00|COMPLETED"
     file = tmp_path / "some.sacct"
