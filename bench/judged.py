@@ -82,7 +82,7 @@ def _judge(state: Path, at_most_s: float) -> dict[str, Any]:
         db.execute('DELETE FROM judged WHERE "end" > $from_s', {"from_s": bounds["from_s"]})
         db.execute(_REST, bounds)
         db.run("summed_days_back", {"end": bounds["from_s"]})
-        db.run("waste.rules_until", {"id": rules.id, "from_s": bounds["from_s"], "until": bounds["to_s"]}).fetchall()
+        db.run("rules_until", {"id": rules.id, "from_s": bounds["from_s"], "until": bounds["to_s"]}).fetchall()
     began = time.monotonic()
     days = sum_days(store, rules.id, bounds["to_s"], threading.Event())
     summing = time.monotonic() - began

@@ -20,6 +20,7 @@ from typing import Any, Final
 from bench.predict import learn, made_up, manifest_of
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.scope import Scope
 from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.notify.parts import notify_parts
@@ -27,7 +28,6 @@ from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.rescoring.rescore_settings import EARLY_S, SHARE, RescoreSettings
 from gpuwaste.hub.rescoring.rescorer import Rescorer
-from gpuwaste.hub.roles import Scope
 from gpuwaste.models.export import write_bundle
 from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.targets import TARGETS

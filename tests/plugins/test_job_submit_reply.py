@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.plugins.client_driver import Client
 
-from gpuwaste.core.verdict import MAX_LINE, Action, token_of
+from gpuwaste.core.verdict import MAX_LINE, Action
+from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.testing.patience import patient
 from gpuwaste.wire.advice import HEADER, encode_reply
 

@@ -24,7 +24,7 @@ from gpuwaste.core.program_tie import script_program, tie_of
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.text import harmless, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.core.verdict import token_of, verdict_from_json
+from gpuwaste.core.verdict import verdict_from_json
 from gpuwaste.estimate.readers import hlo, neutral
 from gpuwaste.estimate.readers.hlo_comments import without_comments, without_leading
 from gpuwaste.history import keys
@@ -54,6 +54,7 @@ from gpuwaste.slurm.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.swf import read_swf
 from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.tres import parse_tres
+from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.store.hub.person_name import PersonName
 from gpuwaste.waste import gpu_options as gpu_request
 from gpuwaste.web.charts.labels import lines_of

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.verdict import Action, token_of
+from gpuwaste.core.verdict import Action
+from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ManagedProcess, wait_until
 from gpuwaste.testing.running_site import Site

@@ -91,17 +91,17 @@ class Asking:
     tariff: Tariff = field(default_factory=Tariff)
 
     def rows(self, name: str, **more: Any) -> list[dict[str, Any]]:
-        """Return the rows of query analytics.NAME. Raises StoreError."""
+        """Return the rows of query NAME. Raises StoreError."""
         answer = self.answer(name, **more)
         return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
     def answer(self, name: str, **more: Any) -> QueryAnswer:
-        """Return the rows of query analytics.NAME as they come. Raises StoreError.
+        """Return the rows of query NAME as they come. Raises StoreError.
 
         A line `-- days: SUMS` stands for query SUMS, whose rows are sums of a day or of more: those of days that are
         kept come from there.
         """
-        sql = query_text("hub", f"analytics.{name}")
+        sql = query_text(name)
         known = {**self.parameters(), **more}
         self.asked[f"analytics.{name}"] = _DAYS.sub(lambda match: days_text(match[1]), sql)
         if self.kept is not None:
@@ -137,8 +137,8 @@ class Asking:
 
 
 def days_text(sums: str) -> str:
-    """Return the SQL of sums by day, as query analytics.SUMS has it."""
-    return query_text("hub", f"analytics.{sums}")
+    """Return the SQL of sums by day, as query SUMS has it."""
+    return query_text(sums)
 
 
 def used(sql: str, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,10 +162,10 @@ def stored_window(
 
     Raises NoDataError where it has no jobs, or none of one of the clusters; UsageError.
     """
-    known = [row["cluster"] for row in db.rows("analytics.clusters")]
+    known = [row["cluster"] for row in db.rows("clusters")]
     if missing := sorted(set(clusters) - set(known)):
         raise NoDataError(f"no jobs of cluster {missing[0]!r}: there are {', '.join(known[:MIN_DAYS]) or 'none'}")
-    bounds = db.rows("analytics.store_bounds", {"clusters": list(clusters) or None})[0]
+    bounds = db.rows("store_bounds", {"clusters": list(clusters) or None})[0]
     if bounds["first"] is None:
         raise NoDataError("the store has no jobs")
     now = bounds["last"] + 1

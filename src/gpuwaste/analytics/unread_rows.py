@@ -15,7 +15,7 @@ _LONGEST_REASON: Final = 200
 def unread_rows(db: Database) -> list[str]:
     """Return a note for each source with rows that could not be read, and for each of its unknown fields."""
     notes = list[str]()
-    for source in db.rows("analytics.unread_rows"):
+    for source in db.rows("unread_rows"):
         name = _file_name(source["key"])
         if source["bad"]:
             notes.append(_rows_note(name, source["bad"], source["line"], source["reason"]))

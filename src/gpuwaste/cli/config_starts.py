@@ -155,7 +155,7 @@ def _pages(config: Config) -> None:
     from prometheus_client import CollectorRegistry
 
     from gpuwaste.core.clock import SystemClock
-    from gpuwaste.hub.roles import Scope
+    from gpuwaste.core.scope import Scope
     from gpuwaste.hub.sign_in.visitors import make_visitors
 
     make_visitors(config, Scope, SystemClock(), CollectorRegistry())

@@ -37,7 +37,6 @@ _LARGEST: Final = 1e300  # what no number of a verdict comes near; JSON knows mo
 _Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 _Texts = Annotated[tuple[_Text, ...], Meta(max_length=_MAX_ITEMS)]
 _Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]], Meta(max_length=_MAX_ITEMS)]
-_TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|\Z)", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -156,9 +155,3 @@ def _base_36(number: int, pairs: int) -> str:
 def is_token(value: object) -> bool:
     """Tell whether a value is a verdict's id."""
     return isinstance(value, str) and re.fullmatch(r"[0-9a-z]{16}", value, re.ASCII) is not None
-
-
-def token_of(admin_comment: str) -> str:
-    """Return the verdict's id of an admin_comment, "" where there is none; of several, the last one's."""
-    found = _TOKEN.findall(admin_comment)
-    return found[-1] if found else ""

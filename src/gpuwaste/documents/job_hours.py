@@ -29,7 +29,7 @@ def device_hours(db: Database, runs: Sequence[JobRecord], now: int) -> list[Devi
     }
     wanted = {run.run_key for run in started}
     found: dict[tuple[RunKey, str, str], list[HourCell]] = {}
-    for row in db.rows("waste.job_hours", bounds):
+    for row in db.rows("job_hours", bounds):
         key = RunKey(row["cluster"], row["job_id"], row["run_start"])
         if key in wanted:
             cell = HourCell(

@@ -25,14 +25,14 @@ def neighbours_of(
     own = frozenset(_names(run.nodes))
     if run.start is None or not own:
         return None
-    (first_open,) = db.run("documents.neighbour_open").fetchall()[0]
+    (first_open,) = db.run("neighbour_open").fetchall()[0]
     asked = {"cluster": run.cluster, "from_s": run.start, "to_s": run.end or now + 1, "open_from": first_open}
-    lists = [row["nodes"] for row in db.rows("documents.neighbour_lists", {**asked, "most": _MOST_LISTS})]
+    lists = [row["nodes"] for row in db.rows("neighbour_lists", {**asked, "most": _MOST_LISTS})]
     shared = {text: sorted(own.intersection(_names(text))) for text in lists}
     wanted = [text for text, nodes in shared.items() if nodes]
     scope = {"accounts": account_rows(accounts), "reader": reader}
     key = {"job_id": run.job_id, "run_start": run.run_key.start}
-    rows = db.rows("documents.neighbour_runs", {**asked, **scope, **key, "lists": wanted, "most": _MOST})
+    rows = db.rows("neighbour_runs", {**asked, **scope, **key, "lists": wanted, "most": _MOST})
     return Neighbours(
         jobid=run.printed_id,
         runs=rows[0]["runs"] if rows else 0,

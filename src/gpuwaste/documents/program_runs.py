@@ -9,7 +9,7 @@ def program_runs(db: Database, cluster: str, user: str, program: str) -> Program
     """Return the newest completed runs of a user's program, at most MAX_RUNS. Raises StoreError."""
     asked = {"cluster": cluster, "user": user, "program": program, "most": MAX_RUNS}
     found = []
-    for row in db.rows("documents.program_runs", asked):
+    for row in db.rows("program_runs", asked):
         tie = tie_from(row.pop("program"))
         if tie is not None and tie.program == program:
             found.append(ProgramRun(**row, steps=tie.steps))

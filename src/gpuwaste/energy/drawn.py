@@ -68,7 +68,7 @@ def drawn_by_group(db: Database, whose: DrawnBy, window: tuple[int, int], tariff
     chosen |= {"clusters": clusters, "accounts": account_rows(whose.accounts)}
     times = {"from_s": start, "to_s": end, "now": bins.now, "origin": bins.origin, "step": bins.step}
     found = DrawnGroups()
-    for row in db.rows("energy.drawn_by_group", {**chosen, **times, **tariff.between(start - HOUR_S, end)}):
+    for row in db.rows("drawn_by_group", {**chosen, **times, **tariff.between(start - HOUR_S, end)}):
         found.add(row)
     return found
 
@@ -78,7 +78,7 @@ def drawn_by_run(db: Database, keys: Collection[RunKey], until: int, tariff: Tar
     names = [f"{key.cluster} {key.job_id} {key.start}" for key in keys]
     first = min((key.start for key in keys), default=0)
     times = {"from_s": first, "to_s": until + HOUR_S}
-    rows = db.rows("energy.drawn_by_run", {"keys": names, **times, **tariff.between(first - HOUR_S, until + HOUR_S)})
+    rows = db.rows("drawn_by_run", {"keys": names, **times, **tariff.between(first - HOUR_S, until + HOUR_S)})
     return {RunKey(row["cluster"], row["job_id"], row["run_start"]): _drawn(row) for row in rows}
 
 

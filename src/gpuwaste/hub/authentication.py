@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.core.groups import user_name
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
-from gpuwaste.hub.roles import Roles, Scope
+from gpuwaste.hub.roles import Roles
 from gpuwaste.wire.identity import Caller, CredentialChecker, Via
 from gpuwaste.wire.signing import verify_request
 

@@ -5,11 +5,11 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert
 from gpuwaste.documents.report_types import Dispute
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import BAD, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.dispute_store import DisputeStore
 
 MAX_WORDS: Final = 500

@@ -7,6 +7,7 @@ import msgspec
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.scope import Scope
 from gpuwaste.documents.event_types import (
     EventsAnswer,
     OutletRow,
@@ -17,7 +18,6 @@ from gpuwaste.events.catalogue import PREFIX, kinds_of
 from gpuwaste.events.envelope import Event, encoded, event_of
 from gpuwaste.hub.event_parts import EventParts
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal
-from gpuwaste.hub.roles import Scope
 
 MAX_EVENTS: Final = 5000
 _MAX_PATTERNS: Final = 20

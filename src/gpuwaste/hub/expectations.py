@@ -16,13 +16,13 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError, GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
 from gpuwaste.documents.fields import Interval
 from gpuwaste.hub.past_run_times import PastRunTimes
 from gpuwaste.hub.predict_body import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, NOT_INSTALLED, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.simulator import need_simulator
 from gpuwaste.hub.site_model import SiteModel
 from gpuwaste.plan.document import ExpectAnswer, ExpectedRun, WaitTableAnswer

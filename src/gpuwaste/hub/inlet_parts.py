@@ -9,6 +9,7 @@ from prometheus_client.metrics_core import Metric
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
 from gpuwaste.documents.inlet_types import InletAnswer, InletRow, InletsDocument, QuarantinedEvent
 from gpuwaste.events.inlet import SentInlet
@@ -19,7 +20,6 @@ from gpuwaste.events.intake import Intake, IntakeResult
 from gpuwaste.events.signing import UnsignedError
 from gpuwaste.events.site_events import texts_of
 from gpuwaste.hub.refusal import BAD, CONFLICT, FORBIDDEN, TOO_MANY, UNAUTHORIZED, Refusal
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inlet_store import InletStore, SentRequest
 

@@ -123,7 +123,7 @@ class Judging:
         if self._clock.mono_us() < self._told_us:
             return
         with self._store.reader() as db:
-            row = db.rows("waste.judged_left", {"from_s": rules.judged_until, "to_s": now})[0]
+            row = db.rows("judged_left", {"from_s": rules.judged_until, "to_s": now})[0]
         share = 1 - row["left_over"] / row["runs"] if row["runs"] else 1.0
         if not rules.standing:
             self.progress = replace(self.progress, anew=share)

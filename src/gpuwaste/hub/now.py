@@ -12,13 +12,13 @@ from typing import Final
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
 from gpuwaste.documents.now import Now, SlurmNodes, now_document, take_now
 from gpuwaste.documents.now_types import NowDocument
 from gpuwaste.documents.report_types import Advice
 from gpuwaste.hub.accounting_importer import Importer
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.held import HeldRun

@@ -5,8 +5,8 @@ Operators see what would be done in every mode. Others see what they would be to
 
 from typing import Final
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.documents.prediction import PredictPolicy
-from gpuwaste.hub.roles import Scope
 from gpuwaste.policy.facts import Decision
 
 _SILENT: Final = frozenset({"off", "shadow"})

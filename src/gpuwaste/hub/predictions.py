@@ -21,6 +21,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Worker
@@ -32,7 +33,6 @@ from gpuwaste.hub.policy_preview import policy_preview
 from gpuwaste.hub.predict_body import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import LATER, NOT_INSTALLED, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.policy.in_use import PoliciesInUse
 from gpuwaste.predict.texts import script_facts
 from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults

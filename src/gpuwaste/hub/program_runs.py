@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Final
 
 from gpuwaste.core.program_estimate import ProgramRunsAnswer
+from gpuwaste.core.scope import Scope
 from gpuwaste.documents.program_runs import program_runs
 from gpuwaste.hub.cluster_facts import UnknownSiteError
 from gpuwaste.hub.refusal import BAD, LATER, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")

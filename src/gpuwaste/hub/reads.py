@@ -12,6 +12,7 @@ from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.rescore import Rescore
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.documents.energy import job_with_energy
 from gpuwaste.documents.neighbours import neighbours_of
@@ -23,7 +24,6 @@ from gpuwaste.hub.energy_reads import EnergyReads
 from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.refusal import FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.report_reads import ReportQuestion, ReportReads, report_subject
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.threads import REPORTS_AT_ONCE

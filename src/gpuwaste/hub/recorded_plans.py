@@ -9,13 +9,13 @@ from typing import Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import END, MAX_LINE, PLAN_POLICY, START, Verdict, new_id
 from gpuwaste.documents.fields import Interval
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.refusal import BAD, LATER, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.plan.document import PlansRecorded, SubmittedPlan
 from gpuwaste.store.hub.verdict_store import VerdictStore
 

@@ -9,6 +9,7 @@ import msgspec
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.documents.report import Clusters, ReportLines, report_document, report_totals, user_reports
@@ -19,7 +20,6 @@ from gpuwaste.hub.asked_together import AskedTogether
 from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.past_totals import PastTotals
 from gpuwaste.hub.refusal import BAD, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.shared_runs import OLD_S, SharedRuns
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.job_lines import EVERY_LINE, LineFilter

@@ -2,16 +2,18 @@
 
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.scope import Scope
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.coordination import coordinated
+
+if TYPE_CHECKING:
+    from gpuwaste.core.cluster_account import ClusterAccount
 
 REFRESH_S: Final = 300.0
 RETRY_S: Final = 15.0
@@ -20,36 +22,6 @@ _STALE: Final = log_event.warning(
     "roles-stale: cannot refresh roles, the known ones stay: {error}",
     "`sacctmgr` did not answer: check slurmdbd. Operators and coordinators stay as they were.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What one caller may read. `agent` is the agents' own user: it reads the map and the history, and no job.
-
-    `operator` has AdminLevel Operator or Administrator in sacctmgr: they may decide on actions. Staff may not.
-    """
-
-    user: str
-    everything: bool = False
-    accounts: frozenset[ClusterAccount] = frozenset()
-    agent: bool = False
-    operator: bool = False
-
-    @property
-    def bounded_user(self) -> str:
-        """The user whose requests are bounded; "" for operators, staff and daemons, whose are not."""
-        return "" if self.everything or self.agent else self.user
-
-    def seen_by(self, user: str) -> "Scope":
-        """Return the view of `user` as the owner of their jobs, as far as it is this caller's own: never more.
-
-        Whoever reads everything may take any user's view, others their own; anything else is a view of nothing.
-        """
-        return Scope(user if self.everything or user == self.user else "")
-
-    def accounts_named(self, name: str) -> frozenset[ClusterAccount]:
-        """Return the caller's accounts of that name, of whatever clusters."""
-        return frozenset(one for one in self.accounts if one.account == name)
 
 
 class Roles:

@@ -10,6 +10,7 @@ import msgspec
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.rule_types import (
@@ -22,7 +23,6 @@ from gpuwaste.documents.rule_types import (
     SubjectLook,
 )
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, Refusal
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.rule_parts import RuleParts
 from gpuwaste.rules.ladder import due, holding
 from gpuwaste.rules.matching import Subject, hold_of, matches, part_values, places_of, subjects

@@ -5,8 +5,8 @@ from pathlib import Path
 from gpuwaste.analytics import kept_simulations
 from gpuwaste.analytics.kept_simulations import KeptEntry, KeptSimulation
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.refusal import FORBIDDEN, NOT_FOUND, Refusal
-from gpuwaste.hub.roles import Scope
 
 
 class SimulationReads:

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.refusal import TOO_MANY, Refusal
-from gpuwaste.hub.roles import Scope
 
 MOST: Final = 8
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import END, START
@@ -20,7 +21,6 @@ from gpuwaste.documents.verdict_score import ScoreDocument, score_document
 from gpuwaste.documents.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
 from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
 
 MAX_VERDICTS: Final = 10_000

@@ -12,10 +12,10 @@ from gpuwaste.analytics.view import Viewed, all_views, look, view_named
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 

@@ -92,7 +92,7 @@ def _cpu_cores(held: Sequence[HeldGpu]) -> float | None:
 
 def running_facts(db: Database, moments: Sequence[Moment]) -> None:
     """Make temp table facts of these moments, in their order."""
-    db.run("rules.moments_create")
+    db.run("moments_create")
     columns: dict[str, list[object]] = {
         "place": list(range(len(moments))),
         "cluster": [one.cluster for one in moments],
@@ -102,23 +102,23 @@ def running_facts(db: Database, moments: Sequence[Moment]) -> None:
     }
     for name in _STATE:
         columns[name] = [getattr(one.gpus, name) for one in moments]
-    db.run("rules.moments_add", {name: msgspec.json.encode(values).decode() for name, values in columns.items()})
-    db.run("rules.job_facts")
+    db.run("moments_add", {name: msgspec.json.encode(values).decode() for name, values in columns.items()})
+    db.run("job_facts")
 
 
 def waiting_facts(db: Database, cluster: str, now: int) -> None:
     """Make temp table facts of the jobs that wait."""
-    db.run("rules.moments_create")
-    db.run("rules.moments_waiting", {"cluster": cluster, "now": now})
-    db.run("rules.job_facts")
+    db.run("moments_create")
+    db.run("moments_waiting", {"cluster": cluster, "now": now})
+    db.run("job_facts")
 
 
 def node_facts(db: Database, cluster: str, now: int, xids: Iterable[int] = ()) -> None:
     """Make temp table facts of the nodes; `xids` are the Xid errors that count."""
-    db.run("rules.node_facts", {"cluster": cluster, "now": now, "xids": list(xids)})
+    db.run("node_facts", {"cluster": cluster, "now": now, "xids": list(xids)})
 
 
 def model_facts(db: Database, cluster: str, now: int, model: ModelInUse) -> None:
     """Make temp table facts of the model in use."""
     values = {"name": model.name, "hash": model.hash, "created": model.created_utc}
-    db.run("rules.model_facts", {"cluster": cluster, "now": now, **values})
+    db.run("model_facts", {"cluster": cluster, "now": now, **values})

@@ -36,8 +36,8 @@ def replayed(  # noqa: PLR0917 what, and over which window
     window = {"from": start, "to": end}
     _find(db, cluster, window, afters, settings)
     _match(db, rule)
-    hits = db.rows("rules.replay_hits", {"afters": afters})
-    tails = {row["user"]: row for row in db.rows("rules.replay_tails", {**window, "shortest": AFTERS_S[0]})}
+    hits = db.rows("replay_hits", {"afters": afters})
+    tails = {row["user"]: row for row in db.rows("replay_tails", {**window, "shortest": AFTERS_S[0]})}
     last = max(step.after_s for step in rule.steps)
     return ReplayDocument(
         name=rule.name,
@@ -56,11 +56,11 @@ def _find(
 ) -> None:
     """Make the stretches, the instants and their facts."""
     values = {**window, "cluster": cluster, "resident_ratio": settings.memory_resident_ratio, "shortest": afters[0]}
-    db.run("rules.replay_stretches", values)
-    db.run("rules.replay_moments", {**window, "afters": afters, "shortest": afters[0]})
-    db.run("rules.moments_create")
-    db.run("rules.replay_ledger", {"grace_s": settings.interactive_grace_s})
-    db.run("rules.job_facts")
+    db.run("replay_stretches", values)
+    db.run("replay_moments", {**window, "afters": afters, "shortest": afters[0]})
+    db.run("moments_create")
+    db.run("replay_ledger", {"grace_s": settings.interactive_grace_s})
+    db.run("job_facts")
 
 
 def _match(db: Database, rule: Rule) -> None:
@@ -138,8 +138,8 @@ def _users(hits: Sequence[Mapping[str, Any]]) -> list[ReplayUser]:
 
 
 def _runs(db: Database, cluster: str, window: Mapping[str, int]) -> int:
-    return int(db.rows("rules.replay_runs", {**window, "cluster": cluster})[0]["runs"])
+    return int(db.rows("replay_runs", {**window, "cluster": cluster})[0]["runs"])
 
 
 def _by_day(db: Database) -> float:
-    return float(db.rows("rules.replay_by_day")[0]["ratio"])
+    return float(db.rows("replay_by_day")[0]["ratio"])

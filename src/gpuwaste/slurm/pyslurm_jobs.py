@@ -14,13 +14,13 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.tres import gpu_count, held_gpus, parse_tres
+from gpuwaste.slurm.verdict_token import token_of
 
 _MEBIBYTE: Final = 1024**2
 _PLAIN_TRES: Final = ("billing", "cpu", "mem", "node")

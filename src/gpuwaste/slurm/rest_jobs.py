@@ -14,7 +14,6 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.bounds import within
@@ -24,6 +23,7 @@ from gpuwaste.slurm.rest_steps import RestSteps
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.times import own_start
 from gpuwaste.slurm.tres import count_of_tres, held_gpus, memory_b, parse_tres
+from gpuwaste.slurm.verdict_token import token_of
 
 _KEPT: Final = 2000
 _NOT_ACCOUNTED: Final = (

@@ -7,7 +7,6 @@ from datetime import UTC, tzinfo
 from gpuwaste.core.accounted_run import AccountedRun
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.hostlist import NO_NODES
 from gpuwaste.slurm.interactive import is_interactive
@@ -19,6 +18,7 @@ from gpuwaste.slurm.sacct_request import allocated_tres, request_tres
 from gpuwaste.slurm.sacct_row import SacctRow
 from gpuwaste.slurm.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
 from gpuwaste.slurm.tres import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
+from gpuwaste.slurm.verdict_token import token_of
 
 
 @dataclass(slots=True)

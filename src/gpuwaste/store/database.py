@@ -1,8 +1,8 @@
 """One DuckDB file: opening, numbered migrations, named queries.
 
-A schema is a folder of this package (`hub`, `node`) with migrations/NNNN_name.sql, applied in order, and
-queries/NAME.sql, one statement each. Another package keeps its queries beside its own code: query `waste.NAME` is
-gpuwaste/waste/queries/NAME.sql. DuckDB lets one process hold a file; threads share it through cursors.
+A schema is a folder of this package (`hub`, `node`) with migrations/NNNN_name.sql, applied in order. Query NAME is
+the file queries/NAME.sql of the package whose subject it is, one statement each. DuckDB lets one process hold a file;
+threads share it through cursors.
 """
 
 import re
@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 
 import duckdb
 
+import gpuwaste
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.cursor import Cursor, leave_statement, reason
 from gpuwaste.store.duckdb_connection import connect
@@ -26,7 +27,8 @@ from gpuwaste.store.duckdb_connection import connect
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
 _PAGE: Final = 10_000
-_INCLUDE = re.compile(r"^-- include: ([\w.]+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
+_QUERIES: Final = ("*/queries/*.sql", "*/*/queries/*.sql")
 
 
 class _WithoutPandas:
@@ -148,7 +150,7 @@ class Database:
 
     def text(self, name: str) -> str:
         """Return the SQL of a query as this store takes it. Raises StoreError where there is none."""
-        return query_text(self.schema, name)
+        return query_text(name)
 
     def run(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
         """Execute the named query and return its cursor. Raises StoreError."""
@@ -240,19 +242,22 @@ class Database:
 
 
 @cache
-def query_text(schema: Schema, name: str, ending: str = ".sql") -> str:
-    """Return the SQL of a query, NAME or PACKAGE.NAME, with `-- include: NAME` lines replaced by that query's text.
+def query_text(name: str, ending: str = ".sql") -> str:
+    """Return the SQL of a query, with `-- include: NAME` lines replaced by that query's text.
 
     `ending` is that of the file. Raises StoreError where there is none.
     """
-    package, _, own = name.rpartition(".")
-    folder = resources.files(f"gpuwaste.{package}") if package else resources.files("gpuwaste.store") / schema
-    file = folder / "queries" / f"{own}{ending}"
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise StoreError(f"no query {name!r} for the {schema} store: this is a bug in gpuwaste") from error
-    return _INCLUDE.sub(lambda match: query_text(schema, match[1]), text)
+    file = _query_files().get(name + ending)
+    if file is None:
+        raise StoreError(f"no query {name!r}: this is a bug in gpuwaste")
+    return _INCLUDE.sub(lambda match: query_text(match[1]), file.read_text(encoding="utf-8"))
+
+
+@cache
+def _query_files() -> Mapping[str, Path]:
+    """Return the files of all queries by their names: each subject keeps its own beside its code."""
+    roots = map(Path, gpuwaste.__path__)
+    return {file.name: file for root in roots for place in _QUERIES for file in root.glob(place)}
 
 
 @cache

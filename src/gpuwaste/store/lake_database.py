@@ -138,7 +138,7 @@ class LakeDatabase(Database):
 
     def text(self, name: str) -> str:
         """Return the SQL of a query, in the lake's form where it has one. Raises StoreError where there is none."""
-        return _text(self.schema, name)
+        return _text(name)
 
     def execute(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
         """Execute a statement, or the statements of a lake's form, each with the parameters that it names."""
@@ -256,11 +256,11 @@ def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:
 
 
 @cache
-def _text(schema: Schema, name: str) -> str:
+def _text(name: str) -> str:
     try:
-        return query_text(schema, name, _FORM)
+        return query_text(name, _FORM)
     except StoreError:
-        return query_text(schema, name)
+        return query_text(name)
 
 
 @cache

@@ -20,15 +20,15 @@ def sum_days(store: HubStore, rules: int, until: int, stop: threading.Event) -> 
     Each takes the write lock, and half of the time is left to whoever waits for it.
     """
     with store.reader() as db:
-        days = [row["day"] for row in db.rows("waste.summed_days_due", {"rules": rules, "until": until})]
+        days = [row["day"] for row in db.rows("summed_days_due", {"rules": rules, "until": until})]
     for done, day in enumerate(days, 1):
         began = time.monotonic()
         which = {"rules": rules, "day": day}
         with store.writing() as db:
             for table in ("day_sums", "day_reasons"):
-                db.run(f"waste.{table}_clear", which)
-                db.run(f"waste.{table}_add", which)
-            db.run("waste.summed_days_add", which)
+                db.run(f"{table}_clear", which)
+                db.run(f"{table}_add", which)
+            db.run("summed_days_add", which)
         if stop.wait(time.monotonic() - began):
             return done
     return len(days)
@@ -43,7 +43,7 @@ def summed_days(db: Database, which: Mapping[str, Any]) -> tuple[int, int] | Non
     if which["until"] is not None:
         asked["to_s"] = min(asked["to_s"], which["until"] + 1)
     first = last = None
-    for row in db.rows("waste.summed_days_within", asked):
+    for row in db.rows("summed_days_within", asked):
         if first is not None and row["day"] != first - DAY_S:
             break
         first = row["day"]
@@ -54,4 +54,4 @@ def summed_days(db: Database, which: Mapping[str, Any]) -> tuple[int, int] | Non
 def drop(db: Database) -> None:
     """Forget what was judged, and summed, by rules that are gone."""
     for table in ("judged", "summed_days", "day_sums", "day_reasons"):
-        db.run(f"waste.{table}_drop")
+        db.run(f"{table}_drop")

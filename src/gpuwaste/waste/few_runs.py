@@ -139,7 +139,7 @@ def finding_counts(
 
 
 def _read(db: Database) -> list[list[JudgedRun]]:
-    queries = ("waste.judged_now_all", "waste.judged_parts_all")
+    queries = ("judged_now_all", "judged_parts_all")
     return [[JudgedRun.from_row(row) for row in db.batches(query)] for query in queries]
 
 

@@ -82,8 +82,8 @@ def held_runs(db: Database, cluster: str | None, settings: LedgerSettings, now: 
         return []
     from_hour = int(now - settings.pending_s) // HOUR_S * HOUR_S
     hang_from = now // HOUR_S * HOUR_S - HANG_HOURS * HOUR_S
-    found = db.answer("waste.held_gpus", {"from_hour": from_hour, "hang_from_hour": hang_from, **HANG_LIMITS})
-    runs = {row[0]: HeldRun(*row) for row in db.answer("waste.held_runs").pick(*_RUN)}
+    found = db.answer("held_gpus", {"from_hour": from_hour, "hang_from_hour": hang_from, **HANG_LIMITS})
+    runs = {row[0]: HeldRun(*row) for row in db.answer("held_runs").pick(*_RUN)}
     for (place, own), values in zip(found.pick("place", "own"), found.pick(*_GPU), strict=True):
         run = runs[place]
         if own:

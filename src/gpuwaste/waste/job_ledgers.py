@@ -21,7 +21,7 @@ def job_ledgers(db: Database, *, candidates: bool = False) -> Iterator[tuple[int
     """Yield the runs and their places in order; with `candidates` those that may have a finding."""
     chosen = {"candidates": candidates}
     devices = _devices(db, chosen)
-    runs = db.answer("waste.ledger_jobs", chosen)
+    runs = db.answer("ledger_jobs", chosen)
     rest = zip(runs.pick(*_JOB), runs.pick(*_RUN), strict=True)
     for (place, _), (job, run) in zip(runs.pick("place", "cluster"), rest, strict=True):
         theirs = devices.get(place, [])
@@ -34,7 +34,7 @@ def _devices(db: Database, chosen: dict[str, bool]) -> dict[int, list[DeviceLedg
     """Return the GPUs of each run."""
     found: dict[int, list[DeviceLedger]] = defaultdict(list)
     named: dict[tuple[int, str, str], list[DeviceLedger]] = defaultdict(list)  # several have no name
-    answer = db.answer("waste.ledger_devices_of", chosen)
+    answer = db.answer("ledger_devices_of", chosen)
     own = answer.pick("level", *_OWN)
     for (place, node, uuid), (level, *values), seen in zip(
         answer.pick("place", "node", "gpu_uuid"), own, answer.pick(*_SEEN), strict=True
@@ -42,7 +42,7 @@ def _devices(db: Database, chosen: dict[str, bool]) -> dict[int, list[DeviceLedg
         device = DeviceLedger(DeviceUse(*seen), _LEVELS[level], *values)
         found[place].append(device)
         named[place, node, uuid].append(device)
-    for row in db.rows("waste.ledger_parts_of", chosen):
+    for row in db.rows("ledger_parts_of", chosen):
         for device in named[row["place"], row["node"], row["gpu_uuid"]]:
             getattr(device, row["what"])[row["reason"]] = row["ms"]
     return found

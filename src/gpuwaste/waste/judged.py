@@ -76,7 +76,7 @@ _FIELDS: Final = tuple(f.name for f in fields(JudgedRun))
 
 def judged_last(db: Database) -> list[JudgedRun]:
     """Return the runs that were judged last on a connection (waste/load.py), in their order."""
-    return [JudgedRun.from_row(row) for row in db.rows("waste.ledger_judged", {"rules": None})]
+    return [JudgedRun.from_row(row) for row in db.rows("ledger_judged", {"rules": None})]
 
 
 def findings_json(runs: Iterable[JudgedRun]) -> list[dict[str, Any]]:

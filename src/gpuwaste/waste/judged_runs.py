@@ -55,14 +55,14 @@ class JudgedRuns:
         if self._few is not None:
             return self._few.sums()
         days, window = _whole(self._whole), self._window | _whole(self._whole)
-        counts = self._db.rows("waste.judged_counts", self._runs | days)
+        counts = self._db.rows("judged_counts", self._runs | days)
         found = {_group(row): RunSums(**_without_group(row)) for row in counts}
-        for row in self._db.rows("waste.judged_sums", window):
+        for row in self._db.rows("judged_sums", window):
             sums = found.setdefault(_group(row), RunSums())
             sums.own = Tally.of_own(row)
             if row["shared"] is not None:
                 sums.shared = Tally(**row["shared"])
-        _add_reasons(found, self._db.rows("waste.judged_reasons", window))
+        _add_reasons(found, self._db.rows("judged_reasons", window))
         return found if self._whole is None else _added(found, self._of_whole_days())
 
     def _of_whole_days(self) -> dict[Group, RunSums]:
@@ -70,17 +70,17 @@ class JudgedRuns:
         scope = {name: value for name, value in self._runs.items() if name not in {"from_s", "to_s", "until", "users"}}
         which = scope | _whole(self._whole)
         found = {}
-        for row in self._db.rows("waste.day_totals", which):
+        for row in self._db.rows("day_totals", which):
             sums = {"own": Tally.of_own(row), "shared": Tally(**row["shared"])}
             found[_group(row)] = RunSums(**_without_group(row) | sums)
-        _add_reasons(found, self._db.rows("waste.day_total_reasons", which))
+        _add_reasons(found, self._db.rows("day_total_reasons", which))
         return found
 
     def cut(self) -> int:
         """Return how many of the runs lie partly outside of the window."""
         if self._few is not None:
             return self._few.cut()
-        return int(self._db.rows("waste.judged_cut")[0]["runs"])
+        return int(self._db.rows("judged_cut")[0]["runs"])
 
     def lines(
         self, limit: int | None, runs: int, wanted: LineFilter = EVERY_LINE, offset: int = 0
@@ -93,34 +93,34 @@ class JudgedRuns:
             return self._few.lines(limit, runs, wanted, offset)
         fits = self._runs | asdict(wanted)
         limits = {"limit": _ALL if limit is None else limit, "offset": offset}
-        self._db.run("waste.judged_lines", fits | limits)
-        rows = self._db.rows("waste.judged_of_lines", self._runs)
+        self._db.run("judged_lines", fits | limits)
+        rows = self._db.rows("judged_of_lines", self._runs)
         newest = {(row["cluster"], row["job_id"]): row["newest_start"] for row in rows}
         lines = job_lines(map(JudgedRun.from_row, rows), newest)
         if wanted == EVERY_LINE:  # cheaper than counting them
-            return lines, runs - int(self._db.rows("waste.judged_rolled", self._runs)[0]["rolled"])
-        return lines, int(self._db.rows("waste.judged_line_count", fits)[0]["lines"])
+            return lines, runs - int(self._db.rows("judged_rolled", self._runs)[0]["rolled"])
+        return lines, int(self._db.rows("judged_line_count", fits)[0]["lines"])
 
     def days(self) -> list[dict[str, Any]]:
         """Return the sums by the day on which runs ended (query judged_days)."""
         if self._few is not None:
             return self._few.days()
-        return self._db.rows("waste.judged_days", self._window | _whole(self._whole))
+        return self._db.rows("judged_days", self._window | _whole(self._whole))
 
     def worst_name(self) -> dict[str, Any] | None:
         """Return the sums of the job name with the largest waste; None without any run."""
         if self._few is not None:
             return self._few.worst_name()
-        return next(iter(self._db.rows("waste.judged_names", self._window)), None)
+        return next(iter(self._db.rows("judged_names", self._window)), None)
 
     def findings(self, limit: int | None) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
         """Return the findings of the largest waste, and the counts of all by kind."""
         if self._few is not None:
             return self._few.findings(limit)
-        found = groups_of(JudgedRun.from_row(row) for row in self._db.rows("waste.judged_small", self._runs))
-        kinds = self._db.rows("waste.judged_causes", self._runs)
+        found = groups_of(JudgedRun.from_row(row) for row in self._db.rows("judged_small", self._runs))
+        kinds = self._db.rows("judged_causes", self._runs)
         counts = finding_counts(((row["largest_s"], row["kind"], row["runs"], row["wasted_s"]) for row in kinds), found)
-        for row in self._db.rows("waste.judged_findings", {**self._runs, "limit": _ALL if limit is None else limit}):
+        for row in self._db.rows("judged_findings", {**self._runs, "limit": _ALL if limit is None else limit}):
             cause = json.loads(row["causes"])[row["place"]]
             ran = cause["runs"][0]
             found += named([cause], {(ran["cluster"], ran["jobid"]): row["printed_id"]})
@@ -128,27 +128,27 @@ class JudgedRuns:
 
     def wasted(self) -> list[dict[str, Any]]:
         """Return what each user and account held, what of it was wasted, and what is unknown (judged_wasted)."""
-        return self._db.rows("waste.judged_wasted", self._window)
+        return self._db.rows("judged_wasted", self._window)
 
     def account_causes(self) -> dict[str, dict[str, float]]:
         """Return the GPU-seconds that each cause wastes in the window, by account: each is of one cause."""
         found: dict[str, dict[str, float]] = {}
-        for row in self._db.rows("waste.judged_account_causes", {**self._window, "order": list(CAUSE_ORDER)}):
+        for row in self._db.rows("judged_account_causes", {**self._window, "order": list(CAUSE_ORDER)}):
             found.setdefault(row["account"], {})[row["kind"]] = row["wasted_s"]
         return found
 
     def blocks(self, block_s: int) -> list[dict[str, Any]]:
         """Return what the runs that ended in each block of seconds held and wasted, GPU-milliseconds; whole runs."""
-        return self._db.rows("waste.judged_blocks", {**self._runs, "block": block_s})
+        return self._db.rows("judged_blocks", {**self._runs, "block": block_s})
 
     def energy(self, step_s: int) -> list[dict[str, Any]]:
         """Return what is known of the energy of own GPUs and of CPUs, by user, account and step of ends, joules."""
-        return self._db.rows("waste.judged_energy", {**self._window, "step": step_s})
+        return self._db.rows("judged_energy", {**self._window, "step": step_s})
 
     def by_user(self) -> Iterator[list[JudgedRun]]:
         """Yield the runs of each user."""
         theirs: list[JudgedRun] = []
-        for row in self._db.batches("waste.judged_by_user", self._runs):
+        for row in self._db.batches("judged_by_user", self._runs):
             if theirs and theirs[0].user != row["user"]:
                 yield theirs
                 theirs = []
@@ -186,10 +186,10 @@ def judged_runs(
             kept.add_runs(db, which)
         else:
             for _ in judge_by_user(db, due, settings, now):
-                db.run("waste.judged_now_add", _NONE)
+                db.run("judged_now_add", _NONE)
         if cut and (kept is None or not kept.add_parts(db, which)):
             for _ in judge_by_user(db, _edges(selection, kept), settings, now):
-                db.run("waste.judged_parts_add", _NONE)
+                db.run("judged_parts_add", _NONE)
         window = {"cut": cut, "now": now}
         if which["rules"] is None and _are_few(db, few_runs):
             yield JudgedRuns(db, which, window, few=FewRuns.read(db, which | window))
@@ -223,12 +223,12 @@ def _which(
 
     With them comes by which end all is judged. Raises OutdatedError.
     """
-    standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
+    standing = db.rows("rules_standing", {"thresholds": settings.to_text()})
     rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
     if kept is not None:
         kept.check(rules, until, settings, selection.end)
-    db.run("waste.judged_now_create")
-    db.run("waste.judged_parts_create")
+    db.run("judged_now_create")
+    db.run("judged_parts_create")
     asked = selection.parameters(now)
     names = ("from_s", "to_s", "user", "account", "clusters", "accounts", "reader")
     own = {"rules": rules, "until": None if kept is None else kept.until, "users": None}
@@ -244,26 +244,26 @@ def _edges(selection: Selection, kept: KeptRuns | None) -> Selection:
 
 def _taken(db: Database, which: dict[str, Any], most: int) -> bool:
     """Read the stored runs of a selection into table judged_now; returns False, with none read, for too many."""
-    (found,) = db.run("waste.judged_now_take", which | _whole(None) | {"most": most + 1}).fetchall()
+    (found,) = db.run("judged_now_take", which | _whole(None) | {"most": most + 1}).fetchall()
     if int(found[0]) <= most:
         return True
-    db.run("waste.judged_now_clear")
+    db.run("judged_now_clear")
     return False
 
 
 def _are_few(db: Database, most: int) -> bool:
     """Tell whether tables judged_now and judged_parts have no more rows than that."""
-    return int(db.rows("waste.judged_now_count")[0]["rows"]) <= most
+    return int(db.rows("judged_now_count")[0]["rows"]) <= most
 
 
 @contextmanager
 def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
     """Take the runs that were judged last on this connection and nothing else, or with not `some` none."""
     with db.transaction():
-        db.run("waste.judged_now_create")
-        db.run("waste.judged_parts_create")
+        db.run("judged_now_create")
+        db.run("judged_parts_create")
         if some:
-            db.run("waste.judged_now_add", _NONE)
+            db.run("judged_now_add", _NONE)
         anything = dict.fromkeys(("rules", "until", "user", "users", "account", "clusters", "accounts", "reader"))
         yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
 

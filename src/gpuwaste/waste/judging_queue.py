@@ -29,7 +29,7 @@ class Rules:
     @classmethod
     def all(cls, db: Database) -> list[Self]:
         """Return the rules of a store, the standing ones first."""
-        return [cls(**row) for row in db.rows("waste.rules_all")]
+        return [cls(**row) for row in db.rows("rules_all")]
 
     def same(self, settings: LedgerSettings) -> bool:
         """Tell whether these are today's rules with these settings."""
@@ -43,11 +43,11 @@ def prepare(db: Database, settings: LedgerSettings) -> list[Rules]:
     """
     rules = Rules.all(db)
     if not any(one.same(settings) for one in rules):
-        db.run("waste.rules_drop")
+        db.run("rules_drop")
         added = {"version": VERSION, "thresholds": settings.to_text(), "standing": not rules}
-        db.run("waste.rules_add", added)
+        db.run("rules_add", added)
     elif len(rules) > 1 and rules[0].same(settings):
-        db.run("waste.rules_drop")
+        db.run("rules_drop")
     else:
         return rules
     drop(db)
@@ -68,7 +68,7 @@ def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int
                 return rules, 0
             until = _until(db, rules.judged_until, settled, limit)
             due = {"from_s": rules.judged_until, "to_s": until, "limit": limit, "rules": rules.id}
-            rows = db.answer("waste.judged_keys").rows if judge_due(db, due, settings, now) else []
+            rows = db.answer("judged_keys").rows if judge_due(db, due, settings, now) else []
         runs = [((cluster, job_id, start), end) for cluster, job_id, start, end in rows]
         if len(runs) == limit:
             until = max(rules.judged_until, runs[-1][1] - 1)  # others may have ended in the same second
@@ -81,7 +81,7 @@ def _until(db: Database, since: int, settled: int, limit: int) -> int:
     Most often a day has as many: to sort the ends of a year for each step takes as long as to judge.
     """
     for until in (min(since + DAY_S, settled), settled):
-        found = db.rows("waste.judged_stretch", {"from_s": since, "to_s": until, "limit": limit})[0]
+        found = db.rows("judged_stretch", {"from_s": since, "to_s": until, "limit": limit})[0]
         if found["runs"] == limit:
             return int(found["last"])
     return settled
@@ -101,9 +101,9 @@ def _store(
             moved = {"id": rules.id, "from_s": rules.judged_until, "until": max(rules.judged_until, int(to))}
             if fresh:
                 which = {"rules": rules.id, "after": done - fresh, "last": done}
-                db.run("waste.summed_days_changed", which)
-                db.run("waste.judged_add", which)
-            if not db.rows("waste.rules_until", moved):  # late hours have set them back
+                db.run("summed_days_changed", which)
+                db.run("judged_add", which)
+            if not db.rows("rules_until", moved):  # late hours have set them back
                 return rules, done
         rules = replace(rules, judged_until=moved["until"])
         if fresh < len(step) or done == len(runs):
@@ -112,7 +112,7 @@ def _store(
 
 def stand(db: Database, rules: Rules) -> None:
     """Let rules by which all was judged take the place of those that stood."""
-    db.run("waste.rules_stand", {"id": rules.id})
-    db.run("waste.rules_drop")
+    db.run("rules_stand", {"id": rules.id})
+    db.run("rules_drop")
     drop(db)
     db.run("judged_unpacked")

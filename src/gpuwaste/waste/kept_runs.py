@@ -124,11 +124,11 @@ class OpenRunJudge:
             return self._store.changed_ends.number
 
     def _taken(self, db: Database, settings: LedgerSettings, now: int, least: int) -> KeptRuns | None:
-        standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
+        standing = db.rows("rules_standing", {"thresholds": settings.to_text()})
         if not standing:
             return None
         rules, until = standing[0]["id"], standing[0]["judged_until"]
-        runs = int(db.rows("waste.kept_due", {"until": until})[0]["runs"])
+        runs = int(db.rows("kept_due", {"until": until})[0]["runs"])
         if not least <= runs <= _MOST:
             return None
         due = Selection(0, now + 1, rules=_NO_RULES, judged_until=until)
@@ -181,4 +181,4 @@ def _tables(known: KeptRuns | None) -> set[str]:
 
 def _run(db: Database, name: str, table: str, parameters: Mapping[str, Any]) -> None:
     """Run a query on one of the tables, whose names are ours."""
-    db.execute(query_text("hub", f"waste.{name}").replace("kept_runs", table), parameters)
+    db.execute(query_text(name).replace("kept_runs", table), parameters)

@@ -88,7 +88,7 @@ def judge_by_user(
         return
     group: list[str] = []
     runs = 0
-    for row in db.rows("waste.ledger_users", selection.parameters(now)):
+    for row in db.rows("ledger_users", selection.parameters(now)):
         if group and runs + row["runs"] > group_runs:
             if judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
                 yield
@@ -110,7 +110,7 @@ def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now
 
 def _pick(db: Database, selection: Selection, now: int, most: int = _FAR) -> int:
     """Pick the selected runs, `most` at most; returns how many."""
-    (picked,) = db.run("waste.ledger_runs", {**selection.parameters(now), "most": most}).fetchall()
+    (picked,) = db.run("ledger_runs", {**selection.parameters(now), "most": most}).fetchall()
     return int(picked[0])
 
 
@@ -121,7 +121,7 @@ def _judge_picked(db: Database, selection: Selection, settings: LedgerSettings, 
 
 def judge_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, now: int) -> bool:
     """Judge the runs that query judged_due picks by `due`, in order of their end; returns whether there is any."""
-    db.run("waste.judged_due", due)
+    db.run("judged_due", due)
     return _judge(db, settings, now) is not None
 
 
@@ -171,7 +171,7 @@ def _add_up(
     window: tuple[int, int] | None = None,
 ) -> bool:
     """Add up what was seen of each GPU of the runs picked last; returns whether any run is picked."""
-    found = db.rows("waste.ledger_bounds", {"now": now})
+    found = db.rows("ledger_bounds", {"now": now})
     if not found:
         return False
     bounds = found[0]
@@ -179,7 +179,7 @@ def _add_up(
     first = max(from_hour, bounds["first"])
     first -= first % HOUR_S
     db.run(
-        "waste.ledger_devices",
+        "ledger_devices",
         {
             "cut_from_ms": None if window is None else window[0] * 1000,
             "cut_to_ms": None if window is None else window[1] * 1000,
@@ -199,9 +199,9 @@ def _add_up(
 def judge_seen(db: Database, settings: LedgerSettings, now: int, window: tuple[int, int | None] = (0, None)) -> None:
     """Judge the picked runs by what is in table ledger_seen of their GPUs in a window, UTC seconds."""
     judge_gpus(db, settings, now, window)
-    db.run("waste.ledger_parts")
+    db.run("ledger_parts")
     own = {name: getattr(settings, name) for name in _OF_ROWS}
-    db.run("waste.ledger_rows", {**own, **limits(), "rounding": _ROUNDING})
+    db.run("ledger_rows", {**own, **limits(), "rounding": _ROUNDING})
 
 
 def judge_gpus(db: Database, settings: LedgerSettings, now: int, window: tuple[int, int | None] = (0, None)) -> None:
@@ -212,14 +212,14 @@ def judge_gpus(db: Database, settings: LedgerSettings, now: int, window: tuple[i
     """
     strangers = [
         {"nodes": row["nodes"], "node": node}
-        for row in db.rows("waste.ledger_hostlists")
+        for row in db.rows("ledger_hostlists")
         for node in _strangers(row["nodes"], row["seen"])
     ]
     if strangers:
-        db.run("waste.ledger_strangers", {"rows": to_json(strangers)})
-    db.run("waste.ledger_spans", {"now": now, "from_s": window[0], "to_s": window[1]})
+        db.run("ledger_strangers", {"rows": to_json(strangers)})
+    db.run("ledger_spans", {"now": now, "from_s": window[0], "to_s": window[1]})
     db.run(
-        "waste.ledger_gpus",
+        "ledger_gpus",
         {
             "low_below_pct": settings.low_below_pct,
             "high_above_pct": settings.high_above_pct,
@@ -256,4 +256,4 @@ def name_causes(db: Database, ledgers: Iterable[tuple[int, JobLedger]], settings
                     "causes": storable(json.dumps(found)),
                 }
             )
-    db.run("waste.ledger_causes", {"rows": to_json(rows)})
+    db.run("ledger_causes", {"rows": to_json(rows)})

@@ -26,11 +26,11 @@ from gpuwaste.core.config import (
 )
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.protocol import Bounds
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.slurm.cluster_config import NodeInfo

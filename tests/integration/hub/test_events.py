@@ -17,12 +17,12 @@ from tests.integration.hub.test_now import ALICE, BOB, CAROL, NOW, OPEN, OPER, u
 from tests.unit.hub.rig import HOUR, ShiftedClock, batch, hour, record
 
 from gpuwaste.core.codec import convert
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.event_types import CatalogueDocument, OutletsDocument
 from gpuwaste.events.catalogue import catalogue
 from gpuwaste.hub.event_sources import SourceStores, sources
 from gpuwaste.hub.places import OF_USER
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.routes.events import MAX_STREAMS
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.cluster_process import wait_until

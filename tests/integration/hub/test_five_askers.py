@@ -29,13 +29,13 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.config import load_config
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.job_event import ScriptSays
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.verdict import TOLD
 from gpuwaste.documents.prediction import PredictAnswer, PredictDocument
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import TableSnapshot
 from gpuwaste.history.replay import replay
 from gpuwaste.history.table import JobTable
-from gpuwaste.hub.roles import Scope
 from gpuwaste.models.policy_replay import PolicyReplay, ReplayPeriod
 from gpuwaste.policy.facts import Decision
 from gpuwaste.policy.loading import load_policies

@@ -12,10 +12,10 @@ from tests.unit.web.parsed import without_spans
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.now_types import NowDocument
 from gpuwaste.hub.now import FRESH_S, OLD_S, NowReads
-from gpuwaste.hub.roles import Scope
 from gpuwaste.report.layout import Look
 from gpuwaste.report.machine import to_parsable
 from gpuwaste.report.now_text import now_text

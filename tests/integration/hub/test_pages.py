@@ -13,8 +13,8 @@ from tests.unit.hub.rig import HOUR, batch, hour, record
 from tests.unit.web.parsed import without_spans
 
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.table_retention import delete_old, retentions
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

@@ -361,7 +361,7 @@ from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.refusal import Refusal
-from gpuwaste.hub.roles import Scope
+from gpuwaste.core.scope import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 clock = SystemClock()
 store = HubStore.open(":memory:", clock)

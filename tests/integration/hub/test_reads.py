@@ -11,11 +11,11 @@ from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import AGENT_UID, HOUR, FakeClock, batch, hour, record
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.refusal import Refusal
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.ledger_settings import LedgerSettings

@@ -18,9 +18,9 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.core.config import WebConfig
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.threads import REPORTS_AT_ONCE, REPORTS_OF_USER
 from gpuwaste.hub.turns import MOST
 from gpuwaste.testing.cluster_process import wait_until

@@ -18,8 +18,8 @@ from tests.unit.store.stored_people import fill, named
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.told_event import ToldEvent
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.event_store import EventStore
 from gpuwaste.store.hub.hub_store import HubStore

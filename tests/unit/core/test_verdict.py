@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.advisor.verdicts import NOON_US, verdict
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.verdict import is_token, new_id, token_of, verdict_from_json
+from gpuwaste.core.verdict import is_token, new_id, verdict_from_json
+from gpuwaste.slurm.verdict_token import token_of
 
 
 def test_a_verdict_comes_back_from_json() -> None:

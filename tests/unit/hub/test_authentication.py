@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.refusal import Refusal
-from gpuwaste.hub.roles import Roles, Scope
+from gpuwaste.hub.roles import Roles
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.wire.identity import Caller

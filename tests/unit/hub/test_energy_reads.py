@@ -12,12 +12,12 @@ from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.documents.energy_types import EnergyCost
 from gpuwaste.energy.site_tariff import SiteTariff
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.report_reads import ReportQuestion
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.view_reads import ViewQuestion, ViewReads
 from gpuwaste.report.layout import Look
 from gpuwaste.report.machine import table, to_csv

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 from fastapi import Request, Response
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.pages.answers import Pages
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.threads import ThreadPool, UserPlaces
 from gpuwaste.hub.turns import Turns
 

@@ -12,10 +12,10 @@ from tests.unit.hub.test_judging import LEDGER
 from tests.unit.store.test_rollup import same
 
 from gpuwaste.core.cluster_account import ClusterAccount
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.report_reads import ReportQuestion
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.shared_runs import SharedRuns
 
 pytestmark = pytest.mark.long

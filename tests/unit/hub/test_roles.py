@@ -7,7 +7,8 @@ from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles, Scope
+from gpuwaste.core.scope import Scope
+from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 

@@ -14,9 +14,9 @@ from tests.unit.history.test_from_store import assert_equal, hour_of
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import NoDataError, RetryableWireError, StoreError, UsageError, WireError
+from gpuwaste.core.scope import Scope
 from gpuwaste.history.from_store import read_table
 from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.roles import Scope
 from gpuwaste.models import job_source as source
 from gpuwaste.models.job_source import load_hub, load_source, load_store
 from gpuwaste.store.database import migrations

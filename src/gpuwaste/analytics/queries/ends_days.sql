@@ -9,6 +9,6 @@
             CASE WHEN "end" >= "start" THEN cpus END AS cpus
         FROM jobs
         WHERE "end" >= $from AND "end" < $until
--- include: analytics.scope
+-- include: scope
     )
     GROUP BY ALL

@@ -5,6 +5,6 @@ SELECT
 FROM jobs
 WHERE gpus > 0 AND "start" < $end AND coalesce("end", $now) > $start
     AND least(coalesce("end", $now), $end) > greatest("start", $start)
--- include: analytics.scope
+-- include: scope
 GROUP BY "user", account
 ORDER BY gpu_s DESC, "user", account

@@ -2,4 +2,4 @@
 SELECT count(*) AS runs, count(*) - count(gpus) AS gpu, count(*) - count(cpus) AS cpu
 FROM jobs
 WHERE "start" < $end AND coalesce("end", $now) > greatest("start", $start)
--- include: analytics.scope
+-- include: scope

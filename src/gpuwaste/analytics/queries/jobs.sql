@@ -28,7 +28,7 @@ ends AS MATERIALIZED (
 ),
 ended AS (
     SELECT bin,
--- include: analytics.state_sums
+-- include: state_sums
     FROM ends
     GROUP BY bin
 ),
@@ -41,14 +41,14 @@ turns AS (
     SELECT 0, sum(gpus), sum(cpus), 0, 0
     FROM jobs
     WHERE "start" < $start AND ("end" >= $start OR "end" IS NULL AND $now >= $start)
--- include: analytics.scope
+-- include: scope
     UNION ALL
     -- What is held now, where the window goes on after that.
     SELECT
         ($now - $start) // $step, -sum(gpus), -sum(cpus), -sum(gpus) * ($now - $start), -sum(cpus) * ($now - $start)
     FROM jobs
     WHERE "end" IS NULL AND "start" <= $now AND $now >= $start AND $now < $end
--- include: analytics.scope
+-- include: scope
 ),
 steps AS (
     SELECT bin, bin * $step AS begin, least(bin * $step + $step, $end - $start) AS e

@@ -5,5 +5,5 @@
         count(*) AS runs, coalesce(sum(greatest("end" - "start", 0) * gpus), 0) AS gpu_s
     FROM jobs
     WHERE "end" >= $from AND "end" < $until AND "start" IS NOT NULL
--- include: analytics.scope
+-- include: scope
     GROUP BY ALL

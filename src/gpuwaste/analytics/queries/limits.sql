@@ -2,7 +2,7 @@
 SELECT floor(log10(time_limit_s) * 8)::INTEGER AS x, y, backfilled, sum(runs)::BIGINT AS runs
 FROM (
     SELECT time_limit_s, y, runs,
--- include: analytics.backfilled
+-- include: backfilled
     FROM (
 -- days: limits_days
     )

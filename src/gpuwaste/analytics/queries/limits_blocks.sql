@@ -6,7 +6,7 @@ SELECT
     sum(tenth)::BIGINT AS tenth, sum(timeouts)::BIGINT AS timeouts, sum(spare_gpu_s)::BIGINT AS spare_gpu_s
 FROM (
     SELECT *, (since - $start) // $block AS block,
--- include: analytics.backfilled
+-- include: backfilled
     FROM (
 -- days: limits_sums_days
     )

@@ -6,12 +6,12 @@
         count(*) AS runs
     FROM (
         SELECT *,
--- include: analytics.beyond_limit
+-- include: beyond_limit
         FROM (
             SELECT ("end" - $start) // $coarse * $coarse + $start AS since, greatest("end" - "start", 0) AS used, time_limit_s
             FROM jobs
             WHERE "end" >= $from AND "end" < $until AND "start" IS NOT NULL AND time_limit_s > 0
--- include: analytics.scope
+-- include: scope
         )
     )
     GROUP BY ALL

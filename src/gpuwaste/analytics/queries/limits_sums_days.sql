@@ -12,14 +12,14 @@
         coalesce(sum(gpus * greatest(time_limit_s - used, 0)), 0) AS spare_gpu_s
     FROM (
         SELECT *,
--- include: analytics.beyond_limit
+-- include: beyond_limit
         FROM (
             SELECT
                 ("end" - $start) // $grain * $grain + $start AS since, "partition", flags, time_limit_s, state,
                 greatest("end" - "start", 0) AS used, gpus
             FROM jobs
             WHERE "end" >= $from AND "end" < $until AND "start" IS NOT NULL AND time_limit_s > 0
--- include: analytics.scope
+-- include: scope
         )
     )
     GROUP BY ALL

@@ -4,4 +4,4 @@
         coalesce(gpus, 0) * greatest("end" - coalesce("start", "end"), 0) AS gpu_s
     FROM jobs
     WHERE "end" >= $from AND "end" < $until AND state IN ('NODE_FAIL', 'BOOT_FAIL')
--- include: analytics.scope
+-- include: scope

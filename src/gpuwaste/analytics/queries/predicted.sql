@@ -9,7 +9,7 @@ FROM (
     SELECT cluster, verdict_id, "start", "end"
     FROM jobs
     WHERE "end" >= $start AND "end" < $end AND "start" IS NOT NULL AND verdict_id <> ''
--- include: analytics.scope
+-- include: scope
 ) j
 JOIN verdicts v ON v.id = j.verdict_id AND v.cluster = j.cluster
 WHERE q50 IS NOT NULL AND q90 IS NOT NULL

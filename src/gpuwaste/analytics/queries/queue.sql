@@ -12,18 +12,18 @@ turns AS (
     SELECT 0, count(*), 0
     FROM jobs
     WHERE submit < $start AND "start" >= $start
--- include: analytics.scope
+-- include: scope
     UNION ALL
     SELECT 0, count(*), 0
     FROM jobs
     WHERE submit < $start AND "start" IS NULL AND coalesce("end", $now) >= $start
--- include: analytics.scope
+-- include: scope
     UNION ALL
     -- Who waits now, where the window goes on after that.
     SELECT ($now - $start) // 3600, -count(*), -count(*) * ($now - $start)
     FROM jobs
     WHERE "start" IS NULL AND "end" IS NULL AND submit < $now AND $now >= $start AND $now < $end
--- include: analytics.scope
+-- include: scope
 ),
 hours AS (
     SELECT bin, bin * 3600 AS begin, least(bin * 3600 + 3600, $end - $start) AS e

@@ -7,17 +7,17 @@
             SELECT submit AS moment, 1 AS turn
             FROM jobs
             WHERE submit >= $from AND submit < $until AND coalesce("start", "end", $now) > submit
--- include: analytics.scope
+-- include: scope
             UNION ALL
             SELECT "start", -1
             FROM jobs
             WHERE "start" >= $from AND "start" < $until AND "start" > submit
--- include: analytics.scope
+-- include: scope
             UNION ALL
             SELECT "end", -1
             FROM jobs
             WHERE "start" IS NULL AND "end" >= $from AND "end" < $until AND "end" > submit
--- include: analytics.scope
+-- include: scope
         )
     )
     GROUP BY since

@@ -7,9 +7,9 @@ SELECT
 FROM (
     SELECT
         kind, x, size, runs, elapsed_s,
--- include: analytics.size_class
+-- include: size_class
         ,
--- include: analytics.end_state
+-- include: end_state
     FROM (
 -- days: sizes_days
     )

@@ -10,6 +10,6 @@
             CASE WHEN coalesce("end", $now) >= "start" THEN cpus END AS cpus
         FROM jobs
         WHERE "start" >= $from AND "start" < $until
--- include: analytics.scope
+-- include: scope
     )
     GROUP BY since

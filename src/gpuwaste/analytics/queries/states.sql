@@ -2,7 +2,7 @@
 SELECT
     "user",
     account,
--- include: analytics.state_sums
+-- include: state_sums
 FROM (
 -- days: states_days
 )

@@ -1,7 +1,7 @@
 -- Runs that ended in each block of days, by end state.
 SELECT
     block,
--- include: analytics.state_sums
+-- include: state_sums
 FROM (
     SELECT (since - $start) // $block AS block, state, n
     FROM (

@@ -2,5 +2,5 @@
     SELECT ("end" - $start) // $coarse * $coarse + $start AS since, "user", account, state, count(*) AS n
     FROM jobs
     WHERE "end" >= $from AND "end" < $until
--- include: analytics.scope
+-- include: scope
     GROUP BY ALL

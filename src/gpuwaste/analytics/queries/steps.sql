@@ -3,5 +3,5 @@
 SELECT ("start" - $start) // $step AS bin, count(*) AS steps
 FROM steps
 WHERE "start" >= $start AND "start" < $end AND step < 'a'
--- include: analytics.scope
+-- include: scope
 GROUP BY bin

@@ -2,5 +2,5 @@
 SELECT EXISTS (
     FROM jobs
     WHERE n_steps IS NOT NULL
--- include: analytics.scope
+-- include: scope
 ) AS known

@@ -2,4 +2,4 @@
 SELECT min(submit) AS first, greatest(max(submit), max("start"), max("end")) AS last
 FROM jobs
 WHERE true
--- include: analytics.scope
+-- include: scope

@@ -2,5 +2,5 @@
     SELECT (submit - $start) // 86400 * 86400 + $start AS since, count(*) AS submitted
     FROM jobs
     WHERE submit >= $from AND submit < $until
--- include: analytics.scope
+-- include: scope
     GROUP BY since

@@ -4,15 +4,15 @@ SELECT
     count(*) AS runs, quantile_disc(wait, [0.5, 0.95]) AS wait_s, max(wait) AS longest_s
 FROM (
     SELECT "partition", kind, wait,
--- include: analytics.size_class
+-- include: size_class
     FROM (
         SELECT "partition",
--- include: analytics.size
+-- include: size
             ,
--- include: analytics.wait
+-- include: wait
         FROM jobs
         WHERE "start" >= $start AND "start" < $end
--- include: analytics.scope
+-- include: scope
     )
 )
 GROUP BY ALL

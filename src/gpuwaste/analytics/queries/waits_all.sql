@@ -2,8 +2,8 @@
 SELECT count(*) AS runs, quantile_disc(wait, [0.5, 0.95]) AS wait_s, max(wait) AS longest_s, count(*) FILTER (wait > 3600) AS long
 FROM (
     SELECT
--- include: analytics.wait
+-- include: wait
     FROM jobs
     WHERE "start" >= $start AND "start" < $end
--- include: analytics.scope
+-- include: scope
 )

@@ -3,13 +3,13 @@
         ("start" - $start) // $grain * $grain + $start AS since,
         (submit + $offset) // 3600 % 24 AS hour,
         CASE WHEN held <= 0 THEN 0 ELSE 1 +
--- include: analytics.time_bin
+-- include: time_bin
         END AS bin,
         count(*) AS runs
     FROM (
         SELECT submit, "start", "start" - submit AS held
         FROM jobs
         WHERE "start" >= $from AND "start" < $until
--- include: analytics.scope
+-- include: scope
     )
     GROUP BY ALL

@@ -5,7 +5,7 @@ FROM (
     SELECT cluster, max_by(kind, id) AS kind
     FROM imports
     WHERE ended_utc IS NOT NULL
--- include: analytics.scope
+-- include: scope
     GROUP BY cluster
 )
 WHERE kind = 'swf'

@@ -4,7 +4,7 @@ FROM (
     SELECT cluster, max_by(end_rule, id) AS rule
     FROM imports
     WHERE ended_utc IS NOT NULL AND end_rule IS NOT NULL
--- include: analytics.scope
+-- include: scope
     GROUP BY cluster
 )
 WHERE rule <> 'accounting'

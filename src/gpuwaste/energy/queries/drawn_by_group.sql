@@ -19,9 +19,9 @@ WITH chosen AS (
             )
         )
 ),
--- include: energy.prices
+-- include: prices
 ,
--- include: energy.drawn_spans
+-- include: drawn_spans
 ,
 summed AS ( -- before they are divided: a year has millions of rows
     SELECT "user", account, cluster, bin, first_utc, last_utc, sum(energy_j) AS energy_j
@@ -54,7 +54,7 @@ SELECT
     account,
     cluster,
     bin,
--- include: energy.drawn_sums
+-- include: drawn_sums
 FROM hourly
 LEFT JOIN prices USING (hour_utc)
 GROUP BY "user", account, cluster, bin

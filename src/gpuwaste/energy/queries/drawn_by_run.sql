@@ -4,9 +4,9 @@ WITH chosen AS (
     SELECT key[1] AS cluster, key[2]::BIGINT AS job_id, key[3]::BIGINT AS run_start
     FROM (SELECT string_split(unnest($keys::VARCHAR[]), ' ') AS key)
 ),
--- include: energy.prices
+-- include: prices
 ,
--- include: energy.drawn_spans
+-- include: drawn_spans
 ,
 divided AS (
     SELECT
@@ -26,7 +26,7 @@ SELECT
     cluster,
     job_id,
     run_start,
--- include: energy.drawn_sums
+-- include: drawn_sums
 FROM hourly
 LEFT JOIN prices USING (hour_utc)
 GROUP BY cluster, job_id, run_start

@@ -9,6 +9,7 @@ import msgspec
 from gpuwaste.actions.catalogue import actions
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import AuthError, ParseError
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.action_types import (
     STATUSES,
@@ -26,7 +27,6 @@ from gpuwaste.hub.actions.steps import entry
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_receiver import SignedAnswer, sender_of
 from gpuwaste.hub.refusal import BAD, CONFLICT, FORBIDDEN, LATER, NOT_FOUND, Refusal
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.action_store import ActionQuestion, ActionRow
 from gpuwaste.wire.signing import sign_ack
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.scope import Scope
 from gpuwaste.documents.curve_types import MOST_GPUS, MOST_NODES, HourMean, JobCurves, NodeCurves, RunCurves
 from gpuwaste.hub.curves.agents import AgentSamples, without
 from gpuwaste.hub.curves.limits import QuestionBudget
@@ -25,7 +26,6 @@ from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.refusal import LATER, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import JobQuestion
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.store.hub.hub_store import HubStore
@@ -171,7 +171,7 @@ class Curves:
         """Return what the ledger has of the run, by node."""
         asked = {"cluster": run.cluster, "job_id": run.job_id, "start": run.run_key.start, "nodes": list(nodes)}
         with self._store.reader() as db:
-            rows = db.rows("documents.curve_hours", {**asked, "most": _MOST_HOURS})
+            rows = db.rows("curve_hours", {**asked, "most": _MOST_HOURS})
         found: Hours = defaultdict(list)
         for row in rows:
             found[row.pop("node")].append(HourMean(**row))

@@ -30,7 +30,7 @@ class Findings:
             self._store.set_mark(_MARK, seen.now)
             return []
         with self._store.reader() as db:
-            rows = db.rows("waste.causes_since", {"from_s": since, "to_s": seen.now, "limit": _MOST})
+            rows = db.rows("causes_since", {"from_s": since, "to_s": seen.now, "limit": _MOST})
         self._until = _until(rows, since)
         return [event for row in rows if row["end"] <= self._until for event in _causes(row)]
 

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec.structs import asdict
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.notice_types import (
@@ -25,7 +26,6 @@ from gpuwaste.documents.notices import NoticeDecision
 from gpuwaste.hub.notify.planner import Planner
 from gpuwaste.hub.notify.runner import NoticeRunner, words
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal, not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.report.layout import Look
 
 MAX_NOTICES: Final = 10_000

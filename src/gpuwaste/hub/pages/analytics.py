@@ -10,10 +10,10 @@ from msgspec import json
 from starlette.datastructures import QueryParams
 
 from gpuwaste.analytics.document import ViewDocument
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.pages.answers import html, plain
 from gpuwaste.hub.pages.question import other_question, page_number, view_form, view_question
 from gpuwaste.hub.refusal import not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.view_reads import ViewQuestion, ViewReads
 from gpuwaste.report.view_text import comparison_csv, view_csv
 from gpuwaste.web.charts.draw import chart_file, file_policy

@@ -9,9 +9,9 @@ from fastapi import Request, Response
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, TOO_MANY, UNAUTHORIZED, Refusal
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.sign_in.visitors import SignInNeeded
 from gpuwaste.hub.threads import ThreadPool
 from gpuwaste.hub.turns import Turns

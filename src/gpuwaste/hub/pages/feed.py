@@ -12,9 +12,9 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
+from gpuwaste.core.scope import Scope
 from gpuwaste.events.envelope import Event
 from gpuwaste.hub.event_reads import EventReads, may_see
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.threads import ThreadPool
 
 _LOOK_S: Final = 1.0

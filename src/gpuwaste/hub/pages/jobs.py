@@ -9,13 +9,13 @@ from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse
 
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.pages.answers import SEE_OTHER, html
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import node_name
 from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.helpdesk import helpdesk_page

@@ -7,13 +7,13 @@ from fastapi import Response
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.documents.now_types import NowDocument
 from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
 from gpuwaste.hub.report_reads import MAX_ROWS
-from gpuwaste.hub.roles import Scope
 from gpuwaste.web.charts.node_grid import node_grid
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.now import ROWS, now_page

@@ -7,10 +7,10 @@ from msgspec import json
 from starlette.datastructures import QueryParams
 
 from gpuwaste.analytics.kept_simulations import KeptSimulation
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.pages.answers import html, plain
 from gpuwaste.hub.pages.question import page_number
 from gpuwaste.hub.refusal import not_found
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.report.view_text import view_csv
 from gpuwaste.web.charts.draw import chart_file, file_policy

@@ -6,12 +6,12 @@ from typing import Final
 from fastapi import Response
 from starlette.datastructures import QueryParams
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import asked
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.report_reads import ALL_CLUSTERS, ReportQuestion
-from gpuwaste.hub.roles import Scope
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.usage import ROWS, Asked, usage_page
 

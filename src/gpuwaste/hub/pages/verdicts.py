@@ -6,6 +6,7 @@ from fastapi import Response
 from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.documents.verdict_types import VerdictsDocument
@@ -13,7 +14,6 @@ from gpuwaste.hub.asked_together import AskedTogether
 from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.verdict_reads import VerdictQuestion, VerdictReads
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.models import models_page

@@ -13,11 +13,11 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
 from gpuwaste.documents.trial_types import TrialDocument
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, NOT_INSTALLED, Refusal
 from gpuwaste.hub.renewal.renewal_settings import RenewalSettings
-from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:

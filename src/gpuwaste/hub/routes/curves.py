@@ -4,12 +4,12 @@ import gzip
 
 from fastapi import FastAPI, Request, Response
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.documents.curve_types import JobCurves
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.pages.answers import Pages
 from gpuwaste.hub.pages.question import node_name
-from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion
 from gpuwaste.hub.turns import Turns
 from gpuwaste.web.environment import Frame

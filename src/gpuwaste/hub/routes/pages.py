@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse
 
+from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.pages.answers import SEE_OTHER, Pages
 from gpuwaste.hub.pages.forms import split_form
@@ -16,7 +17,6 @@ from gpuwaste.hub.pages.jobs import JobViews
 from gpuwaste.hub.pages.now import NowViews
 from gpuwaste.hub.pages.usage import UsageViews
 from gpuwaste.hub.pages.verdicts import VerdictViews
-from gpuwaste.hub.roles import Scope
 from gpuwaste.web.environment import Frame
 
 _LONGEST_ID: Final = 32

@@ -17,7 +17,7 @@ FROM (
         "user",
         account,
         "partition",
--- include: waste.judged_reason_parts
+-- include: judged_reason_parts
     FROM judged
     WHERE rules = $rules AND "end" >= $day AND "end" < $day + 86400
 )

@@ -7,11 +7,11 @@ SELECT
     "user",
     account,
     "partition",
--- include: waste.judged_count_sums
+-- include: judged_count_sums
     ,
--- include: waste.judged_sums_own
+-- include: judged_sums_own
     ,
--- include: waste.judged_sums_shared
+-- include: judged_sums_shared
 FROM judged
 WHERE rules = $rules AND "end" >= $day AND "end" < $day + 86400
 GROUP BY cluster, "user", account, "partition"

@@ -2,5 +2,5 @@
 SELECT "user", account, "partition", cluster, "of", what, reason, sum(ms)::BIGINT AS ms
 FROM day_reasons
 WHERE
--- include: waste.day_sums_of
+-- include: day_sums_of
 GROUP BY ALL

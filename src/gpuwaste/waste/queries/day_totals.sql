@@ -12,12 +12,12 @@ SELECT
     sum(under_ms)::BIGINT AS under_ms,
     sum(asked_jobs)::BIGINT AS asked_jobs,
     sum(asked_devices)::BIGINT AS asked_devices,
--- include: waste.judged_level_sums
+-- include: judged_level_sums
     ,
--- include: waste.judged_sums_own
+-- include: judged_sums_own
     ,
--- include: waste.judged_sums_shared
+-- include: judged_sums_shared
 FROM day_sums
 WHERE
--- include: waste.day_sums_of
+-- include: day_sums_of
 GROUP BY "user", account, "partition", cluster

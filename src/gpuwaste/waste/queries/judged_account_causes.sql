@@ -2,7 +2,7 @@
 -- belongs to one cause: they take their parts of the run's waste in this order. Findings are of whole runs: of one that an
 -- edge cuts each has the part of what lies inside that it has of the whole.
 WITH
--- include: waste.judged_held
+-- include: judged_held
 ,
 inside AS (
     SELECT cluster, job_id, run_start, wasted_ms AS inside_ms

@@ -1,6 +1,6 @@
 -- GPU-milliseconds held and wasted by the runs that ended in each block of $block seconds from $from_s on; whole runs.
 WITH
--- include: waste.judged_held
+-- include: judged_held
 SELECT
     ("end" - $from_s) // $block AS block, sum(alloc_ms)::BIGINT AS alloc_ms, sum(wasted_ms)::BIGINT AS wasted_ms
 FROM held

@@ -1,4 +1,4 @@
 -- The judged runs of a selection, each user's together.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 SELECT * FROM runs ORDER BY "user", run_start, job_id

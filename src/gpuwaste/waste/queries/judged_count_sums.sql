@@ -7,4 +7,4 @@
     sum(under_ms)::BIGINT AS under_ms,
     count(*) FILTER (asked_devices > 0) AS asked_jobs,
     sum(asked_devices)::BIGINT AS asked_devices,
--- include: waste.judged_level_sums
+-- include: judged_level_sums

@@ -1,9 +1,9 @@
 -- GPU-milliseconds and energy between the edges of the window, by the UTC day on which the run ended; what is open or ended later
 -- is on the last day.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 ,
--- include: waste.judged_window
+-- include: judged_window
 ,
 summed AS NOT MATERIALIZED (
     SELECT
@@ -18,7 +18,7 @@ summed AS NOT MATERIALIZED (
         own.pending_ms, own.energy_j, energy_ms, split_j, wasted_j, cpu_energy_ms, cpu_energy_j
     FROM day_sums
     WHERE
--- include: waste.day_sums_of
+-- include: day_sums_of
 )
 SELECT
     "day",

@@ -16,6 +16,6 @@ WHERE
     j."start" IS NOT NULL
     AND j."end" > $from_s
     AND j."end" <= $to_s
--- include: waste.ledger_held
+-- include: ledger_held
 ORDER BY place
 LIMIT $limit

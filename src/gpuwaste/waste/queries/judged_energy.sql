@@ -2,9 +2,9 @@
 -- user, account and the steps of $step seconds from $from_s on in which runs ended; what is open or ended later is in
 -- the last one.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 ,
--- include: waste.judged_window
+-- include: judged_window
 SELECT
     "user",
     account,

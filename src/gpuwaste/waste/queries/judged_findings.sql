@@ -1,6 +1,6 @@
 -- The $limit findings with the largest waste: the run, its findings, and which of them. Texts are read of these alone.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 ,
 worst AS MATERIALIZED (
     SELECT cluster, job_id, run_start, kind, wasted_s, place

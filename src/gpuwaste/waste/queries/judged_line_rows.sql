@@ -5,12 +5,12 @@ lines AS (
         own.alloc_ms AS alloc_ms
     FROM runs
     WHERE array_job_id IS NULL AND
--- include: waste.judged_fits
+-- include: judged_fits
     UNION ALL BY NAME
     SELECT cluster, job_id, run_start, printed_id, wasted_ms, alloc_ms
     FROM tasks
     WHERE again AND
--- include: waste.judged_fits
+-- include: judged_fits
     UNION ALL BY NAME
     SELECT
         cluster,
@@ -25,6 +25,6 @@ lines AS (
     WHERE NOT again
     GROUP BY cluster, array_job_id
     HAVING bool_or(
--- include: waste.judged_fits
+-- include: judged_fits
     )
 )

@@ -1,11 +1,11 @@
 -- Picks $limit lines of the job table after the first $offset, in order of waste (documents/rows.py).
 CREATE OR REPLACE TEMP TABLE judged_lines AS
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 ,
--- include: waste.judged_tasks
+-- include: judged_tasks
 ,
--- include: waste.judged_line_rows
+-- include: judged_line_rows
 SELECT *
 FROM lines
 ORDER BY wasted_ms DESC, alloc_ms DESC, cluster, printed_id

@@ -1,8 +1,8 @@
 -- The job name of the largest waste between the edges of the window.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 ,
--- include: waste.judged_window
+-- include: judged_window
 SELECT name, count(*) AS jobs, sum(own.alloc_ms)::BIGINT AS alloc_ms, sum(own.wasted_ms)::BIGINT AS wasted_ms
 FROM parts
 GROUP BY name

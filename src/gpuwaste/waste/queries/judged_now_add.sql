@@ -1,3 +1,3 @@
 -- Adds open runs to those that a document sums.
 INSERT INTO judged_now BY NAME
--- include: waste.judged_rows
+-- include: judged_rows

@@ -1,4 +1,4 @@
 -- Adds the stored runs of a selection to those that a document sums, $most at most.
 INSERT INTO judged_now BY NAME
--- include: waste.judged_stored
+-- include: judged_stored
 LIMIT $most

@@ -1,8 +1,8 @@
 -- The runs of the picked lines in order of start, and when the newest run of each one's job began.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 ,
--- include: waste.judged_tasks
+-- include: judged_tasks
 ,
 keys AS MATERIALIZED (
     SELECT cluster, job_id, run_start FROM judged_lines WHERE job_id IS NOT NULL

@@ -1,3 +1,3 @@
 -- Adds the parts of runs between the edges of a window.
 INSERT INTO judged_parts BY NAME
--- include: waste.judged_rows
+-- include: judged_rows

@@ -3,4 +3,4 @@ INSERT INTO judged_parts BY NAME
 SELECT *
 FROM kept_runs r
 WHERE
--- include: waste.judged_kept_scope
+-- include: judged_kept_scope

@@ -1,8 +1,8 @@
 -- Unknown and exempt GPU-milliseconds between the edges of the window by reason, user, account, partition and cluster.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 ,
--- include: waste.judged_window
+-- include: judged_window
 SELECT
     "user",
     account,
@@ -18,7 +18,7 @@ FROM (
         account,
         "partition",
         cluster,
--- include: waste.judged_reason_parts
+-- include: judged_reason_parts
     FROM parts
     WHERE shared IS NOT NULL OR cardinality(own.unknown) > 0 OR cardinality(own.exempt) > 0
 )

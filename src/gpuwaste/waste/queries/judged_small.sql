@@ -1,4 +1,4 @@
 -- The runs that use so little that they could share a GPU.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 SELECT * FROM runs WHERE small IS NOT NULL ORDER BY run_start, job_id

@@ -1,9 +1,9 @@
 -- GPU-milliseconds between the edges of the window, by user, account, partition and cluster; `shared` is NULL
 -- where none was shared.
 WITH
--- include: waste.judged_runs
+-- include: judged_runs
 ,
--- include: waste.judged_window
+-- include: judged_window
 ,
 of_own AS (
     SELECT
@@ -11,7 +11,7 @@ of_own AS (
         account,
         "partition",
         cluster,
--- include: waste.judged_sums_own
+-- include: judged_sums_own
     FROM parts
     GROUP BY "user", account, "partition", cluster
 ),
@@ -21,7 +21,7 @@ of_shared AS ( -- of few runs
         account,
         "partition",
         cluster,
--- include: waste.judged_sums_shared
+-- include: judged_sums_shared
     FROM parts
     WHERE shared IS NOT NULL
     GROUP BY "user", account, "partition", cluster

@@ -16,7 +16,7 @@
         'energy_j': sum(own.energy_j)
     } AS own,
     sum(
--- include: waste.judged_energy_ms
+-- include: judged_energy_ms
     )::BIGINT AS energy_ms,
     sum(split_j) AS split_j,
     sum(wasted_j) AS wasted_j,

@@ -1,3 +1,3 @@
 -- Adds the runs that were judged last to table kept_runs.
 INSERT INTO kept_runs BY NAME
--- include: waste.judged_rows
+-- include: judged_rows

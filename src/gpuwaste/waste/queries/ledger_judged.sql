@@ -1,3 +1,3 @@
 -- The rows of table judged of the runs that were judged last, in their order.
--- include: waste.judged_rows
+-- include: judged_rows
 ORDER BY place

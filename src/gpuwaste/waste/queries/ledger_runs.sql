@@ -9,9 +9,9 @@ SELECT
 FROM (
     SELECT j.*
     FROM
--- include: waste.ledger_candidates
+-- include: ledger_candidates
     WHERE
--- include: waste.ledger_scope
+-- include: ledger_scope
     LIMIT $most
 ) j
 LEFT JOIN partitions p ON p.cluster = j.cluster AND p.name = j."partition"

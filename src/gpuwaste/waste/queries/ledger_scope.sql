@@ -27,4 +27,4 @@
             )
         )
     )
--- include: waste.ledger_held
+-- include: ledger_held
