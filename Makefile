@@ -166,7 +166,7 @@ bench-shadow: $(STAMP) ## CPU of scoring a model on trial at a submission, and o
 	@$(PY) -m bench.shadow
 
 baseline: $(STAMP) ## write the bundle of day one anew: after a change of the features
-	@$(PY) -m tools.baseline src/gpuwaste/predict/baseline
+	@$(PY) -m tools.baseline src/gpuwaste/advice/predict/baseline
 
 bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
 	@$(PY) -m bench.train

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from tools.data.places import own_place, places
 from tools.scorecard.logs import LOGS, data_of
 
-from gpuwaste.history.swf_table import swf_table
+from gpuwaste.advice.predict.features import FEATURES, predecessors
+from gpuwaste.advice.predict.targets import BY_NAME
+from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.prediction_metrics import average_precision, ece, f1
 from gpuwaste.models.prepare import Prepared, prepare
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.features import FEATURES, predecessors
-from gpuwaste.predict.targets import BY_NAME
 
 Drop = Callable[[str], bool]
 METRICS: Final = ("AP", "ECE", "F1")

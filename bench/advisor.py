@@ -22,16 +22,16 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from gpuwaste.advice.predict.bundle import BASELINE
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.submit_frames import HEADER, encode_frame
 from gpuwaste.advisor.boot import SAVED
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.replay import replay
-from gpuwaste.predict.bundle import BASELINE
-from gpuwaste.predict.registry import Registry
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.replay import replay
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.testing.histories import made_table
 from gpuwaste.testing.lone_advisor import LoneAdvisor
-from gpuwaste.wire.advice import HEADER, encode_frame
 
 TARGETS: Final = {"verdicts_per_s": 5000, "p99_us": 1000, "p999_us": 2000, "cpu_us": 150, "rss_mb": 250}
 NAMES: Final = ("train", "eval", "prep")

@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from bench.agent_child import DAY_S, GPUS, INTERVAL_S, NODE
+from gpuwaste.net.tokens import TokenChecker
 from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.testing.sim_build import build_level_zero, build_native, library_env
 from gpuwaste.testing.sim_gpus import FIRST_RENDER
 from gpuwaste.testing.simnvml import Arch, SimGpu, SimNode, make_amd_gpus, make_gpus, make_intel_gpus
-from gpuwaste.wire.tokens import TokenChecker
 
 HOUR_TICKS: Final = 3600 // INTERVAL_S
 LATENCY_US: Final = 1000

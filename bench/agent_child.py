@@ -24,13 +24,13 @@ from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.munge import Munge, MungeChecker
+from gpuwaste.net.tokens import TokenIssuer
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.simnvml import SimNode
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeChecker
-from gpuwaste.wire.tokens import TokenIssuer
 
 INTERVAL_S: Final = 10
 DAY_S: Final = 86_400

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.agent.segment import Segment
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.slurm.run import RunKey
 
 GPUS: Final = 8
 TICKS: Final = 90  # of a quarter of an hour

@@ -24,13 +24,13 @@ from typing import Any, Final
 
 from msgspec.json import encode
 
-from gpuwaste.analytics.asking import Asking, Window
-from gpuwaste.analytics.kept_days import KeptDays
-from gpuwaste.analytics.view import View, all_views, look
+from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.touched import Touched
 from gpuwaste.testing.process_memory import peak_rss_b
-from gpuwaste.waste.ledger_settings import LedgerSettings
+from gpuwaste.views.kept_days import KeptDays
+from gpuwaste.views.view import View, all_views, look
+from gpuwaste.views.view_query import Asking, Window
 
 TARGET_MS: Final = 500
 TARGET_KB: Final = 100

@@ -4,7 +4,7 @@ import random
 from datetime import UTC, datetime
 from math import exp, log, log10
 
-from gpuwaste.analytics.chart import Axis, Bars, Bins, Chart, Gantt, Grid, Layer, Lines, Role, Row, Series, Span
+from gpuwaste.show.chart import Axis, Bars, Bins, Chart, Gantt, Grid, Layer, Lines, Role, Row, Series, Span
 
 _DAY_S = 86400
 _START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())

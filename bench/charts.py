@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.chart_samples import all_kinds, points
-from gpuwaste.analytics.chart import Bars, Chart, Gantt, Grid, Lines
-from gpuwaste.web.charts.draw import chart_svg
+from gpuwaste.show.chart import Bars, Chart, Gantt, Grid, Lines
+from gpuwaste.show.charts.draw import chart_svg
 
 TARGET_B: Final = {"bins": 25_000}
 _PLOTLY: Final = """

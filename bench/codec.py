@@ -19,9 +19,9 @@ import msgspec
 from pydantic import ConfigDict, Field, create_model
 
 from bench.ingest import make_hour
-from gpuwaste.core.hour import HOUR_CODEC, hour_from_line
 from gpuwaste.core.typed import decoder
-from gpuwaste.wire.batch import encode_hour
+from gpuwaste.ledger.hour import HOUR_CODEC, hour_from_line
+from gpuwaste.net.batch import encode_hour
 
 _IMPORT = """
 import json, re, dataclasses, typing, time

@@ -26,16 +26,16 @@ from bench.agent import HOUR_TICKS, AgentProcess
 from bench.agent_child import DAY_S, GPUS, INTERVAL_S, NODE
 from gpuwaste.agent.node_store import RAW, NodeStore
 from gpuwaste.agent.segment import to_line
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource, Sample
-from gpuwaste.hub.curves.checked import checked
+from gpuwaste.ledger.curves.checked import checked
+from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.samples import RunWindow, SampleQuestion
+from gpuwaste.net.signing import sign_request
+from gpuwaste.net.tokens import TokenChecker
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.testing.lone_hub import private_munged
 from gpuwaste.testing.simnvml import Arch, SimNode, make_gpus
-from gpuwaste.wire.munge import Munge, MungeIssuer
-from gpuwaste.wire.samples import RunWindow, SampleQuestion
-from gpuwaste.wire.signing import sign_request
-from gpuwaste.wire.tokens import TokenChecker
 
 JOB: Final = 424242
 TICKS: Final = DAY_S // INTERVAL_S

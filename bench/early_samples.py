@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tools.data.places import own_place, places
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import table_of
+from gpuwaste.advice.predict.comparison import PairedComparison, compare
+from gpuwaste.advice.predict.targets import BY_NAME
+from gpuwaste.jobs.history.table import table_of
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.prepare import Prepared, prepare
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.comparison import PairedComparison, compare
-from gpuwaste.predict.targets import BY_NAME
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.duckdb_connection import connect
 
 FOLDER: Final = "gpu/philly_dre"

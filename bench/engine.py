@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import JobTable, table_of
+from gpuwaste.jobs.history.table import JobTable, table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.placed import start_of
 from gpuwaste.sim.real.engine import Study, instants_path, play_ensemble
@@ -28,6 +27,7 @@ from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import Instant, read_instants_csv
 from gpuwaste.sim.real.outcomes import Outcome, read_csv
 from gpuwaste.sim.simulation import Machine, all_schedulers, simulate
+from gpuwaste.slurm.accounting.job import JobRecord
 
 TYPES: Final = ("a100", "v100")
 GPUS: Final = 4  # of a node

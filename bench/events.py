@@ -21,14 +21,14 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.act.events.outlet import DeliveryResult, Outlet
+from gpuwaste.act.events.outlet_files import OutletFile, load_outlet
+from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
-from gpuwaste.events.envelope import Event, encoded, tell
-from gpuwaste.events.kinds.node import NodeHeard
-from gpuwaste.events.outlet import DeliveryResult, Outlet
-from gpuwaste.events.outlet_files import OutletFile, load_outlet
-from gpuwaste.events.outlet_sender import IDLE_S, OutletSender
-from gpuwaste.store.hub.event_store import EventStore
+from gpuwaste.jobs.events.envelope import Event, encoded, tell
+from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.events.kinds.node import NodeHeard
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.kafka_broker import kafka_broker

@@ -24,7 +24,7 @@ from confluent_kafka import Consumer, TopicPartition
 from bench.events import START, filled
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.typed import decoder
-from gpuwaste.events.envelope import event_id
+from gpuwaste.jobs.events.envelope import event_id
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.kafka_broker import KafkaBroker, kafka_broker
 from gpuwaste.testing.lone_hub import LoneHub, private_munged

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import psutil
 
-from gpuwaste.core.request import JobRequest
-from gpuwaste.history.keys import KEYS
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.replay import replay
-from gpuwaste.history.state import HistoryState
-from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.vectors import replay_vectors
+from gpuwaste.advice.predict.features import FEATURES
+from gpuwaste.advice.predict.vectors import replay_vectors
+from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing.histories import made_table, requests, vector_told
 from gpuwaste.testing.plain_history import PlainHistory
 

@@ -27,14 +27,14 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.net.hub_client import LINK_PATH
+from gpuwaste.net.signing import request_digest
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
-from gpuwaste.wire.hub_client import LINK_PATH
-from gpuwaste.wire.signing import request_digest
 
 ALICE: Final = "daemon"
 BOB: Final = "nobody"

@@ -24,8 +24,8 @@ from typing import Any, Final
 import psutil
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.sacct import FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_fields
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_fields
 from gpuwaste.store.hub.hub_store import HubStore
 
 TARGET_S: Final = 60

@@ -14,10 +14,10 @@ import threading
 import time
 from pathlib import Path
 
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.run import RunKey
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, BatchRow, Envelope, encode_hour
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, Batch, BatchRow, Envelope, encode_hour
 
 START = 1_700_000_000 // 3600 * 3600
 MS = 3_600_000

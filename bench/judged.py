@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.hub.judging import STEP_RUNS
+from gpuwaste.ledger.day_sums import sum_days
+from gpuwaste.ledger.judging import STEP_RUNS
+from gpuwaste.ledger.judging_queue import judge_next, prepare
+from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.process_memory import peak_rss_b
-from gpuwaste.waste.day_sums import sum_days
-from gpuwaste.waste.judging_queue import judge_next, prepare
-from gpuwaste.waste.ledger_settings import LedgerSettings
 
 # What judging makes of runs that are busy but for one in six: one cause for each of these.
 _REST: Final = """

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from bench.ingest import make_batches
 from gpuwaste.core.errors import RetryableWireError
+from gpuwaste.net.batch import Batch, Envelope
+from gpuwaste.net.hub_client import HubClient
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
 from gpuwaste.testing.postgres_server import PostgresServer, postgres_server
-from gpuwaste.wire.batch import Batch, Envelope
-from gpuwaste.wire.hub_client import HubClient
 
 PATIENCE_S = 600.0
 SENDERS = 3

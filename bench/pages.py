@@ -26,9 +26,9 @@ from bench.judged import judged
 from bench.pages_browser import painted
 from bench.year import hub_settings, made, wait_for_quiet
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.net.hub_client import LINK_PATH
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
-from gpuwaste.wire.hub_client import LINK_PATH
 
 TARGET_MS: Final = 200
 TARGET_B: Final = 150_000

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from playwright.sync_api import BrowserContext, CDPSession, sync_playwright
 
-from gpuwaste.documents.curve_types import GpuCurves, JobCurves, NodeCurves, RunCurves, Series
+from gpuwaste.ledger.curves.curve_types import GpuCurves, JobCurves, NodeCurves, RunCurves, Series
 
 CHROMIUM: Final = "/usr/bin/chromium"
 TARGET_PAINT_MS: Final = 1000

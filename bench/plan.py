@@ -20,19 +20,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.core.request import JobRequest
-from gpuwaste.hub.expectations import DRAWS
+from gpuwaste.plan.expectations import DRAWS
 from gpuwaste.plan.live_queue import live_queue
+from gpuwaste.plan.start_time.expectation import expect
+from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.plan.waits.features import vector
 from gpuwaste.plan.waits.knowledge import Knowledge
 from gpuwaste.plan.waits.live_rows import LiveRows
 from gpuwaste.plan.waits.simulated import simulated
 from gpuwaste.plan.waits.trees import Machine, PoolSize
-from gpuwaste.plan.when.expectation import expect
-from gpuwaste.plan.when.past_runs import PastRuns
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos, Reservation
-from gpuwaste.slurm.cluster_config import NodeInfo, parse_nodes
-from gpuwaste.slurm.scontrol import RunningJob, parse_jobs
+from gpuwaste.slurm.clients.scontrol import RunningJob, parse_jobs
+from gpuwaste.slurm.site.cluster_config import NodeInfo, parse_nodes
+from gpuwaste.slurm.submit.request import JobRequest
 
 TARGET_S: Final = 2.0
 NOW: Final = 1_800_000_000

@@ -11,14 +11,14 @@ import time
 from dataclasses import replace
 from datetime import datetime
 
-from gpuwaste.core.request import JobRequest
-from gpuwaste.core.verdict import Expectation, Suggestion
+from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
+from gpuwaste.advice.policy.facts import Facts
+from gpuwaste.advice.policy.loading import built_in, policy_from_toml
+from gpuwaste.advice.policy.policy_set import PolicySet
+from gpuwaste.advice.policy.spending import NothingSpent
+from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
 from gpuwaste.models.policy_replay import ReplayPeriod, replay_policies
-from gpuwaste.policy.expected_waits import WaitRow, WaitTable
-from gpuwaste.policy.facts import Facts
-from gpuwaste.policy.loading import built_in, policy_from_toml
-from gpuwaste.policy.policy_set import PolicySet
-from gpuwaste.policy.spending import NothingSpent
+from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing.histories import made_table
 
 POLICY = """

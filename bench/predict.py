@@ -21,13 +21,13 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
+from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
+from gpuwaste.advice.predict.manifest import Manifest, TargetModel
+from gpuwaste.advice.predict.rolling import Rolling
+from gpuwaste.advice.predict.targets import TARGETS, Target
 from gpuwaste.models.export import write_bundle
 from gpuwaste.models.fit import columns, grow, objectives
 from gpuwaste.models.recipe import DEFAULTS
-from gpuwaste.predict.bundle import Bundle, load_bundle, our_features
-from gpuwaste.predict.manifest import Manifest, TargetModel
-from gpuwaste.predict.rolling import Rolling
-from gpuwaste.predict.targets import TARGETS, Target
 
 TARGET_P99_US: Final = 150
 ROWS: Final = 8_000
@@ -38,8 +38,8 @@ import sys, time
 from pathlib import Path
 import psutil
 import numpy
-import gpuwaste.predict.onnx_runtime
-import gpuwaste.predict.bundle as bundle
+import gpuwaste.advice.predict.onnx_runtime
+import gpuwaste.advice.predict.bundle as bundle
 own = psutil.Process()
 before, began = own.memory_info().rss, time.perf_counter()
 bundle.load_bundle(Path(sys.argv[1]))

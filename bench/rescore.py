@@ -18,23 +18,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.predict import learn, made_up, manifest_of
+from gpuwaste.act.notify.parts import notify_parts
+from gpuwaste.act.notify.runner import Accounting
+from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.targets import TARGETS
+from gpuwaste.advice.rescoring.rescore_settings import EARLY_S, SHARE, RescoreSettings
+from gpuwaste.advice.rescoring.rescore_store import Lead, RescoreStore
+from gpuwaste.advice.rescoring.rescorer import Rescorer
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.scope import Scope
-from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.notify.parts import notify_parts
-from gpuwaste.hub.notify.runner import Accounting
-from gpuwaste.hub.predictions import Predictions
-from gpuwaste.hub.rescoring.rescore_settings import EARLY_S, SHARE, RescoreSettings
-from gpuwaste.hub.rescoring.rescorer import Rescorer
+from gpuwaste.jobs.history.requests import request_of
+from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.models.export import write_bundle
-from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.targets import TARGETS
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rescore_store import Lead, RescoreStore
-from gpuwaste.waste.ledger_settings import LedgerSettings
 
 ALONE: Final = 200  # jobs that are asked of one by one
 CLUSTER: Final = "gw"

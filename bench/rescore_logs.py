@@ -21,30 +21,30 @@ import numpy as np
 from numpy.typing import NDArray
 from tools.data.places import find
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.job_event import HistoryEvent
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import TableSnapshot
-from gpuwaste.history.known_at import known_at
-from gpuwaste.history.recurrences import MINUTE_S, NEAR_LIMIT
-from gpuwaste.history.replay import replay
-from gpuwaste.history.requests import request_of
-from gpuwaste.history.swf_table import swf_table
-from gpuwaste.history.table import JobTable
-from gpuwaste.hub.rescoring.rescore_settings import EARLY_S, SHARE
+from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
+from gpuwaste.advice.predict.corrections import BundleCorrections
+from gpuwaste.advice.predict.limit_chance import limit_chance
+from gpuwaste.advice.predict.manifest import Manifest
+from gpuwaste.advice.predict.predictor import Predictor
+from gpuwaste.advice.predict.rolling import Rolling
+from gpuwaste.advice.predict.targets import BY_NAME, labels
+from gpuwaste.advice.rescoring.rescore_settings import EARLY_S, SHARE
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.from_store import TableSnapshot
+from gpuwaste.jobs.history.known_at import known_at
+from gpuwaste.jobs.history.recurrences import MINUTE_S, NEAR_LIMIT
+from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.requests import request_of
+from gpuwaste.jobs.history.swf_table import swf_table
+from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.models.export import write_bundle
 from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.prediction_metrics import average_precision
 from gpuwaste.models.prepare import prepare
 from gpuwaste.models.replay_events import events_of
 from gpuwaste.models.split import Split, known_before, split_by_time
-from gpuwaste.predict.bundle import Bundle, load_bundle, our_features
-from gpuwaste.predict.corrections import BundleCorrections
-from gpuwaste.predict.limit_chance import limit_chance
-from gpuwaste.predict.manifest import Manifest
-from gpuwaste.predict.predictor import Predictor
-from gpuwaste.predict.rolling import Rolling
-from gpuwaste.predict.targets import BY_NAME, labels
+from gpuwaste.slurm.accounting.job import JobRecord
 
 LOGS: Final = {
     "KTH-SP2": "swf/KTH-SP2-1996-2.1-cln.swf.xz",

@@ -16,21 +16,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.year_site import fill
-from gpuwaste.analytics.bootstrap import Sample, interval
+from gpuwaste.act.rules.engine import Instant, Ladders, evaluate
+from gpuwaste.act.rules.moments import GpuState, Moment, running_facts
+from gpuwaste.act.rules.replay import replayed
+from gpuwaste.act.rules.restraint import Spent
+from gpuwaste.act.rules.rule import Rule
+from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
+from gpuwaste.act.rules.rule_text import replay_text
+from gpuwaste.core.bootstrap import Sample, interval
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
-from gpuwaste.report.layout import Look
-from gpuwaste.report.rule_text import replay_text
-from gpuwaste.rules.engine import Instant, Ladders, evaluate
-from gpuwaste.rules.moments import GpuState, Moment, running_facts
-from gpuwaste.rules.replay import replayed
-from gpuwaste.rules.restraint import Spent
-from gpuwaste.rules.rule import Rule
-from gpuwaste.rules.rule_file import load_rule, rule_from_toml
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.show.layout import Look
 from gpuwaste.store.database import Database
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.ledger_settings import LedgerSettings
 
 ROOT: Final = Path(__file__).parents[1]
 PHILLY: Final = "gpu/philly_dre"

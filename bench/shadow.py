@@ -17,14 +17,14 @@ from typing import Final
 import numpy as np
 
 from bench.predict import ROWS, learn, made_up, manifest_of
+from gpuwaste.advice.predict.bundle import BASELINE, load_bundle
+from gpuwaste.advice.predict.comparison import compare
+from gpuwaste.advice.predict.rolling import Rolling
+from gpuwaste.advice.predict.targets import TARGETS
+from gpuwaste.advice.predict.trial import ShadowModel
 from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.models.export import write_bundle
-from gpuwaste.predict.bundle import BASELINE, load_bundle
-from gpuwaste.predict.comparison import compare
-from gpuwaste.predict.rolling import Rolling
-from gpuwaste.predict.targets import TARGETS
-from gpuwaste.predict.trial import ShadowModel
 
 WANTED: Final = frozenset({"failure", "timeout"})  # of the policy of a fresh install, for jobs without GPUs
 PAIRS: Final = 50_000

@@ -21,7 +21,7 @@ from tools.data.places import find
 
 from bench.sim_nodes import TWICE, cluster_named, trace_named
 from bench.sim_pyss import pyss_starts
-from gpuwaste.history.swf_table import swf_table
+from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.sim.simulation import NodeScheduler, Scheduler, all_schedulers, places_on_nodes
 from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.testing.process_memory import peak_rss_b

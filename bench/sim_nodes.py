@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from tools.data.places import find
 
-from gpuwaste.history.swf_table import swf_table
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.swf_table import swf_table
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
 from gpuwaste.sim.trace import Trace, trace_of
 

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from gpuwaste.wire.advice import encode_reply
+from gpuwaste.advice.submit_frames import encode_reply
 
 
 def main() -> None:

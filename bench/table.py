@@ -20,10 +20,10 @@ from typing import Any, Final, TypeVar
 from bench.report import fill
 from bench.year import MEMORY_MB
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import read_table, read_tables
-from gpuwaste.history.replay import replay
-from gpuwaste.history.state import HistoryState
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.from_store import read_table, read_tables
+from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.process_memory import peak_rss_b

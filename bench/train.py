@@ -17,11 +17,11 @@ from typing import Final
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, before XGBoost is loaded
 
-from gpuwaste.documents.card_types import TrainingSettings
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.renewal.card_types import TrainingSettings
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.progress import Progress
 from gpuwaste.models.training import train
-from gpuwaste.predict.registry import Registry
 from gpuwaste.testing.planted import planted_table
 
 TARGET_S: Final = 600

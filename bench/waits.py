@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec.structs import asdict
 from tools.data.places import find
 
-from gpuwaste.history.swf_table import swf_table
+from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.models.waits.figures import LEARNT, figures
 from gpuwaste.models.waits.learnt import learnt
 from gpuwaste.models.waits.queue_at import wait_log

@@ -18,16 +18,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.analytics.asking import Asking, stored_window
-from gpuwaste.analytics.document import ViewDocument
-from gpuwaste.analytics.language_model import LanguageModel
-from gpuwaste.analytics.narrative import complete
-from gpuwaste.analytics.rewrite import cleaned, place, refusal
-from gpuwaste.analytics.view import all_views, look
 from gpuwaste.core.config import AnalyticsConfig
 from gpuwaste.core.errors import WireError
 from gpuwaste.core.units import DAY_S
+from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.store.database import Database
+from gpuwaste.views.language_model import LanguageModel
+from gpuwaste.views.narrative import complete
+from gpuwaste.views.rewrite import cleaned, place, refusal
+from gpuwaste.views.view import all_views, look
+from gpuwaste.views.view_query import Asking, stored_window
 
 _NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _WEEK_S: Final = 7 * DAY_S

@@ -9,10 +9,10 @@ import duckdb
 import numpy as np
 
 from bench.wrappers_results import queue_by_share, variants
-from gpuwaste.analytics.chart import Axis, Bins, Chart, Layer, Lines, Role, Series
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.show.chart import Axis, Bins, Chart, Layer, Lines, Role, Series
+from gpuwaste.show.charts.draw import chart_file
 from gpuwaste.sim.experiments.wrap_dynamic import window
-from gpuwaste.web.charts.draw import chart_file
 
 PICTURES: Final = Path(__file__).parents[1] / "docs" / "pictures"
 MOST_B: Final = 30_000

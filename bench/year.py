@@ -29,14 +29,14 @@ from bench.report import job_document_ms
 from bench.year_site import USERS, fill, roll_up_at_once
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.load import HANG_LIMITS
+from gpuwaste.ledger.packing import DayPacking, JobPacking, JudgedPacking, Packing
+from gpuwaste.ledger.rollup import Rollup
+from gpuwaste.net.batch import Envelope
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import DayPacking, JobPacking, JudgedPacking, Packing
-from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
 from gpuwaste.testing.process_memory import peak_rss_b
-from gpuwaste.waste.load import HANG_LIMITS
-from gpuwaste.wire.batch import Envelope
 
 TARGET_MS: Final = 500
 GPUWASTE: Final = Path(sys.executable).with_name("gpuwaste")

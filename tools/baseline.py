@@ -17,13 +17,13 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from gpuwaste.advice.predict.bundle import FeatureSet, our_features
+from gpuwaste.advice.predict.manifest import Manifest, TargetModel
+from gpuwaste.advice.predict.session import INPUT, OUTPUT
+from gpuwaste.advice.predict.targets import BY_NAME, TARGETS
 from gpuwaste.core.errors import ModelError
 from gpuwaste.models.export import write_files
 from gpuwaste.models.graphs import serialized
-from gpuwaste.predict.bundle import FeatureSet, our_features
-from gpuwaste.predict.manifest import Manifest, TargetModel
-from gpuwaste.predict.session import INPUT, OUTPUT
-from gpuwaste.predict.targets import BY_NAME, TARGETS
 
 CHAIN: Final = ("cluster", "partition", "account", "user", "shape", "name")
 STRENGTH: Final = 2.0  # runs that the wider estimate counts as

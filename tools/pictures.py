@@ -18,9 +18,9 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import HOUR, ShiftedClock, batch, hour, record
 
 from gpuwaste.cli.main import main as gpuwaste
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.run import RunKey
 from tools.data.places import find
 
 PICTURES: Final = Path(__file__).parents[1] / "docs" / "pictures"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.list_conf import release_of
+from gpuwaste.slurm.formats.list_conf import release_of
 from tools.matrix.releases import RELEASES
 from tools.trees.debian import mirror
 

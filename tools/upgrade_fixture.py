@@ -22,12 +22,12 @@ from typing import Any, Final
 import duckdb
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.load import HANG_LIMITS
+from gpuwaste.ledger.rollup import Rollup
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rollup import Rollup
-from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.waste.load import HANG_LIMITS
 
 HERE: Final = Path(__file__).parents[1] / "tests/fixtures/upgrade-0.1"
 HOUR: Final = 3600

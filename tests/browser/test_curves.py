@@ -14,9 +14,9 @@ from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
 from tests.unit.hub.rig import batch, hour, record
 
-from gpuwaste.core.run import RunKey
+from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.lone_hub import munged_path, private_munged
-from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [
     pytest.mark.sockets,

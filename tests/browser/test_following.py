@@ -11,8 +11,8 @@ from tests.browser.scene import ALICE, BOB, OPER
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import batch, hour, record
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 
 PATIENCE_MS = 90_000
 

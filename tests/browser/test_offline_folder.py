@@ -9,11 +9,11 @@ from bench.chart_samples import all_kinds
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, ViewportSize
 from tests.browser.window import SCHEMES, Scheme, axe_finds, keep_picture, show
-from tests.unit.web.drawings import nasty
-from tests.unit.web.test_comparison_page import compared
-from tests.unit.web.view_documents import view
+from tests.unit.show.pages.drawings import nasty
+from tests.unit.show.pages.test_comparison_page import compared
+from tests.unit.show.pages.view_documents import view
 
-from gpuwaste.web.offline import write_folder
+from gpuwaste.views.offline_pages import write_folder
 
 _PAGES: Final[dict[Scheme, str]] = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 26)"}
 _COLLECT: Final = """

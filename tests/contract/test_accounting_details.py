@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.core.accounted_run import AccountedRun
-from gpuwaste.ingest.file_source import sacct_file
-from gpuwaste.ingest.parsed_page import Notes
-from gpuwaste.ingest.source import Source, parser_of
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.rest_client import RestClient
-from gpuwaste.slurm.rest_http import RestServer
-from gpuwaste.slurm.sacct import ADMIN_COMMENT
+from gpuwaste.jobs.importers.file_source import sacct_file
+from gpuwaste.jobs.importers.parsed_page import Notes
+from gpuwaste.jobs.importers.source import Source, parser_of
+from gpuwaste.slurm.accounting.accounted_run import AccountedRun
+from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.rest_client import RestClient
+from gpuwaste.slurm.clients.rest_http import RestServer
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tools import slurm_gpu
 
-from gpuwaste.slurm.list_conf import release_of
+from gpuwaste.slurm.formats.list_conf import release_of
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.patience import patient
@@ -29,7 +29,7 @@ _SPLITS = (22, 5)
 """The release that makes several positions of a MIG instance where there are shards."""
 _LIST = """\
 import dataclasses, json, sys
-from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.slurm.clients.commands import CommandClient
 client = CommandClient(sys.argv[1], path=sys.argv[2])
 print(json.dumps([dataclasses.asdict(device) for device in client.device_list("gpu1")]))
 """

@@ -4,9 +4,9 @@ import re
 import shlex
 
 import pytest
-from tests.unit.waste.fix_cases import findings, runs, small_jobs
+from tests.unit.ledger.fix_cases import findings, runs, small_jobs
 
-from gpuwaste.core.finding import DIRECTIVE, Fix
+from gpuwaste.ledger.finding import DIRECTIVE, Fix
 from gpuwaste.testing.cluster import LoopbackCluster
 
 pytestmark = pytest.mark.cluster

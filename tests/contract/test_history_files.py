@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
-from gpuwaste.ingest.file_source import sacct_file
-from gpuwaste.ingest.parsed_page import Notes
-from gpuwaste.ingest.source import Source, parser_of
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.jobs.importers.file_source import sacct_file
+from gpuwaste.jobs.importers.parsed_page import Notes
+from gpuwaste.jobs.importers.source import Source, parser_of
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.rest_differences import allowed, fields_of

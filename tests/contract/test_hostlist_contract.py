@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.hostlist import expand
+from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.patience import patient
 

@@ -4,13 +4,13 @@ import os
 import re
 
 import pytest
-from tests.unit.analytics.sites import document
-from tests.unit.analytics.test_views import MONTH_LONG, busy
+from tests.unit.views.sites import document
+from tests.unit.views.test_views import MONTH_LONG, busy
 
-from gpuwaste.analytics.language_model import LanguageModel
-from gpuwaste.analytics.rewriter import RESULTS, Rewriter
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import AnalyticsConfig
+from gpuwaste.views.language_model import LanguageModel
+from gpuwaste.views.rewriter import RESULTS, Rewriter
 
 URL, MODEL = "GPUWASTE_MODEL_URL", "GPUWASTE_MODEL"
 

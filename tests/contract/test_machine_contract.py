@@ -12,7 +12,7 @@ from gpuwaste.cli.main import main
 from gpuwaste.sim.cluster import NEVER, ClusterModel, Node, Outage
 from gpuwaste.sim.clusters.live import live_machine
 from gpuwaste.sim.clusters.reading import read_machine
-from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_host import short_name
 from gpuwaste.testing.cluster_process import wait_until

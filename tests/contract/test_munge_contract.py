@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
-from gpuwaste.wire.identity import CredentialChecker, CredentialIssuer, RetryableAuthError, Via
-from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.wire.signing import ACK_HEADER, sign_ack, sign_request, verify_ack, verify_request
-from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
+from gpuwaste.net.identity import CredentialChecker, CredentialIssuer, RetryableAuthError, Via
+from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.signing import ACK_HEADER, sign_ack, sign_request, verify_ack, verify_request
+from gpuwaste.net.tokens import TokenChecker, TokenIssuer
 
 MUNGED = shutil.which("munged", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 pytestmark = pytest.mark.sockets

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.node_state import is_usable
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.site.node_state import is_usable
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

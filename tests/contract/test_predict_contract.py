@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.predict.bundles import manifest_of, probability_graph
+from tests.unit.advice.predict.bundles import manifest_of, probability_graph
 
+from gpuwaste.advice.predict.bundle import our_features
+from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.cli.main import main
 from gpuwaste.models.export import write_files
-from gpuwaste.predict.bundle import our_features
-from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.slurm.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
 from gpuwaste.testing.cluster import LoopbackCluster
 
 pytestmark = pytest.mark.cluster

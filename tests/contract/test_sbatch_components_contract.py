@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.sbatch import read_argv, read_submission
-from gpuwaste.slurm.sbatch_options import ALIASES, OPTIONS
+from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch_options import ALIASES, OPTIONS
 from gpuwaste.testing.cluster import LoopbackCluster
 
 pytestmark = pytest.mark.cluster

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import parse_duration_s
-from gpuwaste.slurm.sbatch import read_argv, read_submission
-from gpuwaste.slurm.sbatch_options import OPTIONS, Argument
-from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.accounting.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch_options import OPTIONS, Argument
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_commands import tres_of
 

@@ -10,9 +10,9 @@ import re
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.request import JobRequest
-from gpuwaste.slurm.sbatch import read_submission
-from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.accounting.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch import read_submission
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_commands import tres_of
 

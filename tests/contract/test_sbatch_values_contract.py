@@ -9,8 +9,8 @@ import re
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.request import JobRequest
-from gpuwaste.slurm.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
 from gpuwaste.testing.cluster import LoopbackCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]

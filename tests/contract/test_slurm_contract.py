@@ -12,17 +12,17 @@ from typing import TypeVar
 import pytest
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.cluster_config import NodeInfo, Partition
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.gres import GresEntry, GresOnNode
-from gpuwaste.slurm.pyslurm_client import Pyslurm, PyslurmClient
-from gpuwaste.slurm.pyslurm_probe import probe_pyslurm
-from gpuwaste.slurm.rest_client import RestClient
-from gpuwaste.slurm.rest_http import RestServer
-from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.slurmd_g import DevicePosition
-from gpuwaste.slurm.stepd import BATCH_STEP, scan_steps
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.pyslurm_client import Pyslurm, PyslurmClient
+from gpuwaste.slurm.clients.pyslurm_probe import probe_pyslurm
+from gpuwaste.slurm.clients.rest_client import RestClient
+from gpuwaste.slurm.clients.rest_http import RestServer
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.stepd import BATCH_STEP, scan_steps
+from gpuwaste.slurm.formats.gres import GresEntry, GresOnNode
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from tools.reference import metrics
 
+from gpuwaste.act.events.inlet_files import load_inlet
+from gpuwaste.act.events.outlet_files import load_outlet
+from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
+from gpuwaste.advice.policy.declarations import TABLES
 from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config
-from gpuwaste.documents.report_types import DeviceRow
-from gpuwaste.events.inlet_files import load_inlet
-from gpuwaste.events.outlet_files import load_outlet
-from gpuwaste.policy.declarations import TABLES
-from gpuwaste.rules.rule_file import load_rule, rule_from_toml
+from gpuwaste.ledger.reports.report_types import DeviceRow
 from gpuwaste.sim.clusters import tables
 from gpuwaste.sim.clusters.reading import read_machine
 from gpuwaste.sim.sweep.study import read_study

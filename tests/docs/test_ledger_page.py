@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-from tests.unit.waste import builders
+from tests.unit.ledger import builders
 
 from gpuwaste.agent.accumulator import Accumulator, State
-from gpuwaste.core.hour import AllocationHour, hour_from_wire
 from gpuwaste.core.units import parse_duration_s
-from gpuwaste.waste.ledger import DeviceLedger, JobLedger
+from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
+from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
 
 PAGE = (Path(__file__).parents[2] / "docs/explanation/ledger.md").read_text(encoding="utf-8")
 _MINUTE_MS = 60_000

@@ -5,14 +5,14 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
-from tests.unit.policy.builders import BAD, Day, no_chance
+from tests.unit.advice.policy.builders import BAD, Day, no_chance
 from tools.reference import policies
 
+from gpuwaste.advice.policy.declarations import TABLES
+from gpuwaste.advice.policy.loading import built_in, load_policies, policy_from_toml
+from gpuwaste.advice.policy.policy_set import PolicySet
+from gpuwaste.advice.policy.rules import rules
 from gpuwaste.core.typed_toml import parse_toml
-from gpuwaste.policy.declarations import TABLES
-from gpuwaste.policy.loading import built_in, load_policies, policy_from_toml
-from gpuwaste.policy.policy_set import PolicySet
-from gpuwaste.policy.rules import rules
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "etc" / "policies.d").iterdir())

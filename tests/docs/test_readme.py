@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.core.request import JobRequest
-from gpuwaste.core.verdict import Expectation, Suggestion
-from gpuwaste.policy.facts import Facts
-from gpuwaste.policy.loading import load_policies
-from gpuwaste.policy.spending import NothingSpent
+from gpuwaste.advice.policy.facts import Facts
+from gpuwaste.advice.policy.loading import load_policies
+from gpuwaste.advice.policy.spending import NothingSpent
+from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
+from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.running_site import Site
@@ -37,7 +37,7 @@ def blocks(kind: str) -> list[str]:
 
 def test_the_report_is_a_real_one() -> None:
     """The report in the README is, line by line, the golden text of the renderer's own test."""
-    golden = (ROOT / "tests/unit/report/golden/job.txt").read_text(encoding="utf-8")
+    golden = (ROOT / "tests/unit/show/golden/job.txt").read_text(encoding="utf-8")
     assert blocks("text") == [golden]
     assert max(len(line) for line in golden.splitlines()) <= 80
 

@@ -13,10 +13,10 @@ from tools.reference import PAGES, commands, configuration, doctor, events, exit
 from gpuwaste.cli.main import build_parser, command_names, load_command
 from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
 from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config
-from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import UnknownReason
 from gpuwaste.hub.openapi import schema
+from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
+from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.slurm.run import RunKey
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "etc" / "gpuwaste.toml"

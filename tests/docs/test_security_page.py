@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.hub.per_user_limit import MOST
 from gpuwaste.hub.protocol import BOUNDS
 from gpuwaste.hub.threads import REPORTS_AT_ONCE, REPORTS_OF_USER
-from gpuwaste.hub.turns import MOST
 
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS.parent / "docs/explanation/security.md").read_text(encoding="utf-8")

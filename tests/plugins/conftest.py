@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
 from gpuwaste.testing.submit_plugins import build_plugins
-from gpuwaste.wire.advice import encode_reply
 
 VERDICT = "0123456789abcdef"
 

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from gpuwaste.wire.advice import encode_reply
+from gpuwaste.advice.submit_frames import encode_reply
 
 
 def main() -> None:

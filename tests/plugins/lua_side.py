@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuwaste.core.verdict import Action
+from gpuwaste.advice.submit_frames import encode_reply
+from gpuwaste.advice.verdicts.verdict import Action
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.scripted_advisor import Answer
-from gpuwaste.wire.advice import encode_reply
 
 SOURCE = Path(__file__).parents[2] / "plugins" / "job_submit" / "lua"
 EXAMPLE = Path(__file__).parents[2] / "etc" / "slurm" / "job_submit.lua.example"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
@@ -19,7 +20,6 @@ from gpuwaste.testing.cluster_process import ClusterError, wait_until
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
 from gpuwaste.testing.submit_plugins import build_plugins
-from gpuwaste.wire.advice import encode_reply
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a cluster, and hung advisors that are waited for
 

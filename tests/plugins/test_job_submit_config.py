@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.plugins.client_driver import Client
 
+from gpuwaste.advice.plugin_reader import read_as_plugin
 from gpuwaste.core.config import AdvisorConfig, PluginConfig
-from gpuwaste.core.plugin_reader import read_as_plugin
 
 DEFAULTS = {
     **{key: str(value) for key, value in dataclasses.asdict(PluginConfig()).items()},
@@ -160,7 +160,7 @@ def test_random_bytes_are_survived(harness: Path, tmp_path: Path) -> None:
 
 
 def test_the_check_of_the_configuration_reads_as_the_plugins_do(harness: Path, tmp_path: Path) -> None:
-    """core/plugin_reader.py, by which `gpuwaste config check` judges, takes and refuses what the C reader does."""
+    """advice/plugin_reader.py, by which `gpuwaste config check` judges, takes and refuses what the C reader does."""
     draw = random.Random(11)
     good = (Path(__file__).parents[2] / "etc" / "gpuwaste.toml").read_text(encoding="utf-8")
     start = good.index("[plugin]")

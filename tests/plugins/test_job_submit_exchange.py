@@ -15,9 +15,9 @@ import pytest
 from tests.passable import let_others_through
 from tests.plugins.client_driver import LONG_AGO, SHORT_US, Asked, Client, write_config
 
+from gpuwaste.advice.submit_frames import HEADER, MAX_REPLY, encode_frame, encode_reply
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
-from gpuwaste.wire.advice import HEADER, MAX_REPLY, encode_frame, encode_reply
 
 VERDICT = "0123456789abcdef"
 NEVER_MS = 86_400_000

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.plugins.client_driver import PATIENT_US, Client, to_hex, write_config
 
+from gpuwaste.advice.submit_frames import HEADER, MAX_REQUEST
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
-from gpuwaste.wire.advice import HEADER, MAX_REQUEST
 
 LIMIT = 1024
 SCRIPT_BYTES = 32768

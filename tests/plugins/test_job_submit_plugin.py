@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.plugins.client_driver import Slurmctld, to_hex, write_config
 
+from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
 from gpuwaste.testing.submit_plugins import build_plugins
-from gpuwaste.wire.advice import encode_reply
 
 VERDICT = "0123456789abcdef"
 NO_VAL, NO_VAL16, NO_VAL64 = 0xFFFFFFFE, 0xFFFE, 0xFFFFFFFFFFFFFFFE

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.plugins.client_driver import Client
 
-from gpuwaste.core.verdict import MAX_LINE, Action
+from gpuwaste.advice.submit_frames import HEADER, encode_reply
+from gpuwaste.advice.verdicts.verdict import MAX_LINE, Action
 from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.testing.patience import patient
-from gpuwaste.wire.advice import HEADER, encode_reply
 
 VERDICT = "0123456789abcdef"
 GOOD: dict[str, Any] = {"v": 1, "id": VERDICT, "action": "warn", "code": 0, "msg": ["a", "b"], "as_of": 1700000000}

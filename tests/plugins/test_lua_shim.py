@@ -21,8 +21,8 @@ from tests.plugins.lua_side import (
     write_settings,
 )
 
+from gpuwaste.advice.submit_frames import HEADER
 from gpuwaste.testing.scripted_advisor import Answer, ScriptedAdvisor
-from gpuwaste.wire.advice import HEADER
 
 SUBMIT = 'result(require("gpuwaste").submit(made({%s}), {}, 1000))\n'
 

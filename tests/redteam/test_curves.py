@@ -20,18 +20,18 @@ from tests.integration.hub.test_reads import ALICE
 from tests.unit.hub.rig import FakeClock, record
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.documents.curve_types import GpuCurves, NodeCurves, NodeSamples, Series
-from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.curves.agents import AgentSamples
-from gpuwaste.hub.curves.limits import QuestionBudget
-from gpuwaste.hub.kept_answers import KeptAnswers
-from gpuwaste.hub.refusal import Refusal
-from gpuwaste.slurm.cluster_config import NodeInfo
+from gpuwaste.core.refusal import Refusal
+from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.ledger.curves.agents import AgentSamples
+from gpuwaste.ledger.curves.curve_types import GpuCurves, NodeCurves, NodeSamples, Series
+from gpuwaste.ledger.curves.limits import QuestionBudget
+from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.samples import MOST_ANSWER_B, RunWindow, SampleQuestion
+from gpuwaste.net.signing import ACK_HEADER, ack_digest
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.lone_hub import munged_path, private_munged
-from gpuwaste.wire.munge import Munge, MungeIssuer
-from gpuwaste.wire.samples import MOST_ANSWER_B, RunWindow, SampleQuestion
-from gpuwaste.wire.signing import ACK_HEADER, ack_digest
 
 pytestmark = [
     pytest.mark.sockets,

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.unit.predict.bundles import manifest_of, probability_graph, quantile_graph
+from tests.unit.advice.predict.bundles import manifest_of, probability_graph, quantile_graph
 
+from gpuwaste.advice.predict.bundle import BASELINE, our_features
+from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
 from gpuwaste.models.export import write_files
-from gpuwaste.predict.bundle import BASELINE, our_features
-from gpuwaste.predict.registry import Registry
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.backup_format import About, BackupSource, tar_parts
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged

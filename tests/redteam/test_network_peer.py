@@ -18,11 +18,11 @@ from tests.self_signed import self_signed
 from gpuwaste.agent.control import ask_agent
 from gpuwaste.core.config import CommonConfig, Config
 from gpuwaste.hub.protocol import Bounds
+from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.process_memory import rss_b
-from gpuwaste.wire.batch import Batch, Envelope, encode_batch
 
 METHODS = 200
 METHOD_B = 60_000
@@ -176,8 +176,8 @@ import resource, sys
 from pathlib import Path
 from prometheus_client.registry import CollectorRegistry
 from gpuwaste.agent.control import ControlServer
-from gpuwaste.wire.exporter import MetricsServer
-from gpuwaste.wire.program_metrics import ProgramCollector
+from gpuwaste.net.exporter import MetricsServer
+from gpuwaste.net.program_metrics import ProgramCollector
 
 registry = CollectorRegistry()
 registry.register(ProgramCollector("0", lambda: 0, None))

@@ -9,12 +9,12 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import HOUR, FakeClock, ShiftedClock, batch, hour, record
 
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.metrics import MAX_NODES, HubMetrics
-from gpuwaste.hub.unaccounted import MOST_GPUS, Unaccounted
-from gpuwaste.hub.unaccounted_store import UnaccountedStore
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.unaccounted import MOST_GPUS, Unaccounted
+from gpuwaste.ledger.unaccounted_store import UnaccountedStore
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
 

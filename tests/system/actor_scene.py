@@ -12,26 +12,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gpuwaste.act.actions.action_store import ActionRow
+from gpuwaste.act.rules.intent import Approval, Intent, intent_id
 from gpuwaste.actor.action_poller import ActionPoller
 from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import ActorConfig, CommonConfig, Config, HubConfig
-from gpuwaste.core.intent import Approval, Intent, intent_id
-from gpuwaste.core.run import RunKey
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, open_tcp
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.store.hub.action_store import ActionRow
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import shared_runtime
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
 
 ALL = ("cancel", "comment", "drain", "extend_limit", "hold", "release", "requeue", "signal")
 ACTOR = "gpuwaste"  # of the cluster's users the one that is Operator

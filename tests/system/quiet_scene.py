@@ -209,7 +209,7 @@ def _watch(site: Site, seen: Seen) -> None:
 
 def _install_model(site: Site) -> None:
     """Put the shipped bundle into use, so that the advisor and the hub load ONNX Runtime."""
-    from gpuwaste.predict.bundle import BASELINE  # noqa: PLC0415 for the daemons, not for this program
+    from gpuwaste.advice.predict.bundle import BASELINE  # noqa: PLC0415 for the daemons, not for this program
 
     models = site.directory / "models"
     shutil.copytree(BASELINE, models / "first")

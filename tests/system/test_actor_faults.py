@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from tests.system.actor_scene import ActorScene, actor_scene, running, stand_in
 
+from gpuwaste.act.actions.action_types import ActionLent, ActionTaken, Outcome
 from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError, StoreError
-from gpuwaste.documents.action_types import ActionLent, ActionTaken, Outcome
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.testing.cluster import LoopbackCluster
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
@@ -283,7 +283,7 @@ def test_an_answer_that_is_not_the_hubs(scene: ActorScene) -> None:
 def test_only_the_actors_user_is_lent_anything(scene: ActorScene) -> None:
     """The hub answers 403 to a claim of any other uid, Operators included."""
     script = (
-        "from gpuwaste.wire.hub_client import HubClient; from gpuwaste.wire.munge import Munge, MungeIssuer;"
+        "from gpuwaste.net.hub_client import HubClient; from gpuwaste.net.munge import Munge, MungeIssuer;"
         f"c = HubClient('http://127.0.0.1:{scene.port}', MungeIssuer(Munge('{scene.cluster.munge_socket}')));"
         "c.post('/v1/actions/claim', {'actor': 'x', 'kinds': ['cancel']})"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.system.actor_scene import ACTOR, ActorScene, actor_scene, running, stand_in
 
-from gpuwaste.actions.catalogue import actions
+from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.system.test_hub import Front
 
-from gpuwaste.core.verdict import Verdict, new_id
+from gpuwaste.advice.verdicts.verdict import Verdict, new_id
+from gpuwaste.net.batch import Envelope, VerdictBatch, encode_batch, encode_verdict
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_batch, encode_verdict
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a cluster, and jobs whose ends reach the hub
 

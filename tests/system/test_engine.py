@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import table_of
+from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition, Reservation
 from gpuwaste.sim.real.engine import Study, play_ensemble
 from gpuwaste.sim.real.outcomes import Outcome, read_csv
 from gpuwaste.sim.real.programs import NEEDED, require_programs
 from gpuwaste.sim.real.reaper import MARKER
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.patience import patient
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import table_of
+from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.real.engine import Study, instants_path, play_ensemble
 from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import read_instants_csv
 from gpuwaste.sim.real.outcomes import read_csv
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.testing import cluster_host
 
 pytestmark = [pytest.mark.cluster, pytest.mark.sockets]

@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.report.documents import one_job, read
+from tests.unit.show.documents import one_job, read
 
-from gpuwaste.report.exports import jobstats, sacctmgr
+from gpuwaste.ledger.exports import jobstats, sacctmgr
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient

@@ -7,12 +7,12 @@ import pytest
 from tests.system.asking import wait_told
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
-from gpuwaste.ingest.accounting_windows import Period
-from gpuwaste.ingest.importer import import_source
-from gpuwaste.ingest.sources.sacct import SacctFile, SacctLive
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.store.hub.history_store import HistoryStore
+from gpuwaste.jobs.importers.accounting_windows import Period
+from gpuwaste.jobs.importers.history_store import HistoryStore
+from gpuwaste.jobs.importers.importer import import_source
+from gpuwaste.jobs.importers.sources.sacct import SacctFile, SacctLive
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.store.hub.json_rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.job_mix import run_job_mix

@@ -6,15 +6,15 @@ import pytest
 
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import read_table
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.state import HistoryState
-from gpuwaste.hub.accounting_importer import Importer
-from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.ingest.accounting import ImportSettings
-from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.from_store import read_table
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.importers.accounting import ImportSettings
+from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.run import RunKey
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.net.signing import request_digest
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
-from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
-from gpuwaste.wire.signing import request_digest
 
 pytestmark = pytest.mark.cluster
 

@@ -19,16 +19,16 @@ import pytest
 from bench.ingest import START, make_batches
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
-from gpuwaste.documents.report import report_document
+from gpuwaste.jobs.importers.page_files import PageFiles
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.net.batch import Envelope
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
 from gpuwaste.testing.patience import patient
-from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.wire.batch import Envelope
 
 pytestmark = pytest.mark.skipif(munged_path() is None, reason="needs munged: make packages")
 JOBS = 1500

@@ -8,7 +8,7 @@ from tests.system.asking import filtered, metric, until
 from tests.system.conftest import SiteFactory
 from tests.system.submit_scene import slurm_version
 
-from gpuwaste.slurm.list_conf import release_of
+from gpuwaste.slurm.formats.list_conf import release_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import Site
@@ -108,7 +108,7 @@ def _ask(site: Site, node: str, job: int, user: str) -> None:
 def _read_list(site: Site, node: str, user: str) -> None:
     """Read the node's list of GPUs as an agent of that user would; its order is that of gres.conf."""
     program = (
-        "import sys; from gpuwaste.slurm.commands import CommandClient\n"
+        "import sys; from gpuwaste.slurm.clients.commands import CommandClient\n"
         "print([device.minor for device in CommandClient().device_list(sys.argv[1])])"
     )
     argv = [str(site.runtime.python), "-c", program, node]

@@ -12,9 +12,9 @@ import pytest
 from tests.conftest import ClusterFactory
 from tests.system.asking import wait_told
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
-from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.json_rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster, Variant

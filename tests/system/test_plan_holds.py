@@ -5,13 +5,13 @@ import time
 import pytest
 from tests.conftest import ClusterFactory
 
-from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.live_queue import LiveQueue, live_queue
-from gpuwaste.plan.when.expectation import Expectation, expect
-from gpuwaste.plan.when.past_runs import PastRuns
+from gpuwaste.plan.start_time.expectation import Expectation, expect
+from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.sim.clusters.live import live_machine
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
 

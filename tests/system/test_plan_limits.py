@@ -7,9 +7,9 @@ import pytest
 from tests.conftest import ClusterFactory
 
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.plan.asked import Submission
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.limits import problems
+from gpuwaste.plan.plan_request import Submission
 from gpuwaste.plan.site import read_site
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until

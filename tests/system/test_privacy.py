@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.system.asking import ended_job
 
+from gpuwaste.net.signing import request_digest
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
-from gpuwaste.wire.signing import request_digest
 
 pytestmark = pytest.mark.cluster
 

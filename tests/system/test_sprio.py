@@ -11,7 +11,7 @@ from gpuwaste.sim.fair_tree import fair_tree
 from gpuwaste.sim.multifactor import Jobs, Norms, Weighted, priority, weighted
 from gpuwaste.sim.priority_settings import PrioritySettings, priority_settings
 from gpuwaste.sim.tres import tres_row
-from gpuwaste.slurm.tres import parse_tres
+from gpuwaste.slurm.accounting.tres import parse_tres
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_commands import tres_of
 from gpuwaste.testing.cluster_process import wait_until

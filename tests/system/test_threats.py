@@ -251,8 +251,8 @@ def series(scene: Scene, daemon: str, name: str) -> float:
 
 def ping(scene: Scene) -> str:
     """Ask the advisor as slurmctld's plugin does, and return the action."""
+    from gpuwaste.advice.submit_frames import encode_frame  # noqa: PLC0415 the same
     from gpuwaste.testing.lone_advisor import read_reply  # noqa: PLC0415 used here alone
-    from gpuwaste.wire.advice import encode_frame  # noqa: PLC0415 the same
 
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(str(scene.site.advisor_socket))  # waits where strangers fill the queue of connections

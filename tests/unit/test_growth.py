@@ -15,51 +15,51 @@ import pytest
 from tests.examples import few
 from tests.growth import LARGEST, SHAPES, Read, quadratic
 
+from gpuwaste.act.notify.addresses import is_address
+from gpuwaste.advice.policy import user_message as policy_text
+from gpuwaste.advice.policy.rules.override import reason_of
+from gpuwaste.advice.policy.values import Patterns
+from gpuwaste.advice.predict import texts
+from gpuwaste.advice.predict.predict_body import parse_requests
+from gpuwaste.advice.predict.request_json import requests_from_json
+from gpuwaste.advice.submit_frames import decode_body
+from gpuwaste.advice.verdicts.verdict import verdict_from_json
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.cpu_budget import UNLIMITED
 from gpuwaste.core.errors import UsageError
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import one_line
-from gpuwaste.core.program_tie import script_program, tie_of
-from gpuwaste.core.script_hash import script_hash
+from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.text import harmless, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.core.verdict import verdict_from_json
 from gpuwaste.estimate.readers import hlo, neutral
 from gpuwaste.estimate.readers.hlo_comments import without_comments, without_leading
-from gpuwaste.history import keys
-from gpuwaste.hub.notify.addresses import is_address
-from gpuwaste.hub.predict_body import parse_requests
-from gpuwaste.hub.refusal import Refusal
-from gpuwaste.policy import user_message as policy_text
-from gpuwaste.policy.rules.override import reason_of
-from gpuwaste.policy.values import Patterns
-from gpuwaste.predict import texts
-from gpuwaste.predict.request_json import requests_from_json
-from gpuwaste.report import cells
-from gpuwaste.report.machine import csv_rows
-from gpuwaste.slurm.bitmap import task_text
-from gpuwaste.slurm.cluster_config import parse_config, parse_nodes, parse_partitions
-from gpuwaste.slurm.gpu_items import gpu_items, typed_count
-from gpuwaste.slurm.gres import parse_gres, parse_positions
-from gpuwaste.slurm.hostlist import expand
-from gpuwaste.slurm.interactive import is_interactive
-from gpuwaste.slurm.job_desc import read_job_desc
-from gpuwaste.slurm.printed_id import task_count
-from gpuwaste.slurm.sacct import DELIMITER, FIELDS, parse_sacct
-from gpuwaste.slurm.sacct_request import request_tres
-from gpuwaste.slurm.sbatch import read_argv, read_submission
-from gpuwaste.slurm.scontrol import parse_job, parse_jobs
-from gpuwaste.slurm.slurmd_g import parse_slurmd_g
-from gpuwaste.slurm.swf import read_swf
-from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
-from gpuwaste.slurm.tres import parse_tres
+from gpuwaste.jobs.history import keys
+from gpuwaste.ledger import gpu_options as gpu_request
+from gpuwaste.show import cells
+from gpuwaste.show.charts.labels import lines_of
+from gpuwaste.show.machine import csv_rows
+from gpuwaste.show.page_words import unbroken
+from gpuwaste.slurm.accounting.interactive import is_interactive
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import DELIMITER, FIELDS, parse_sacct
+from gpuwaste.slurm.accounting.sacct_request import request_tres
+from gpuwaste.slurm.accounting.tres import parse_tres
+from gpuwaste.slurm.clients.scontrol import parse_job, parse_jobs
+from gpuwaste.slurm.formats.bitmap import task_text
+from gpuwaste.slurm.formats.gres import parse_gres, parse_positions
+from gpuwaste.slurm.formats.hostlist import expand
+from gpuwaste.slurm.formats.printed_id import task_count
+from gpuwaste.slurm.formats.slurmd_g import parse_slurmd_g
+from gpuwaste.slurm.formats.swf import read_swf
+from gpuwaste.slurm.formats.times import parse_cpu_s, parse_time_s
+from gpuwaste.slurm.site.cluster_config import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.submit.gpu_items import gpu_items, typed_count
+from gpuwaste.slurm.submit.job_desc import read_job_desc
+from gpuwaste.slurm.submit.program_tie import script_program, tie_of
+from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.script_hash import script_hash
 from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.store.hub.person_name import PersonName
-from gpuwaste.waste import gpu_options as gpu_request
-from gpuwaste.web.charts.labels import lines_of
-from gpuwaste.web.words import unbroken
-from gpuwaste.wire.advice import decode_body
 
 _NOON: Final = datetime(2026, 11, 18, 12, tzinfo=UTC)
 _JOB_TEXTS: Final = (

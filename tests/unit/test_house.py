@@ -34,7 +34,7 @@ def test_one_module_imports_onnx_runtime() -> None:
     )
     files = [path for root in ROOTS for path in (ROOT / root).rglob("*") if path.suffix in {".py", ".md", ".ipynb", ""}]
     found = {str(path.relative_to(ROOT)) for path in files if path.is_file() and imported.search(_text(path))}
-    assert found == {"src/gpuwaste/predict/onnx_runtime.py", "tests/system/quiet_scene.py"}
+    assert found == {"src/gpuwaste/advice/predict/onnx_runtime.py", "tests/system/quiet_scene.py"}
     assert len(files) > 1000
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.job_desc import read_job_desc
+from gpuwaste.slurm.submit.job_desc import read_job_desc
 from tools.matrix.table import Column
 
 KNOWN: Final = {

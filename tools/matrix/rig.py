@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.advice.submit_frames import encode_reply
+from gpuwaste.advice.verdicts.verdict import Action
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.verdict import Action
 from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ManagedProcess, wait_until
 from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.scripted_advisor import Answer, ScriptedAdvisor
-from gpuwaste.wire.advice import encode_reply
 from tools.matrix.releases import Release
 
 USER: Final = "alice"

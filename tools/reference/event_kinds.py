@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
-from gpuwaste.events import inlet_files, outlet_files
-from gpuwaste.events.catalogue import PREFIX, catalogue
-from gpuwaste.events.inlet_files import InletTable
-from gpuwaste.events.outlet_files import OutletTable
-from gpuwaste.events.site_kinds import TYPES, KindTable
+from gpuwaste.act.events import inlet_files, outlet_files
+from gpuwaste.act.events.inlet_files import InletTable
+from gpuwaste.act.events.outlet_files import OutletTable
+from gpuwaste.jobs.events.catalogue import PREFIX, catalogue
+from gpuwaste.jobs.events.site_kinds import TYPES, KindTable
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = f"""

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, get_args
 
-from gpuwaste.core.job_event import EventKind
 from gpuwaste.core.log_event import EVENTS, LogEvent
+from gpuwaste.jobs.job_event import EventKind
 from tools.reference import source
 from tools.reference.event_meanings import PLUGIN
 from tools.reference.findings import modules as findings

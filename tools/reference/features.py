@@ -4,9 +4,9 @@ import inspect
 import sys
 from typing import Final
 
-from gpuwaste.history.keys import KEYS
-from gpuwaste.predict.features import FEATURE_VERSION, FEATURES, GROUPS
-from gpuwaste.predict.features.base import Group
+from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, GROUPS
+from gpuwaste.advice.predict.features.base import Group
+from gpuwaste.jobs.history.keys import KEYS
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """

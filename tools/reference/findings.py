@@ -5,7 +5,7 @@ import inspect
 from types import ModuleType
 from typing import Final
 
-from gpuwaste.waste import findings
+from gpuwaste.ledger import findings
 from tools.reference.markdown import document, table
 
 _INTRO: Final = """

@@ -7,6 +7,12 @@ from typing import Final, NamedTuple
 
 from prometheus_client.registry import CollectorRegistry
 
+from gpuwaste.act.actions.hub import parts as action_parts
+from gpuwaste.act.events import inlet_metrics, outlet_metrics
+from gpuwaste.act.events.intake import InletState
+from gpuwaste.act.events.outlet_sender import SenderState
+from gpuwaste.act.rules import rule_metrics
+from gpuwaste.act.rules.rule_metrics import RuleFigures
 from gpuwaste.actor.actor_counters import ActorCounters
 from gpuwaste.actor.actor_metrics import ActorCollector
 from gpuwaste.advisor.counters import Counters
@@ -14,19 +20,15 @@ from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
 from gpuwaste.agent import jobstats
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.events import inlet_metrics, outlet_metrics
-from gpuwaste.events.intake import InletState
-from gpuwaste.events.outlet_sender import SenderState
-from gpuwaste.hub import inbox_parts, judging, rule_metrics
-from gpuwaste.hub.actions import parts as action_parts
+from gpuwaste.hub import inbox_parts
 from gpuwaste.hub.metrics import Gauges, HubMetrics
-from gpuwaste.hub.rule_metrics import RuleFigures
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
-from gpuwaste.hub.waste_day import families
-from gpuwaste.store.hub.event_store import Behind
+from gpuwaste.jobs.events.event_store import Behind
+from gpuwaste.ledger import judging
+from gpuwaste.ledger.tally import Tally
+from gpuwaste.ledger.waste_day import families
+from gpuwaste.net.program_metrics import ProgramCollector
 from gpuwaste.store.hub.inbox import Waiting
-from gpuwaste.waste.tally import Tally
-from gpuwaste.wire.program_metrics import ProgramCollector
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """

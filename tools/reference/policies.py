@@ -5,11 +5,11 @@ from dataclasses import MISSING, fields
 from datetime import date
 from typing import Any, Final
 
+from gpuwaste.advice.policy.declarations import FIRST_DAY, LAST_DAY, TABLES, TARGETS, Exempt, TargetRule
+from gpuwaste.advice.policy.loading import BUILT_IN
+from gpuwaste.advice.policy.rules import JUDGED, rules
+from gpuwaste.advice.policy.values import Days, Patterns, Ratio, Threshold
 from gpuwaste.core.day_hours import Hours
-from gpuwaste.policy.declarations import FIRST_DAY, LAST_DAY, TABLES, TARGETS, Exempt, TargetRule
-from gpuwaste.policy.loading import BUILT_IN
-from gpuwaste.policy.rules import JUDGED, rules
-from gpuwaste.policy.values import Days, Patterns, Ratio, Threshold
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """

@@ -4,11 +4,11 @@ import inspect
 from dataclasses import MISSING, fields
 from typing import Any, Final, get_type_hints
 
-from gpuwaste.actions.catalogue import actions
-from gpuwaste.policy.values import Patterns, Ratio
-from gpuwaste.rules.expression_reader import MAX_DEPTH, MAX_TEXT
-from gpuwaste.rules.facts import SPACES, About, facts_of
-from gpuwaste.rules.rule import NEVER, NO_HOURS, Budget, Exempt, Head, Span
+from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.rules.expression_reader import MAX_DEPTH, MAX_TEXT
+from gpuwaste.act.rules.facts import SPACES, About, facts_of
+from gpuwaste.act.rules.rule import NEVER, NO_HOURS, Budget, Exempt, Head, Span
+from gpuwaste.advice.policy.values import Patterns, Ratio
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """

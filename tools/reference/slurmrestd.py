@@ -1,6 +1,6 @@
 """slurmrestd.md, from the list of differences that the contract test allows, and the versions the client knows."""
 
-from gpuwaste.slurm.rest_client import VERSIONS
+from gpuwaste.slurm.clients.rest_client import VERSIONS
 from gpuwaste.testing.rest_differences import DIFFERENCES
 from tools.reference.markdown import document, table
 

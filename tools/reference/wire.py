@@ -7,25 +7,26 @@ from typing import Any, Final, cast
 
 from msgspec.json import schema_components
 
-from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
-from gpuwaste.core.run import RunKey
-from gpuwaste.documents.curve_types import JobCurves, NodeSamples
-from gpuwaste.documents.health import HealthAnswer
-from gpuwaste.documents.map_types import MapAnswer
-from gpuwaste.documents.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
-from gpuwaste.documents.prediction import PredictAnswer
-from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
-from gpuwaste.documents.verdict_score import ScoreDocument
-from gpuwaste.documents.verdict_types import VerdictsDocument
-from gpuwaste.hub import models, refusal
-from gpuwaste.hub import predict_body as questions
+from gpuwaste.act.notify.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
+from gpuwaste.advice.predict import predict_body as questions
+from gpuwaste.advice.predict.prediction_types import PredictAnswer
+from gpuwaste.advice.predict.request_json import RequestForm
+from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
+from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
+from gpuwaste.core import refusal
+from gpuwaste.hub import models
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.openapi import schema
 from gpuwaste.hub.services import ServiceLimits, Services
-from gpuwaste.predict.request_json import RequestForm
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
-from gpuwaste.wire.samples import RunWindow, SampleQuestion
-from gpuwaste.wire.signing import ACK_HEADER
+from gpuwaste.jobs.map_types import MapAnswer
+from gpuwaste.ledger.curves.curve_types import JobCurves, NodeSamples
+from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
+from gpuwaste.ledger.reports.report_types import JobDocument, ReportDocument, TopDocument
+from gpuwaste.net.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
+from gpuwaste.net.health import HealthAnswer
+from gpuwaste.net.samples import RunWindow, SampleQuestion
+from gpuwaste.net.signing import ACK_HEADER
+from gpuwaste.slurm.run import RunKey
 from tools.reference import wire_advice
 from tools.reference.markdown import code, document, table
 

@@ -10,16 +10,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.advice.predict.bundle import BASELINE, Bundle, load_bundle, our_features
+from gpuwaste.advice.predict.manifest import TargetModel
+from gpuwaste.advice.predict.roll import roll, static
+from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.targets import BY_NAME, labels
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.prediction_metrics import average_precision, ece, reserved_over_used, under_rate
 from gpuwaste.models.split import Rows, split_by_time
-from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle, our_features
-from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.roll import roll, static
-from gpuwaste.predict.rolling import busy_users
-from gpuwaste.predict.targets import BY_NAME, labels
 
 QUANTILE: Final = 0.95  # of the walltime, whose under-estimates are printed
 _NAN: Final = float("nan")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
 from gpuwaste.models.evaluate.evaluation_text import evaluation_text
 from gpuwaste.models.evaluate.method import OURS, all_methods
 from gpuwaste.models.job_source import JobSource, load_store, load_swf
 from gpuwaste.models.prepare import prepare
-from gpuwaste.predict.targets import BY_NAME
 from tools.scorecard.logs import Log, data_of
 from tools.scorecard.uio import as_sacct
 
@@ -57,9 +57,9 @@ def read(log: Log, data: Path) -> JobSource:
     if path.suffix != ".csv":
         return load_swf(path, log.name)
     from gpuwaste.core.clock import SystemClock  # noqa: PLC0415 readers of one log of eight
-    from gpuwaste.ingest.importer import import_source  # noqa: PLC0415
-    from gpuwaste.ingest.sources.sacct import SacctFile  # noqa: PLC0415
-    from gpuwaste.store.hub.history_store import HistoryStore  # noqa: PLC0415
+    from gpuwaste.jobs.importers.history_store import HistoryStore  # noqa: PLC0415
+    from gpuwaste.jobs.importers.importer import import_source  # noqa: PLC0415
+    from gpuwaste.jobs.importers.sources.sacct import SacctFile  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="gpuwaste-scorecard-") as folder:
         text, store = Path(folder) / "sacct.txt", Path(folder) / "history.duckdb"

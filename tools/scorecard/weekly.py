@@ -6,12 +6,12 @@ from typing import Final
 
 from tabulate import tabulate
 
+from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.models.evaluate.figures import Figures
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.evaluate.weekly import Prequential, prequential
 from gpuwaste.models.prepare import prepare
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.targets import BY_NAME
 from tools.scorecard.logs import Log
 from tools.scorecard.part import SEED, read
 

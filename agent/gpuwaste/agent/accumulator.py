@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpuwaste.agent.model import GpuProfile
-from gpuwaste.core.hour import FULL_PCT, HOUR_MS, HOUR_S, AllocationHour
-from gpuwaste.core.run import RunKey
+from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, HOUR_S, AllocationHour
+from gpuwaste.slurm.run import RunKey
 
 SUSPENDED: Final = "suspended"
 IDLE_RUN_MS: Final = 60_000  # zeros count as an idle run from here on, all of it

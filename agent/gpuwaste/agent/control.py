@@ -12,7 +12,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.text import harmless
 from gpuwaste.core.unix_socket import connect_unix, require_room
-from gpuwaste.wire.request_server import Request, RequestLimits, RequestServer
+from gpuwaste.net.request_server import Request, RequestLimits, RequestServer
 
 SOCKET_NAME: Final = "agent.sock"
 _MAX_BYTES: Final = 4096

@@ -17,7 +17,7 @@ from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.health import HealthSink, health_xids
-from gpuwaste.agent.hour_book import GAP_INTERVALS, HourBook, replay_from_us
+from gpuwaste.agent.hour_aggregator import GAP_INTERVALS, HourBook, replay_from_us
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.map_queries import Questions
 from gpuwaste.agent.metrics import Health
@@ -38,15 +38,15 @@ from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.wire.batch import Batch, Envelope
-from gpuwaste.wire.daemon_client import daemon_client
-from gpuwaste.wire.exporter import Answers
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.notify import SILENT, SystemdNotifier
-from gpuwaste.wire.samples import SAMPLES_PATH
-from gpuwaste.wire.shipper import Shipper
+from gpuwaste.net.batch import Batch, Envelope
+from gpuwaste.net.daemon_client import daemon_client
+from gpuwaste.net.exporter import Answers
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.notify import SILENT, SystemdNotifier
+from gpuwaste.net.samples import SAMPLES_PATH
+from gpuwaste.net.shipper import Shipper
+from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.clients.commands import CommandClient
 
 _STARTED: Final = log_event.info("agent-started: agent {version}: node {node} of cluster {cluster}")
 _STOPS: Final = log_event.info("agent-stops: agent is stopping")

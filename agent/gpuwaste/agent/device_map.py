@@ -18,10 +18,10 @@ from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.facts.remote import RemoteSource, RunAnswer
 from gpuwaste.agent.model import GpuIdentity, Holding, JobMap
 from gpuwaste.agent.runs import RunTracker
-from gpuwaste.core.hour import MISSING_PREFIX
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
-from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.ledger.hour import MISSING_PREFIX
+from gpuwaste.ledger.sample import Confidence, MapSource, UnknownReason
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.run import RunKey
 
 _TRUST: Final = tuple(MapSource)
 _LATE_US: Final = 3_600_000_000  # for so long the start of a run that is over is of use

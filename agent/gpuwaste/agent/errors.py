@@ -1,7 +1,7 @@
 """The agent's own errors."""
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 
 class CollectorError(GpuwasteError):

@@ -9,7 +9,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 _FAILED: Final = log_event.warning(
     "collector-failed: collector {about}: {error}",

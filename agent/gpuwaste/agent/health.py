@@ -17,7 +17,7 @@ from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.model import GpuIdentity
 from gpuwaste.agent.observation import Observation
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 FILE_NAME: Final = "health"
 _VERSION: Final = 1

@@ -26,10 +26,10 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import open_lock
 from gpuwaste.core.logs import set_up_logging
-from gpuwaste.core.sample import Confidence, Sample
-from gpuwaste.documents.curve_types import MOST_GPUS, SCHEMA, NodeSamples
+from gpuwaste.ledger.curves.curve_types import MOST_GPUS, SCHEMA, NodeSamples
+from gpuwaste.ledger.sample import Confidence, Sample
+from gpuwaste.net.samples import MOST_POINTS, RunWindow
 from gpuwaste.store.database import Database
-from gpuwaste.wire.samples import MOST_POINTS, RunWindow
 
 _NOT_READ: Final = log_event.warning(
     "job-samples-day-skipped: cannot read a file of raw samples for a job's curves: {error}",

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from gpuwaste.core.sample import Sample
-from gpuwaste.documents.curve_types import QUANTITIES, GpuCurves, Series
+from gpuwaste.ledger.curves.curve_types import QUANTITIES, GpuCurves, Series
+from gpuwaste.ledger.sample import Sample
 
 _DIGITS: Final = {"util_pct": 2, "sm_pct": 2, "mem_used_b": 0, "power_w": 1}
 Cell = tuple[int, float, float, float]

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from gpuwaste.agent.model import GpuIdentity
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.snapshot import SnapshotView
-from gpuwaste.core.sample import Confidence, Sample
+from gpuwaste.ledger.sample import Confidence, Sample
 
 LABELS: Final = ("ordinal", "minor_number", "uuid", "name", "GPU_I_ID", "jobid", "userid")
 _MAX_OWNERS: Final = 4096

@@ -17,10 +17,10 @@ from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, NoDataError
-from gpuwaste.core.sample import MapSource
 from gpuwaste.core.worker import Worker
-from gpuwaste.documents.map_types import MapAnswer, MapRun
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.jobs.map_types import MapAnswer, MapRun
+from gpuwaste.ledger.sample import MapSource
+from gpuwaste.slurm.clients.scontrol import RunningJob
 
 _MAX_OPEN: Final = 1000
 _BACKOFF_S: Final = (30.0, 900.0)

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from gpuwaste.agent.health import GpuHealth
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import SnapshotView
-from gpuwaste.core.sample import Sample
+from gpuwaste.ledger.sample import Sample
 
 Row = tuple[tuple[str, ...], float]
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
-from gpuwaste.slurm.slurmd_g import NVIDIA_MAJOR, DeviceNode
+from gpuwaste.ledger.sample import Confidence, MapSource, UnknownReason
+from gpuwaste.slurm.formats.slurmd_g import NVIDIA_MAJOR, DeviceNode
+from gpuwaste.slurm.run import RunKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from gpuwaste.agent.child import exit_words, start_child
 from gpuwaste.agent.segment import Segment, day_of, from_line, segments
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.sample import Sample
+from gpuwaste.ledger.sample import Sample
 
 _DROPPED: Final = log_event.warning(
     "raw-samples-dropped: deleted the oldest day of raw samples: {error}",

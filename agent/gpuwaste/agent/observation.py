@@ -6,7 +6,7 @@ from typing import Protocol
 
 from gpuwaste.agent.accumulator import SUSPENDED
 from gpuwaste.agent.model import GpuIdentity, GpuReading, Holding, HostUse, JobMap, PackageReading
-from gpuwaste.core.sample import Confidence, MapSource, Sample, UnknownReason
+from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)

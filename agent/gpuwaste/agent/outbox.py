@@ -12,9 +12,9 @@ from typing import Final
 from gpuwaste.agent.outbox_schema import KEY, MIGRATIONS
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.hour import AllocationHour, hour_from_line
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, Batch, BatchRow, encode_hour
-from gpuwaste.wire.durable_file import DurableFile
+from gpuwaste.ledger.hour import AllocationHour, hour_from_line
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, BatchRow, encode_hour
+from gpuwaste.net.durable_file import DurableFile
 
 MAX_BATCH_ROWS: Final = 5000
 _MATCH: Final = " AND ".join(f"{column} = ?" for column in KEY)

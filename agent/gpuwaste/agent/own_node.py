@@ -12,8 +12,8 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, SlurmError
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.list_conf import asked_places, existing_conf
+from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.formats.list_conf import asked_places, existing_conf
 
 _WAITING: Final = log_event.error(
     "agent-waits-for-slurm: waiting for Slurm: {error}",

@@ -14,7 +14,7 @@ from gpuwaste.agent.facts.base import LocalRun
 from gpuwaste.agent.facts.prolog import JobFile, PrologSource
 from gpuwaste.agent.step_daemons import listener
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm.stepd import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, StepSocket, scan_steps
+from gpuwaste.slurm.clients.stepd import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, StepSocket, scan_steps
 
 _ANCHORS: Final = frozenset({BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP})
 _LISTEN_US: Final = 60_000_000  # between two looks at which sockets still have a listener

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from gpuwaste.agent.hour_book import HourBook
+from gpuwaste.agent.hour_aggregator import HourBook
 from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.observation import Observation
-from gpuwaste.core.hour import AllocationHour
+from gpuwaste.ledger.hour import AllocationHour
 
 
 class RowStore(Protocol):

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuwaste.agent.accumulator import SUSPENDED
 from gpuwaste.agent.observation import Observation
-from gpuwaste.core.sample import Confidence, Sample, UnknownReason
+from gpuwaste.ledger.sample import Confidence, Sample, UnknownReason
 
 IDLE: Final = "idle"
 ACTIVE: Final = "active"

@@ -10,7 +10,9 @@ import numpy as np
 import xgboost
 from msgspec.structs import replace
 
-from gpuwaste.documents.card_types import (
+from gpuwaste.advice.predict.features import FEATURES
+from gpuwaste.advice.predict.manifest import Manifest
+from gpuwaste.advice.renewal.card_types import (
     CardFeature,
     CardFigures,
     CardSearch,
@@ -20,12 +22,10 @@ from gpuwaste.documents.card_types import (
     Parity,
     TrainingSettings,
 )
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.fit import Fitted
 from gpuwaste.models.search import Found
 from gpuwaste.models.split import FINAL_SHARE, SHARES
-from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.manifest import Manifest
 
 MOST_USED: Final = 10  # features listed for a target
 LABEL_RULE: Final = (

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import UNSET, UnsetType
 from tabulate import tabulate
 
-from gpuwaste.documents.card_types import (
+from gpuwaste.advice.renewal.card_types import (
     CardByUser,
     CardFigures,
     CardInterval,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import xgboost
 
+from gpuwaste.advice.predict.bundle import FeatureSet, load_bundle
+from gpuwaste.advice.predict.manifest import NAME, Manifest, TargetModel, sha256_hex
+from gpuwaste.advice.predict.session import Session
+from gpuwaste.advice.renewal.card_types import Parity
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
-from gpuwaste.documents.card_types import Parity
 from gpuwaste.models.graphs import graph_of
 from gpuwaste.models.parity import Rows, check, gate_of, settled
-from gpuwaste.predict.bundle import FeatureSet, load_bundle
-from gpuwaste.predict.manifest import NAME, Manifest, TargetModel, sha256_hex
-from gpuwaste.predict.session import Session
 
 
 @dataclass(frozen=True, slots=True)

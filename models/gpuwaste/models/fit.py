@@ -9,13 +9,13 @@ import xgboost
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from gpuwaste.advice.predict.manifest import PlattScaling, TargetModel
+from gpuwaste.advice.predict.targets import Target, labels
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.operating import operating_points
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows
-from gpuwaste.predict.manifest import PlattScaling, TargetModel
-from gpuwaste.predict.targets import Target, labels
 
 Vectors = NDArray[np.float32]
 MIN_OF_A_CLASS: Final = 20  # rows of either class, or labelled rows of a quantile, below which nothing is learnt

@@ -14,10 +14,10 @@ import xgboost
 from onnx import TensorProto, helper
 from onnxmltools.convert.xgboost.operator_converters.XGBoost import XGBConverter
 
+from gpuwaste.advice.predict.bundle import HASH_KEY, TARGET_KEY
+from gpuwaste.advice.predict.manifest import TargetModel
+from gpuwaste.advice.predict.session import INPUT, OUTPUT
 from gpuwaste.core.errors import ModelError
-from gpuwaste.predict.bundle import HASH_KEY, TARGET_KEY
-from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.session import INPUT, OUTPUT
 
 OPSET: Final = 17
 ML_OPSET: Final = 3  # the last one whose TreeEnsembleRegressor holds float32, as XGBoost does

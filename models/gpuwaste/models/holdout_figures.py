@@ -12,18 +12,18 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from gpuwaste.documents.card_types import CardByUser, CardFigures, CardInterval, CardLevel, CardPoint, CardRequest
-from gpuwaste.history.table import JobTable
+from gpuwaste.advice.predict.drift import coverage
+from gpuwaste.advice.predict.features import FEATURES
+from gpuwaste.advice.predict.roll import roll
+from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.targets import Target, labels, request_cap
+from gpuwaste.advice.renewal.card_types import CardByUser, CardFigures, CardInterval, CardLevel, CardPoint, CardRequest
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.fit import Fitted, Vectors, calibrated
 from gpuwaste.models.split import Split
-from gpuwaste.predict.drift import coverage
-from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.roll import roll
-from gpuwaste.predict.rolling import busy_users
-from gpuwaste.predict.targets import Target, labels, request_cap
 
 Array = NDArray[np.float64]
 Curves = Mapping[str, Sequence[Sequence[float]]]

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import NoDataError, ParseError, StoreError, UsageError, WireError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.job_event import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.owner import as_owner
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
-from gpuwaste.history.from_store import read_table
-from gpuwaste.history.table import GpuUse, JobTable, table_of
+from gpuwaste.jobs.history.from_store import read_table
+from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
+from gpuwaste.jobs.job_columns import clusters
+from gpuwaste.jobs.job_event import HistoryEvent, RunUse, event_from_json
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.job_columns import clusters
 
 if TYPE_CHECKING:
-    from gpuwaste.history.swf_table import SwfLog
+    from gpuwaste.jobs.history.swf_table import SwfLog
 
 _TOLD: Final = 3  # bad rows of a log
 PAGE: Final = 10_000  # events asked of the hub at a time
@@ -131,7 +131,7 @@ def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: N
 
 def load_swf(path: Path, cluster: str = "") -> JobSource:
     """Return the jobs of a log in the standard workload format. Raises NoDataError, UsageError, ParseError."""
-    from gpuwaste.history.swf_table import swf_table  # noqa: PLC0415 a reader that only logs need
+    from gpuwaste.jobs.history.swf_table import swf_table  # noqa: PLC0415 a reader that only logs need
 
     name = cluster or path.name.partition(".")[0]
     log = swf_table(path, name)

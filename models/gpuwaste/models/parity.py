@@ -14,11 +14,11 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
+from gpuwaste.advice.predict.manifest import TargetModel
+from gpuwaste.advice.predict.session import Session
+from gpuwaste.advice.renewal.card_types import Parity
 from gpuwaste.core.errors import ModelError
-from gpuwaste.documents.card_types import Parity
 from gpuwaste.models.fit import calibrated
-from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.session import Session
 
 ROWS: Final = 10_000
 EDGE_ROWS: Final = 2_000  # of each kind: on a threshold, below, above

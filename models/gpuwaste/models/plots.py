@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from gpuwaste.documents.card_types import CardFigures
+from gpuwaste.advice.predict.targets import Target
+from gpuwaste.advice.renewal.card_types import CardFigures
 from gpuwaste.models.holdout_figures import Curves
-from gpuwaste.predict.targets import Target
 
 _STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "gpuwaste", "svg.fonttype": "none", "font.size": 9}
 _INK: Final = "#1f4e79"

@@ -14,27 +14,27 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.policy.policies_types import ReplayRow
+from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
+from gpuwaste.advice.predict.beside import corrections_of
+from gpuwaste.advice.predict.bundle import Bundle
+from gpuwaste.advice.predict.corrections import BundleCorrections
+from gpuwaste.advice.predict.expectation import suggestions
+from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.advice.submission import AdviceRequest
-from gpuwaste.core.job_event import HistoryEvent, ScriptSays
-from gpuwaste.core.request import JobRequest
-from gpuwaste.documents.policies import ReplayRow
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import TableSnapshot
-from gpuwaste.history.known_at import known_at
-from gpuwaste.history.replay import replay
-from gpuwaste.history.requests import request_of
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.from_store import TableSnapshot
+from gpuwaste.jobs.history.known_at import known_at
+from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.requests import request_of
+from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.job_event import HistoryEvent, ScriptSays
 from gpuwaste.models.replay_events import ReplayedEvent, events_of
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
 from gpuwaste.models.replay_spending import Spent
-from gpuwaste.policy.facts import Decision
-from gpuwaste.policy.policy_set import PolicySet, needs_of
-from gpuwaste.predict.beside import corrections_of
-from gpuwaste.predict.bundle import Bundle
-from gpuwaste.predict.corrections import BundleCorrections
-from gpuwaste.predict.expectation import suggestions
-from gpuwaste.predict.predictor import Predictor
-from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.submit.request import JobRequest
 
 _CLUSTER: Final = "replay"
 _NEVER: Final = 1 << 62

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.advice.predict.features import FEATURES
+from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.core.errors import ModelError
-from gpuwaste.history.state import HistoryState
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.usable import require_usable
-from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.vectors import replay_vectors
 
 
 @dataclass(frozen=True, slots=True)

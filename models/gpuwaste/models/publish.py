@@ -8,7 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from gpuwaste.documents.card_types import ModelCard
+from gpuwaste.advice.predict.beside import CORRECTIONS, HISTORY
+from gpuwaste.advice.predict.bundle import load_bundle
+from gpuwaste.advice.predict.manifest import Manifest
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.roll import roll
+from gpuwaste.advice.predict.rolling import Rolling, busy_users
+from gpuwaste.advice.predict.targets import BY_NAME
+from gpuwaste.advice.renewal.card_types import ModelCard
 from gpuwaste.models.card import card_document
 from gpuwaste.models.card_text import card_text
 from gpuwaste.models.export import Exported, write_bundle, write_files
@@ -17,13 +24,6 @@ from gpuwaste.models.holdout_figures import Judged
 from gpuwaste.models.plots import plots
 from gpuwaste.models.prepare import Prepared
 from gpuwaste.models.split import final_cut
-from gpuwaste.predict.beside import CORRECTIONS, HISTORY
-from gpuwaste.predict.bundle import load_bundle
-from gpuwaste.predict.manifest import Manifest
-from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.roll import roll
-from gpuwaste.predict.rolling import Rolling, busy_users
-from gpuwaste.predict.targets import BY_NAME
 
 _GATE_ROWS: Final = 20_000  # real rows that the gate draws from
 

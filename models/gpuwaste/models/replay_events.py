@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.job_event import EventKind, RunUse
-from gpuwaste.history.outcome import Outcome, state_of
-from gpuwaste.history.table import ABSENT, Floats, JobTable
+from gpuwaste.jobs.history.outcome import Outcome, state_of
+from gpuwaste.jobs.history.table import ABSENT, Floats, JobTable
+from gpuwaste.jobs.job_event import EventKind, RunUse
+from gpuwaste.slurm.accounting.job import JobRecord
 
 # At equal seconds what ends comes first; a run's own events of the second in which it was submitted come after that.
 _ENDED, _LEDGER, _STARTED, _SUBMITTED = 0, 1, 2, 3

@@ -5,14 +5,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuwaste.core.hits import HIT_SHARE
+from gpuwaste.advice.policy.declarations import PROBABILITIES, QUANTITIES
+from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.policy.policies_types import ReplayRow
+from gpuwaste.advice.predict.targets import labels, request_cap
+from gpuwaste.advice.verdicts.hits import HIT_SHARE
+from gpuwaste.advice.verdicts.verdict import TOLD, Action
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.core.verdict import TOLD, Action
-from gpuwaste.documents.policies import ReplayRow
-from gpuwaste.history.table import ABSENT, Floats, JobTable
-from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
-from gpuwaste.policy.facts import Decision
-from gpuwaste.predict.targets import labels, request_cap
+from gpuwaste.jobs.history.table import ABSENT, Floats, JobTable
 
 ALL: Final = "all"
 
@@ -88,7 +88,7 @@ class ReplayScore:
         return {"rows": rows, "held": dict(self._held), "users": len(users)}
 
     def _right(self, submission: ReplayedSubmission, target: str) -> bool | None:
-        """Tell whether enough of the runs that are known of came out as said (core/hits.py)."""
+        """Tell whether enough of the runs that are known of came out as said (advice/verdicts/hits.py)."""
         values = [self._came_out(submission, target, row) for row in submission.rows]
         known = [value for value in values if not math.isnan(value)]
         return None if not known else sum(known) >= HIT_SHARE * len(known)

@@ -4,9 +4,9 @@ import heapq
 from collections import Counter
 from datetime import date
 
-from gpuwaste.core.verdict import TOLD
+from gpuwaste.advice.policy.facts import Spent as Kind
+from gpuwaste.advice.verdicts.verdict import TOLD
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
-from gpuwaste.policy.facts import Spent as Kind
 
 
 class Spent:

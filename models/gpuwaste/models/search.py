@@ -14,12 +14,12 @@ import optuna
 import xgboost
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import JobTable
+from gpuwaste.advice.predict.targets import Target, request_cap
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.fit import Vectors, columns, conformal, grow, lacking, learnable, objectives
 from gpuwaste.models.prediction_metrics import average_precision
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, folds_by_time
-from gpuwaste.predict.targets import Target, request_cap
 
 FOLDS: Final = 3
 MAX_ROWS: Final = 16_000  # newest labelled rows that a search looks at

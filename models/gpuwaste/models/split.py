@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 
 Rows = NDArray[np.intp]
 SHARES: Final = (0.6, 0.1, 0.3)  # train, validation, test

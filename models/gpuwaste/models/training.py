@@ -10,8 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from gpuwaste.advice.predict import drift
+from gpuwaste.advice.predict.bundle import our_features
+from gpuwaste.advice.predict.manifest import Manifest
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.targets import TARGETS, Target
+from gpuwaste.advice.renewal.card_types import ModelCard, TrainingSettings
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.documents.card_types import ModelCard, TrainingSettings
 from gpuwaste.models.card import LABEL_RULE, card_target
 from gpuwaste.models.fit import Fitted, check_labels, fit, learnable
 from gpuwaste.models.holdout_figures import Judged, judge
@@ -22,11 +27,6 @@ from gpuwaste.models.publish import Made, publish
 from gpuwaste.models.search import Found, search
 from gpuwaste.models.split import Split, final_cut, split_by_time
 from gpuwaste.models.usable import named_targets, reason_of, warnings_of
-from gpuwaste.predict import drift
-from gpuwaste.predict.bundle import our_features
-from gpuwaste.predict.manifest import Manifest
-from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.targets import TARGETS, Target
 
 _DRIFT_ROWS: Final = 50_000  # newest rows whose shares of bins are kept
 _CLUSTER: Final = 40  # characters of a cluster's name in a bundle's name

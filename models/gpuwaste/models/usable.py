@@ -5,11 +5,11 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.advice.predict.targets import BY_NAME, TARGETS, Target, labels
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.table import Categories, JobTable
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.table import Categories, JobTable
 from gpuwaste.models.split import MIN_ROWS
-from gpuwaste.predict.targets import BY_NAME, TARGETS, Target, labels
 
 _NO_STATE: Final = "the log does not say how jobs ended"
 _NO_LEDGER: Final = "no job with GPUs has a ledger of their use: agents have to report for some weeks first"

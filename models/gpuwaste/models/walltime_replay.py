@@ -10,18 +10,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.job_event import HistoryEvent
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import TableSnapshot
-from gpuwaste.history.known_at import known_at
-from gpuwaste.history.replay import replay
-from gpuwaste.history.requests import request_of
-from gpuwaste.history.table import JobTable
+from gpuwaste.advice.predict.beside import corrections_of
+from gpuwaste.advice.predict.bundle import Bundle
+from gpuwaste.advice.predict.corrections import BundleCorrections
+from gpuwaste.advice.predict.predictor import Predictor
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.from_store import TableSnapshot
+from gpuwaste.jobs.history.known_at import known_at
+from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.requests import request_of
+from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.models.replay_events import events_of
-from gpuwaste.predict.beside import corrections_of
-from gpuwaste.predict.bundle import Bundle
-from gpuwaste.predict.corrections import BundleCorrections
-from gpuwaste.predict.predictor import Predictor
 
 UNKNOWN: Final = -1
 _TARGET: Final = frozenset({"walltime"})

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GW_VERSION 1                  /* of the frames; the same as VERSION in wire/advice.py */
+#define GW_VERSION 1                  /* of the frames; the same as VERSION in advice/submit_frames.py */
 #define GW_HEADER 6                   /* u32 length, u16 version, network byte order */
 #define GW_MAX_REQUEST (64 * 1024)    /* bytes of a request's JSON */
 #define GW_MAX_REPLY (2 * 1024)       /* bytes of a reply's JSON */

@@ -1,5 +1,5 @@
 /*
- * Reads a reply: one JSON object with the members that encode_reply (wire/advice.py) writes, each once, and nothing
+ * Reads a reply: one JSON object with the members that encode_reply (advice/submit_frames.py) writes, each once, and nothing
  * else. Whoever writes to the socket decides what a user's terminal shows, so everything is checked.
  */
 #include <string.h>

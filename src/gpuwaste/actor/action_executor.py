@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.actions.action_kind import ActionRequest, Execution, LookResult, Plan, Program
-from gpuwaste.actions.catalogue import actions
-from gpuwaste.actions.slurm_port import ActionSlurm
+from gpuwaste.act.actions.action_kind import ActionRequest, Execution, LookResult, Plan, Program
+from gpuwaste.act.actions.action_types import ActionEntry, Outcome, intent_of
+from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.actor.action_queue import ActionQueue
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.journal import ActionJournal
@@ -22,8 +23,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
 from gpuwaste.core.log_event import LogEvent
 from gpuwaste.core.once import Once
 from gpuwaste.core.text import words_of
-from gpuwaste.documents.action_types import ActionEntry, Outcome, intent_of
-from gpuwaste.slurm.command import CommandError
+from gpuwaste.slurm.clients.command import CommandError
 
 MAX_SENDS: Final = 2
 _QUIET_US: Final = 3_600_000_000  # between two lines of one action that waits

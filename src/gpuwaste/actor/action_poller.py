@@ -4,7 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from gpuwaste.actions.slurm_port import ActionSlurm
+from gpuwaste.act.actions.action_types import ActionEntry
+from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.actor.action_executor import ActionExecutor, ActionResult
 from gpuwaste.actor.action_queue import ActionQueue
 from gpuwaste.actor.actor_counters import ActorCounters
@@ -15,8 +16,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, StoreError, WireError
 from gpuwaste.core.log_event import BUG, LogEvent
 from gpuwaste.core.once import Once
-from gpuwaste.documents.action_types import ActionEntry
-from gpuwaste.wire.hub_client import RefusedError
+from gpuwaste.net.hub_client import RefusedError
 
 _LEASE_EVERY_US: Final = 15_000_000
 _QUIET_US: Final = 3_600_000_000  # between two lines of a trouble that lasts

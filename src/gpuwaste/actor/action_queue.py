@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
+from gpuwaste.act.actions.action_types import ActionLent, ActionTaken, Outcome
 from gpuwaste.core.codec import convert
-from gpuwaste.documents.action_types import ActionLent, ActionTaken, Outcome
-from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.net.hub_client import HubClient
 
 CLAIM_PATH: Final = "/v1/actions/claim"
 

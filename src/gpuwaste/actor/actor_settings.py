@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from gpuwaste.actions.catalogue import actions
+from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.rules.intent import Intent
 from gpuwaste.actor.site_programs import SitePrograms, checked
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.intent import Intent
 from gpuwaste.core.typed_toml import nearest
 
 MOST_COMMAND_S: Final = 25.0  # of the hub's lease of 60 s it leaves over half to the hub, the disk and the last look

@@ -22,11 +22,11 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
 from gpuwaste.core.worker import AFTER_DEFECT_S
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.wire.daemon_client import daemon_client
-from gpuwaste.wire.exporter import MetricsServer
-from gpuwaste.wire.notify import SystemdNotifier
-from gpuwaste.wire.program_metrics import ProgramCollector
+from gpuwaste.net.daemon_client import daemon_client
+from gpuwaste.net.exporter import MetricsServer
+from gpuwaste.net.notify import SystemdNotifier
+from gpuwaste.net.program_metrics import ProgramCollector
+from gpuwaste.slurm.clients.commands import CommandClient
 
 JOURNAL: Final = "actions.sqlite"
 _STARTED: Final = log_event.info("actor-started: gpuwaste actor {version} started, permitted actions: {kinds}")

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from gpuwaste.core import log_event
 from gpuwaste.core.log_event import LogEvent
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.wire.durable_file import DurableFile
+from gpuwaste.net.durable_file import DurableFile
 
 _TABLE: Final = """
     CREATE TABLE sent (id TEXT NOT NULL, at_utc INTEGER NOT NULL, plan TEXT NOT NULL);

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.actions.action_kind import ActionKind, Program
+from gpuwaste.act.actions.action_kind import ActionKind, Program
 from gpuwaste.core.config import ActorConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import open_to_others
 from gpuwaste.core.typed_toml import nearest
-from gpuwaste.slurm.command import CommandError, check, last_line, run_command
+from gpuwaste.slurm.clients.command import CommandError, check, last_line, run_command
 
 _PLACE: Final = re.compile(r"\{([^{}]{0,40})\}")
 _MAX_OUTPUT_B: Final = 1 << 20

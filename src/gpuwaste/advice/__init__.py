@@ -1,5 +1,1 @@
-"""Predictions and policies come to one decision, the same for sbatch, predict, explain and replay.
-
-Imports predict, policy, history, slurm (what a site's partitions give) and core. `adviser` runs without the extra
-`predict`: whoever has no predictor brings what the hub expects.
-"""
+"""What is expected of a submission, and what is said of it: one decision, the same for sbatch, predict, explain and replay. Imports ledger and below."""

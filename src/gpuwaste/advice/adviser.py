@@ -9,21 +9,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, Policy
+from gpuwaste.advice.policy.expected_waits import WaitTable
+from gpuwaste.advice.policy.facts import Facts, Spending
+from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
+from gpuwaste.advice.policy.spending import NothingSpent, no_chance
+from gpuwaste.advice.predict.expectation import expectations, suggestions
 from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
-from gpuwaste.core.job_event import ScriptSays
-from gpuwaste.core.request import JobRequest
-from gpuwaste.core.verdict import Suggestion
-from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
-from gpuwaste.policy.expected_waits import WaitTable
-from gpuwaste.policy.facts import Facts, Spending
-from gpuwaste.policy.policy_set import PolicySet, needs_of
-from gpuwaste.policy.spending import NothingSpent, no_chance
-from gpuwaste.predict.expectation import expectations, suggestions
-from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.advice.verdicts.verdict import Suggestion
+from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
-    from gpuwaste.predict.prediction import Scored
-    from gpuwaste.predict.predictor import Predictor, Vector
+    from gpuwaste.advice.predict.prediction import Scored
+    from gpuwaste.advice.predict.predictor import Predictor, Vector
 
 _LAST: Final = 253_370_764_800  # UTC seconds; what a request says may lie in no year that a date can hold
 _GPU_TARGETS: Final = frozenset({"gpu_underused", "gpus_needed"})

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gpuwaste.core.job_event import ScriptSays
-from gpuwaste.core.request import JobRequest
-from gpuwaste.core.verdict import Op
-from gpuwaste.policy.declarations import Policy
-from gpuwaste.policy.facts import Decision
-from gpuwaste.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.policy.declarations import Policy
+from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.verdicts.verdict import Op
+from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
-    from gpuwaste.predict.prediction import Prediction
-    from gpuwaste.predict.predictor import Vector
+    from gpuwaste.advice.predict.prediction import Prediction
+    from gpuwaste.advice.predict.predictor import Vector
 
 
 @dataclass(slots=True)

@@ -7,10 +7,10 @@ from typing import Final, Protocol
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, WireError
-from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.state import HistoryState
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.job_event import HistoryEvent
 
 SAVED: Final = "history"
 FAR_BEHIND: Final = 20_000  # events; the hub's snapshot is quicker from there on

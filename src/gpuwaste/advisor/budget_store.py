@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from gpuwaste.policy.facts import Decision, Spent
+from gpuwaste.advice.policy.facts import Decision, Spent
 
 
 class Accounts:

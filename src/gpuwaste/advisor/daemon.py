@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advisor.listening import open_listener, refuse_living, remove_socket
 from gpuwaste.advisor.parts import Parts
 from gpuwaste.advisor.slurm_facts import allowed_uids, cluster_of
@@ -18,11 +19,10 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
-from gpuwaste.policy.loading import load_policies
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.wire.daemon_client import daemon_client
-from gpuwaste.wire.notify import SILENT, SystemdNotifier
+from gpuwaste.net.daemon_client import daemon_client
+from gpuwaste.net.notify import SILENT, SystemdNotifier
+from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.clients.commands import CommandClient
 
 _STARTED: Final = log_event.info("advisor-started: gpuwaste advisor {version} listens on {path} for uids {uids}")
 _STOPS: Final = log_event.info("advisor-stops: advisor is stopping")

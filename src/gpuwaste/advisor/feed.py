@@ -20,12 +20,12 @@ from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
-from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
-from gpuwaste.documents.health import HealthAnswer
-from gpuwaste.history.follow import Follower
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.job_event import HistoryEvent
+from gpuwaste.net.health import HealthAnswer
 
 PAGE: Final = 50  # events of a page while requests come: a larger one takes the interpreter for too long
 MAX_PENDING: Final = 2000

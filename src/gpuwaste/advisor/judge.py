@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.predict.features import feature_hash
 from gpuwaste.advice.submission import Advice, AdviceRequest
+from gpuwaste.advice.verdicts.verdict import START, Verdict, new_id
 from gpuwaste.advisor.budget_store import Accounts
 from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.verdict import START, Verdict, new_id
-from gpuwaste.policy.facts import Decision
-from gpuwaste.predict.features import feature_hash
-from gpuwaste.slurm.job_desc import JobDesc
+from gpuwaste.slurm.submit.job_desc import JobDesc
 
 _REASONS: Final = 8  # sentences kept in a verdict's row
 _ROW_TEXT: Final = 1024  # characters of a text in a verdict's row

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from gpuwaste.core.job_event import HistoryEvent
-from gpuwaste.core.request import JobRequest
-from gpuwaste.history.requests import request_of
+from gpuwaste.jobs.history.requests import request_of
+from gpuwaste.jobs.job_event import HistoryEvent
+from gpuwaste.slurm.submit.request import JobRequest
 
 MAX_JOBS: Final = 20_000
 

@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.policy.expected_waits import WaitTable
+from gpuwaste.advice.policy.loading import load_policies
+from gpuwaste.advice.policy.policy_set import PolicySet
+from gpuwaste.advice.predict.champion import Champion
+from gpuwaste.advice.predict.predictor import Predictor
+from gpuwaste.advice.predict.trial import Trial
 from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, booted_by, saved
 from gpuwaste.advisor.budget_store import Accounts
 from gpuwaste.advisor.counters import Counters
@@ -31,22 +37,16 @@ from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.version import own_version
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.state import HistoryState
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.net.batch import Envelope, VerdictBatch
+from gpuwaste.net.exporter import MetricsServer
+from gpuwaste.net.hub_client import SCORE_PATH, WAITS_PATH, HubClient
+from gpuwaste.net.program_metrics import ProgramCollector
+from gpuwaste.net.shipper import Shipper
 from gpuwaste.plan.document import WaitTableAnswer
-from gpuwaste.policy.expected_waits import WaitTable
-from gpuwaste.policy.loading import load_policies
-from gpuwaste.policy.policy_set import PolicySet
-from gpuwaste.predict.champion import Champion
-from gpuwaste.predict.predictor import Predictor
-from gpuwaste.predict.trial import Trial
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.defaults import SiteDefaults
-from gpuwaste.wire.batch import Envelope, VerdictBatch
-from gpuwaste.wire.exporter import MetricsServer
-from gpuwaste.wire.hub_client import SCORE_PATH, WAITS_PATH, HubClient
-from gpuwaste.wire.program_metrics import ProgramCollector
-from gpuwaste.wire.shipper import Shipper
+from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.site.defaults import SiteDefaults
 
 CORRECTIONS: Final = "corrections.npz"
 TRIAL: Final = "challenger-corrections.npz"

@@ -10,7 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.predict.texts import name_facts, script_facts
 from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.advice.submit_frames import decode_body, encode_reply
+from gpuwaste.advice.verdicts.verdict import Op, Verdict
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.judge import Judge, JudgedSubmission
@@ -22,13 +26,9 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.cpu_budget import CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.core.verdict import Op, Verdict
-from gpuwaste.policy.facts import Decision
-from gpuwaste.predict.texts import name_facts, script_facts
-from gpuwaste.slurm.job_desc import JobDesc, read_job_desc
-from gpuwaste.wire.advice import decode_body, encode_reply
+from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
+from gpuwaste.slurm.submit.request import JobRequest
 
 DEADLINE_US: Final = 5000  # where a request does not say
 _LONGEST_US: Final = 10_000_000

@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from gpuwaste.advice.submit_frames import HEADER, MAX_REQUEST, decode_header
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.wire.advice import HEADER, MAX_REQUEST, decode_header
-from gpuwaste.wire.peer import peer_of
+from gpuwaste.net.peer import peer_of
 
 MAX_CONNECTIONS: Final = 512
 SILENT_US: Final = 1_000_000  # a connection without a whole request after that is dropped

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from gpuwaste.advice.predict.predictor import Vector
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.predict.predictor import Vector
 
 if TYPE_CHECKING:
-    from gpuwaste.predict.trial import ShadowModel
+    from gpuwaste.advice.predict.trial import ShadowModel
 
 SHARE: Final = 0.05  # of a core
 _SAVED_S: Final = 1.0  # of CPU that quiet times leave for busy ones, at most

@@ -12,7 +12,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
-from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.clients.client import SlurmClient
 
 _RETRY_S: Final = 5.0
 _SLURM_CONF: Final = "/etc/slurm/slurm.conf"

@@ -12,10 +12,10 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.advice.policy.facts import Spent
 from gpuwaste.core.units import DAY_S
-from gpuwaste.policy.facts import Spent
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictRow
-from gpuwaste.wire.durable_file import DurableFile
+from gpuwaste.net.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictRow
+from gpuwaste.net.durable_file import DurableFile
 
 MAX_BATCH_ROWS: Final = 5000
 _ENVELOPE_BYTES: Final = 4096  # left free in a batch, so that the whole body stays within the hub's limit

@@ -6,8 +6,8 @@ from typing import Final
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import AdviceRequest
-from gpuwaste.slurm.job_desc import read_job_desc
-from gpuwaste.wire.advice import encode_reply
+from gpuwaste.advice.submit_frames import encode_reply
+from gpuwaste.slurm.submit.job_desc import read_job_desc
 
 _SWITCH_S: Final = 2e-5
 _ROUNDS: Final = 20

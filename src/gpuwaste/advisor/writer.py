@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from gpuwaste.advice.verdicts.verdict import is_token
 from gpuwaste.advisor.journal import Journal
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
 from gpuwaste.core import log_event
@@ -16,9 +17,8 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.once import Once
 from gpuwaste.core.typed import convert, decoder
-from gpuwaste.core.verdict import is_token
 from gpuwaste.core.worker import Worker
-from gpuwaste.wire.batch import MAX_VERDICT_BYTES, VerdictRow
+from gpuwaste.net.batch import MAX_VERDICT_BYTES, VerdictRow
 
 CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
 _PAUSE_S: Final = 0.002

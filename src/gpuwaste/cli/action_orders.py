@@ -6,15 +6,15 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.act.actions.action_text import action_text, actions_text
+from gpuwaste.act.actions.action_types import STATUSES, ActionDocument, ActionsDocument
 from gpuwaste.cli.hub_access import ask_hub, hub_client
 from gpuwaste.cli.options import print_own, typed
 from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.text import harmless
-from gpuwaste.documents.action_types import STATUSES, ActionDocument, ActionsDocument
-from gpuwaste.report.action_text import action_text, actions_text
-from gpuwaste.report.cells import one_line
+from gpuwaste.show.cells import one_line
 
 EXIT_NO_DATA: Final = 3
 _ROWS: Final = 1000

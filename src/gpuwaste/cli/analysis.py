@@ -14,7 +14,7 @@ from gpuwaste.core.errors import StoreError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gpuwaste.analytics.document import ComparisonDocument, ViewDocument
+    from gpuwaste.show.view_document import ComparisonDocument, ViewDocument
 
     Found = ViewDocument | ComparisonDocument
 
@@ -71,9 +71,9 @@ def write(folder: Path, name: str, document: "Found") -> list[Path]:
     """Write a view's table, facts and document to a folder; returns the files. Raises StoreError."""
     from msgspec import json
 
-    from gpuwaste.analytics.document import ComparisonDocument
     from gpuwaste.core.files import write_whole
-    from gpuwaste.report.view_text import view_csv
+    from gpuwaste.show.view_document import ComparisonDocument
+    from gpuwaste.views.view_text import view_csv
 
     compared = isinstance(document, ComparisonDocument)
     view = document.after if isinstance(document, ComparisonDocument) else document
@@ -97,10 +97,10 @@ def write_pages(folder: Path, documents: "Sequence[tuple[str, Found]]") -> Path:
     """Write the views as a folder of pages; returns its first page. Raises UsageError."""
     from msgspec import json
 
-    from gpuwaste.report.view_text import comparison_csv, view_csv
+    from gpuwaste.views.view_text import comparison_csv, view_csv
 
     try:
-        from gpuwaste.web.offline import write_folder
+        from gpuwaste.views.offline_pages import write_folder
     except ImportError as error:
         raise UsageError(f"--html: Python's {error.name} is not here: install gpuwaste-hub") from error
 
@@ -115,11 +115,11 @@ def write_pages(folder: Path, documents: "Sequence[tuple[str, Found]]") -> Path:
 
 def printed(document: "Found", options: argparse.Namespace) -> str:
     """Return a view for the terminal or for a program."""
-    from gpuwaste.analytics.document import ComparisonDocument
     from gpuwaste.cli.options import colour_wanted
-    from gpuwaste.report import view_text as texts
-    from gpuwaste.report.cells import harmless_document
-    from gpuwaste.report.layout import Look
+    from gpuwaste.show.cells import harmless_document
+    from gpuwaste.show.layout import Look
+    from gpuwaste.show.view_document import ComparisonDocument
+    from gpuwaste.views import view_text as texts
 
     if options.form == "parsable":
         view = document.after if isinstance(document, ComparisonDocument) else document
@@ -132,7 +132,7 @@ def as_json(documents: "Sequence[tuple[str, Found]]") -> str:
     """Return the documents as one JSON object by view; one alone is itself."""
     from msgspec import to_builtins
 
-    from gpuwaste.report.machine import to_json
+    from gpuwaste.show.machine import to_json
 
     built = {name: to_builtins(document) for name, document in documents}
     return to_json(next(iter(built.values())) if len(built) == 1 else built)

@@ -12,7 +12,7 @@ from typing import Final
 
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import SlurmError, UsageError
-from gpuwaste.slurm.sbatch_run import submit
+from gpuwaste.slurm.submit.sbatch_run import submit
 
 _OWN_VALUES: Final = frozenset({"--partition", "--time", "-A", "--accounts"})
 _TIMEOUT_S: Final = 60.0

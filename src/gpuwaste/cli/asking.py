@@ -13,20 +13,20 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from gpuwaste.advice.predict.prediction import Change
+from gpuwaste.advice.predict.prediction_types import PredictDocument, predict_document
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.cli.programs import load_program
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.groups import user_name
-from gpuwaste.core.request import JobRequest
-from gpuwaste.documents.prediction import PredictDocument, predict_document
-from gpuwaste.predict.prediction import Change
-from gpuwaste.slurm.choice import COMMANDS, client_name, slurm_client
-from gpuwaste.slurm.defaults import SiteDefaults
-from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
-from gpuwaste.slurm.sbatch_components import CommandLine
-from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
+from gpuwaste.slurm.clients.choice import COMMANDS, client_name, slurm_client
+from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch_components import CommandLine
+from gpuwaste.slurm.submit.sbatch_words import COMMAND_LINE, Given
 
 DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
 _SENT_SCRIPT: Final = 1 << 18  # characters of a script that are sent: features look at its beginning
@@ -57,7 +57,7 @@ def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> PredictQ
     file = "" if line.wrap is not None else line.rest[0]
     data = _script(file, line.doubtful) if file else b""
     if file == "-" and as_json and not data.startswith(b"#!"):
-        from gpuwaste.predict.request_json import requests_from_json
+        from gpuwaste.advice.predict.request_json import requests_from_json
 
         return PredictQuery(tuple(requests_from_json(_parsed(data), user=_user(), submit=int(time.time()))))
     return _of_submission(config, data, line, file)
@@ -118,10 +118,10 @@ def predictions_of(config: Config, asked: PredictQuery) -> list[PredictDocument]
 
 
 def _here(asked: PredictQuery, model: Path, history: Path | None) -> list[PredictDocument]:
-    bundle = load_program("gpuwaste.predict.bundle", "predict", "this host, or ask the hub").load_bundle(model)
-    from gpuwaste.history.state import HistoryState
-    from gpuwaste.predict.beside import corrections_of, history_beside
-    from gpuwaste.predict.predictor import Predictor
+    bundle = load_program("gpuwaste.advice.predict.bundle", "predict", "this host, or ask the hub").load_bundle(model)
+    from gpuwaste.advice.predict.beside import corrections_of, history_beside
+    from gpuwaste.advice.predict.predictor import Predictor
+    from gpuwaste.jobs.history.state import HistoryState
 
     state = HistoryState.load(history) if history else history_beside(model)
     predictor = Predictor(bundle, state or HistoryState(), corrections_of(bundle))

@@ -15,7 +15,7 @@ def calibrate_and_tell(options: argparse.Namespace, config: Config) -> int:
     from gpuwaste.estimate.calibrate.folder import CalibrationJob, prepare
     from gpuwaste.estimate.calibrate.plan import programs
     from gpuwaste.estimate.calibrate.progress import progress_of
-    from gpuwaste.slurm.sbatch_run import submit
+    from gpuwaste.slurm.submit.sbatch_run import submit
 
     gpu = _type_name(options.gpu)
     folder: Path = options.output or Path(f"calibration-{gpu}")
@@ -53,9 +53,9 @@ def train_times_and_tell(options: argparse.Namespace, config: Config) -> int:
     from gpuwaste.estimate.time_bundle import TimesRegistry
 
     load_training("gpuwaste.models.times.training", "train")
+    from gpuwaste.estimate.time_card_text import figures_table
     from gpuwaste.models.progress import Progress
     from gpuwaste.models.times.training import train_times
-    from gpuwaste.report.time_card import figures_table
 
     registry = TimesRegistry(options.models_dir or Path(config.common.models_dir))
     become_owner(registry.models_dir)

@@ -58,6 +58,6 @@ class CaseProgress:
 
 
 def _span(seconds: float) -> str:
-    from gpuwaste.report.cells import short
+    from gpuwaste.show.cells import short
 
     return short(seconds)

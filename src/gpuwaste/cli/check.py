@@ -13,8 +13,8 @@ from msgspec import Meta
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
-from gpuwaste.documents.health import HealthAnswer
-from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.net.health import HealthAnswer
+from gpuwaste.slurm.clients.client import SlurmClient
 
 
 class Status(StrEnum):

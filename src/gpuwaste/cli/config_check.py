@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.advice.plugin_reader import read_as_plugin
 from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_starts import refusals
 from gpuwaste.core.config import Config, describe_config
 from gpuwaste.core.config_files import ConfigLayer, config_files, place_of
 from gpuwaste.core.credentials import PREFIX
 from gpuwaste.core.errors import ConfigError, GpuwasteError
-from gpuwaste.core.plugin_reader import read_as_plugin
 
 _PATHS: Final = (
     "_dir", "_file", "_root", "_ca", "_cert", "tls_key", "socket", "slurm_conf", "kill_switch", "mig_minors",
@@ -73,7 +73,7 @@ def plugin_lines(path: Path, config: Config) -> Iterator[str]:
 
 def listening(_: Path, config: Config) -> Iterator[str]:
     """Look at the addresses, and for two services at one port."""
-    from gpuwaste.wire.listen_address import ListenAddress, parse_listen
+    from gpuwaste.net.listen_address import ListenAddress, parse_listen
 
     taken: dict[int, tuple[str, ListenAddress]] = {}
     for section in _SERVED:
@@ -102,7 +102,7 @@ def certificates(_: Path, config: Config) -> Iterator[str]:
         for have, lack in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
             if getattr(own, have) and not getattr(own, lack):
                 yield f"[{section}] {have} is set and {lack} is not: set both or none"
-    from gpuwaste.wire.http import parse_endpoints
+    from gpuwaste.net.http import parse_endpoints
 
     try:
         clear = any(endpoint.clear for endpoint in parse_endpoints(config.common.hub_url))
@@ -122,7 +122,7 @@ def paths(_: Path, config: Config) -> Iterator[str]:
 
 def policies(_: Path, config: Config) -> Iterator[str]:
     """Read the policies, as advisor and hub do."""
-    from gpuwaste.policy.loading import load_policies
+    from gpuwaste.advice.policy.loading import load_policies
 
     try:
         load_policies(Path(config.advisor.policies_dir))
@@ -132,8 +132,8 @@ def policies(_: Path, config: Config) -> Iterator[str]:
 
 def outlets(_: Path, config: Config) -> Iterator[str]:
     """Read the inlets and the outlets, as the hub does."""
-    from gpuwaste.events.inlet_files import load_inlets
-    from gpuwaste.events.outlet_files import load_outlets
+    from gpuwaste.act.events.inlet_files import load_inlets
+    from gpuwaste.act.events.outlet_files import load_outlets
 
     inlets, errors = load_inlets(Path(config.hub.inlets_dir))
     for error in errors:
@@ -145,7 +145,7 @@ def outlets(_: Path, config: Config) -> Iterator[str]:
 
 def energy(_: Path, config: Config) -> Iterator[str]:
     """Read the prices of energy, as the hub does: it starts without those that cannot be used."""
-    from gpuwaste.energy.tariff_file import read_tariff
+    from gpuwaste.ledger.energy.tariff_file import read_tariff
 
     try:
         read_tariff(config.energy)
@@ -155,7 +155,7 @@ def energy(_: Path, config: Config) -> Iterator[str]:
 
 def user_names(_: Path, config: Config) -> Iterator[str]:
     """Read the users of other clusters, as an import does."""
-    from gpuwaste.ingest.user_names import read_user_names
+    from gpuwaste.jobs.importers.user_names import read_user_names
 
     try:
         read_user_names(config.hub.user_names_file, config.common.cluster)

@@ -32,7 +32,7 @@ def refusals(config: Config, roles: Collection[Role]) -> Iterator[str]:
 
 
 def _hub_url(config: Config) -> None:
-    from gpuwaste.wire.http import parse_endpoints
+    from gpuwaste.net.http import parse_endpoints
 
     parse_endpoints(config.common.hub_url)
 
@@ -48,14 +48,14 @@ def _control_socket(config: Config) -> None:
 
 
 def _slurm_client(config: Config) -> None:
-    from gpuwaste.slurm.choice import PYSLURM, client_name, slurm_client
+    from gpuwaste.slurm.clients.choice import PYSLURM, client_name, slurm_client
 
     if client_name(config) != PYSLURM:  # whether pyslurm can be used here is for the doctor
         slurm_client(config)
 
 
 def _slurmrestd_token(config: Config) -> None:
-    from gpuwaste.slurm.rest_token import read_token
+    from gpuwaste.slurm.clients.rest_token import read_token
 
     if config.common.slurmrestd_token_file:
         read_token(Path(config.common.slurmrestd_token_file))
@@ -68,21 +68,21 @@ def _store(config: Config) -> None:
 
 
 def _notices(config: Config) -> None:
-    from gpuwaste.hub.notify.addresses import AddressBook
-    from gpuwaste.hub.notify.notify_settings import NotifySettings
+    from gpuwaste.act.notify.addresses import AddressBook
+    from gpuwaste.act.notify.notify_settings import NotifySettings
 
     NotifySettings.from_config(config.notify)
     AddressBook(config.notify.address)
 
 
 def _rescoring(config: Config) -> None:
-    from gpuwaste.hub.rescoring.rescore_settings import RescoreSettings
+    from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
 
     RescoreSettings.from_config(config)
 
 
 def _renewal(config: Config) -> None:
-    from gpuwaste.hub.renewal.renewal_settings import RenewalSettings
+    from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
 
     RenewalSettings.from_config(config.models)
 
@@ -113,7 +113,7 @@ def _actor(config: Config) -> None:
 
 
 def _daemon_client(config: Config) -> None:
-    from gpuwaste.wire.daemon_client import daemon_client
+    from gpuwaste.net.daemon_client import daemon_client
 
     daemon_client(config)
 
@@ -135,8 +135,8 @@ def _callers(config: Config) -> None:
 
 
 def _curves(config: Config) -> None:
-    from gpuwaste.hub.curves.agents import scheme_of
-    from gpuwaste.hub.curves.prometheus import endpoint_of
+    from gpuwaste.ledger.curves.agents import scheme_of
+    from gpuwaste.ledger.curves.prometheus import endpoint_of
 
     if config.hub.agent_url:
         scheme_of(config.hub.agent_url)
@@ -145,7 +145,7 @@ def _curves(config: Config) -> None:
 
 
 def _language_model(config: Config) -> None:
-    from gpuwaste.analytics.language_model import LanguageModel
+    from gpuwaste.views.language_model import LanguageModel
 
     if config.analytics.model_url:
         LanguageModel(config.analytics)
@@ -163,8 +163,8 @@ def _pages(config: Config) -> None:
 
 def _own_client(config: Config) -> None:
     """Try what the commands need of files; munge has a line of the doctor."""
-    from gpuwaste.wire.hub_client import HubClient
-    from gpuwaste.wire.tokens import TokenIssuer
+    from gpuwaste.net.hub_client import HubClient
+    from gpuwaste.net.tokens import TokenIssuer
 
     common = config.common
     HubClient(common.hub_url, TokenIssuer(Path(common.token_file)) if common.token_file else None, ca=common.hub_ca)
@@ -172,7 +172,7 @@ def _own_client(config: Config) -> None:
 
 def _metrics_of(section: str) -> Attempt:
     def attempt(config: Config) -> None:
-        from gpuwaste.wire.exporter import server_tls, server_token
+        from gpuwaste.net.exporter import server_tls, server_token
 
         own = getattr(config, section)
         if own.listen and own.tls_cert:

@@ -18,7 +18,7 @@ from gpuwaste.core import groups
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, SlurmError
 from gpuwaste.core.text import harmless
-from gpuwaste.report.cells import one_line
+from gpuwaste.show.cells import one_line
 
 _T = TypeVar("_T")
 DEADLINE_S: Final = 20.0

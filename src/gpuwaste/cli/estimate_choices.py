@@ -12,9 +12,9 @@ from gpuwaste.cli.estimate_handover import gres_of, plan_command, script_lines
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
-from gpuwaste.documents.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.choices import Choice, Goal, Work, choice, chosen
 from gpuwaste.estimate.devices import Device, MigSize, one_of, types_asked
+from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.memory import estimate_memory
 from gpuwaste.estimate.prices import given_prices
 from gpuwaste.estimate.program import Program

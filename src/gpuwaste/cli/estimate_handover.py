@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
-from gpuwaste.core.program_tie import ProgramTie, comment_of
 from gpuwaste.estimate.choices import Choice, Goal
+from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
 _DAY_MIN: Final = 24 * 60
 

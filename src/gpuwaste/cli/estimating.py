@@ -11,16 +11,16 @@ from gpuwaste.cli.estimate_choices import MAX_LISTED, choices_document, of_sever
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
-from gpuwaste.core.program_tie import ProgramTie, comment_of
-from gpuwaste.documents.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
 from gpuwaste.estimate.choices import ON_MIG
 from gpuwaste.estimate.devices import Device, devices, types_asked
+from gpuwaste.estimate.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
 from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.op_sums import op_sums
 from gpuwaste.estimate.prices import site_prices
 from gpuwaste.estimate.program import UNKNOWN_KINDS, Program
 from gpuwaste.estimate.reading import read_programs
 from gpuwaste.estimate.step_answer import StepTime
+from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
 _WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price", "mig")
 """Options that ask for a comparison of requests."""
@@ -29,7 +29,7 @@ _WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price", "mig")
 def estimate_and_tell(options: argparse.Namespace) -> int:
     """Estimate and print. Raises GpuwasteError."""
     from gpuwaste.cli.options import config_of, print_own
-    from gpuwaste.report.estimate_text import estimate_text
+    from gpuwaste.estimate.estimate_text import estimate_text
 
     files = list(dict.fromkeys(options.files))
     if not files:
@@ -42,7 +42,7 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
     config = config_of(options)
     models_dir = options.models_dir or path_word(config.common.models_dir)
     if len(files) > 1 or any(getattr(options, name) not in {None, False} for name in _WHAT_IF):
-        from gpuwaste.report.choices_text import choices_text
+        from gpuwaste.estimate.choices_text import choices_text
 
         programs, prices = _named_programs(files), site_prices(config.estimate.prices)
         choices = choices_document(programs, options, wanted or devices(), models_dir, _program, site=prices)

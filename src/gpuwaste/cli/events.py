@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
+from gpuwaste.act.events.inlet_files import InletFile, is_inlet, load_inlet, load_inlets
+from gpuwaste.act.events.outlet_files import OutletFile, load_outlet
 from gpuwaste.cli.given_files import given_files
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.events.catalogue import catalogue
-from gpuwaste.events.inlet_files import InletFile, is_inlet, load_inlet, load_inlets
-from gpuwaste.events.outlet_files import OutletFile, load_outlet
-from gpuwaste.report.cells import one_line
+from gpuwaste.jobs.events.catalogue import catalogue
+from gpuwaste.show.cells import one_line
 
 EXIT_BAD: Final = 2
 _PAGE: Final = 1000

@@ -13,11 +13,11 @@ from gpuwaste.cli.hub_access import LONG_PATIENCE_S, hub_client
 from gpuwaste.cli.options import config_of, typed
 from gpuwaste.cli.words import require_job
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.report import exports
+from gpuwaste.ledger import exports
 
 if TYPE_CHECKING:
-    from gpuwaste.documents.report_types import JobDocument, RunRow
-    from gpuwaste.wire.hub_client import HubClient
+    from gpuwaste.ledger.reports.report_types import JobDocument, RunRow
+    from gpuwaste.net.hub_client import HubClient
 
 _DAY: Final = "now-1day"
 
@@ -84,7 +84,7 @@ def _documents(
 ) -> "Iterator[tuple[JobDocument, Sequence[RunRow]]]":
     """Yield each job with its runs: of the jobs that are named all runs, else those that ended in the window."""
     from gpuwaste.cli.time_options import window_of
-    from gpuwaste.documents.report_types import JobDocument
+    from gpuwaste.ledger.reports.report_types import JobDocument
 
     if options.ids:
         jobs, window = [(options.clusters or "", job) for job in options.ids], None
@@ -106,7 +106,7 @@ def _jobs(
 ) -> list[tuple[str, str]]:
     """Return cluster and id of each job of a report; an array or a het job is one, whatever its lines are."""
     from gpuwaste.cli.commands.report import scope_of
-    from gpuwaste.documents.report_types import ReportDocument
+    from gpuwaste.ledger.reports.report_types import ReportDocument
 
     query = scope_of(options) | {"start": window[0], "end": window[1]}
     report = typed(hub.get("/v1/report", query), ReportDocument, printed=False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def listed_text() -> str:
     """Return the generators and the steps with their numbers. Raises GpuwasteError where numpy is missing."""
-    from gpuwaste.report.layout import Look
+    from gpuwaste.show.layout import Look
 
     try:
         from gpuwaste.sim.generating import all_generators

@@ -20,12 +20,12 @@ from gpuwaste.core.units import DAY_S, format_size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpuwaste.documents.fields import Document
-    from gpuwaste.ingest.accounting_windows import Period
-    from gpuwaste.ingest.importer import Progress
-    from gpuwaste.ingest.source import Source
-    from gpuwaste.store.hub.history_store import HistoryStore
-    from gpuwaste.store.hub.import_result import ImportResult
+    from gpuwaste.core.fields import Document
+    from gpuwaste.jobs.importers.accounting_windows import Period
+    from gpuwaste.jobs.importers.history_store import HistoryStore
+    from gpuwaste.jobs.importers.import_result import ImportResult
+    from gpuwaste.jobs.importers.importer import Progress
+    from gpuwaste.jobs.importers.source import Source
     from gpuwaste.store.lake_database import LakeLocation
 
 Answer = tuple["Document", str]
@@ -34,9 +34,9 @@ _SCRATCH = "history.tmp"  # of DuckDB, in the hub's state_dir
 
 def bring(options: argparse.Namespace, config: Config) -> Answer:
     """Import. Raises GpuwasteError; NoDataError where there is nothing at all to import."""
-    from gpuwaste.documents.history_status import ImportsDocument
-    from gpuwaste.ingest.importer import import_again, import_source
-    from gpuwaste.ingest.user_names import read_user_names
+    from gpuwaste.jobs.importers.history_status import ImportsDocument
+    from gpuwaste.jobs.importers.importer import import_again, import_source
+    from gpuwaste.jobs.importers.user_names import read_user_names
 
     users = read_user_names(config.hub.user_names_file, config.common.cluster)
     path = _store_path(options, config)
@@ -75,8 +75,8 @@ def bring_as_job(options: argparse.Namespace, config: Config) -> int:
 
 def stand(options: argparse.Namespace, config: Config) -> Answer:
     """Tell what the store holds. Raises NoDataError where there is none."""
-    from gpuwaste.documents.history_status import status_document
-    from gpuwaste.report.history_text import status_text
+    from gpuwaste.jobs.importers.history_status import status_document
+    from gpuwaste.jobs.importers.history_text import status_text
 
     path = _store_path(options, config)
     become_owner(path)
@@ -104,7 +104,7 @@ def _resumable(store: "HistoryStore", key: str, path: Path) -> "Iterator[None]":
 def _opened_to_write(path: Path, lake: "LakeLocation | None") -> "Iterator[HistoryStore]":
     """Lend the store at `path`, or the lake in its place, on which no hub may run meanwhile. Raises StoreError."""
     from gpuwaste.hub.lake_command import lake_without_hubs
-    from gpuwaste.store.hub.history_store import HistoryStore
+    from gpuwaste.jobs.importers.history_store import HistoryStore
 
     if lake is None:
         with new_file_or_none(path), closing(HistoryStore.open(path, SystemClock())) as store:
@@ -121,7 +121,7 @@ def _opened_to_write(path: Path, lake: "LakeLocation | None") -> "Iterator[Histo
 
 
 def _opened_to_read(path: Path, lake: "LakeLocation | None") -> "AbstractContextManager[HistoryStore]":
-    from gpuwaste.store.hub.history_store import HistoryStore
+    from gpuwaste.jobs.importers.history_store import HistoryStore
 
     if lake is None:
         return closing(HistoryStore.open(path, SystemClock()))
@@ -150,7 +150,7 @@ def _store_path(options: argparse.Namespace, config: Config) -> Path:
 def _source(options: argparse.Namespace, config: Config) -> "Source":
     """Return the source that the options name. Raises UsageError, ParseError, SlurmError."""
     if options.swf is not None:
-        from gpuwaste.ingest.sources.swf import SwfFile
+        from gpuwaste.jobs.importers.sources.swf import SwfFile
 
         return SwfFile(options.swf, options.clusters)
     if options.csv is not None or options.sacct is not None:
@@ -159,20 +159,20 @@ def _source(options: argparse.Namespace, config: Config) -> "Source":
 
 
 def _live(options: argparse.Namespace, config: Config) -> "Source":
-    from gpuwaste.slurm.commands import CommandClient
+    from gpuwaste.slurm.clients.commands import CommandClient
 
     common, period = config.common, _period(options, config)
     commands = CommandClient(slurm_conf=common.slurm_conf, timeout_s=common.slurm_timeout_s)
     if not options.slurmrestd:
-        from gpuwaste.ingest.sources.sacct import SacctLive
+        from gpuwaste.jobs.importers.sources.sacct import SacctLive
 
         if options.clusters and options.clusters not in (known := commands.clusters()):  # sacct would list no job
             raise UsageError(f"--clusters {options.clusters}: slurmdbd has no such cluster, only: {', '.join(known)}")
         cluster = options.clusters or common.cluster or commands.cluster_name()
         return SacctLive(commands, cluster, period, asked=options.clusters)
-    from gpuwaste.ingest.sources.slurmrestd import Slurmrestd
-    from gpuwaste.slurm.rest_client import RestClient
-    from gpuwaste.slurm.rest_http import RestServer
+    from gpuwaste.jobs.importers.sources.slurmrestd import Slurmrestd
+    from gpuwaste.slurm.clients.rest_client import RestClient
+    from gpuwaste.slurm.clients.rest_http import RestServer
 
     if not common.slurmrestd_url:
         raise UsageError("--slurmrestd: set common.slurmrestd_url (and slurmrestd_token_file) in the configuration")
@@ -182,7 +182,7 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
 
 
 def _period(options: argparse.Namespace, config: Config) -> "Period":
-    from gpuwaste.ingest.accounting_windows import Period
+    from gpuwaste.jobs.importers.accounting_windows import Period
 
     now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
     start = None if options.starttime is None else parse_time(options.starttime, now)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuwaste.core.config import Config
 
 if TYPE_CHECKING:
-    from gpuwaste.wire.hub_client import HubClient
+    from gpuwaste.net.hub_client import HubClient
 
 
 PATIENCE_S: Final = 20.0
@@ -25,7 +25,7 @@ def ask_hub(
 
 def hub_client(config: Config, timeout_s: float = PATIENCE_S) -> "HubClient":
     """Return the hub as the caller reaches it. Raises AuthError where there is no credential."""
-    from gpuwaste.wire.hub_client import HubClient
+    from gpuwaste.net.hub_client import HubClient
 
     common = config.common
     return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca, timeout_s=timeout_s)
@@ -37,9 +37,9 @@ def _issuer(config: Config) -> Any:
     if common.hub_url.startswith("unix:"):
         return None
     if common.token_file:
-        from gpuwaste.wire.tokens import TokenIssuer
+        from gpuwaste.net.tokens import TokenIssuer
 
         return TokenIssuer(Path(common.token_file))
-    from gpuwaste.wire.munge import Munge, MungeIssuer
+    from gpuwaste.net.munge import Munge, MungeIssuer
 
     return MungeIssuer(Munge(common.munge_socket))

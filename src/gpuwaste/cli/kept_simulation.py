@@ -14,11 +14,11 @@ from gpuwaste.core.errors import NoDataError, StoreError, UsageError
 from gpuwaste.core.owner import as_owner
 
 if TYPE_CHECKING:
-    from gpuwaste.analytics.document import ViewDocument
-    from gpuwaste.history.table import JobTable
+    from gpuwaste.jobs.history.table import JobTable
+    from gpuwaste.show.view_document import ViewDocument
     from gpuwaste.sim.counterfactual import Counterfactual
     from gpuwaste.sim.document import Difference
-    from gpuwaste.sim.kept_runs import KeptRuns
+    from gpuwaste.sim.saved_runs import KeptRuns
 
 _PAIR: Final = 2
 _ID_LENGTH: Final = 12
@@ -26,7 +26,7 @@ _ID_LENGTH: Final = 12
 
 def view_of(found: "Counterfactual", cluster: str) -> "ViewDocument":
     """Return the simulation as a view, with the command that made it."""
-    from gpuwaste.report.simulation_view import simulation_view
+    from gpuwaste.sim.simulation_view import simulation_view
 
     command = shlex.join(["gpuwaste", *sys.argv[1:]])
     return simulation_view(found.document, cluster=cluster, command=command, at=int(time.time()))
@@ -39,9 +39,9 @@ def keep(found: "Counterfactual", table: "JobTable", view: "ViewDocument", confi
     """
     import msgspec
 
-    from gpuwaste.analytics import kept_simulations
     from gpuwaste.core.files import write_whole
-    from gpuwaste.sim.kept_runs import packed
+    from gpuwaste.sim import kept_simulations
+    from gpuwaste.sim.saved_runs import packed
 
     document = msgspec.to_builtins(found.document)
     identity = hashlib.sha256(msgspec.json.encode(document)).hexdigest()[:_ID_LENGTH]
@@ -72,7 +72,7 @@ def comparison(words: str, config: Config) -> tuple["Difference", str]:
     Raises UsageError, NoDataError, StoreError, ParseError.
     """
     from gpuwaste.sim.difference import Named, difference
-    from gpuwaste.sim.kept_runs import same_jobs
+    from gpuwaste.sim.saved_runs import same_jobs
 
     names = listed(words)
     if len(names) != _PAIR:
@@ -93,7 +93,7 @@ def _over_seeds(found: "Difference", before: tuple[str, str], after: tuple[str, 
     from msgspec import Struct
     from msgspec.structs import replace
 
-    from gpuwaste.analytics import kept_simulations
+    from gpuwaste.sim import kept_simulations
     from gpuwaste.sim.document import Seeds
     from gpuwaste.sim.over_seeds import paired
 
@@ -117,9 +117,9 @@ def _over_seeds(found: "Difference", before: tuple[str, str], after: tuple[str, 
 
 def _kept_run(word: str, config: Config) -> tuple["KeptRuns", str, str]:
     """Return the runs of a kept simulation, the name of the wanted one, and what sizes count."""
-    from gpuwaste.analytics import kept_simulations
     from gpuwaste.core.files import open_plain
-    from gpuwaste.sim.kept_runs import MAX_B, unpacked
+    from gpuwaste.sim import kept_simulations
+    from gpuwaste.sim.saved_runs import MAX_B, unpacked
 
     identity, _, wanted = word.partition(":")
     state = path_word(config.hub.state_dir)

@@ -8,7 +8,7 @@ from gpuwaste.core.errors import GpuwasteError
 
 if TYPE_CHECKING:
     from gpuwaste.core.config import Config
-    from gpuwaste.history.table import JobTable
+    from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.models.job_source import JobSource
     from gpuwaste.sim.parameters import Named
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpuwaste.core.config import Config
-    from gpuwaste.history.table import JobTable
+    from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.simulation import Machine
 
@@ -48,7 +48,7 @@ def cluster_of(options: argparse.Namespace, config: "Config", since: int | None)
     if not options.live:
         return None
     from gpuwaste.sim.clusters.live import live_machine
-    from gpuwaste.slurm.choice import slurm_client
+    from gpuwaste.slurm.clients.choice import slurm_client
 
     return live_machine(slurm_client(config), since)
 

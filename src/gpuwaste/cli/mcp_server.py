@@ -15,6 +15,7 @@ from mcp.types import ToolAnnotations
 from msgspec import to_builtins
 from pydantic import Field
 
+from gpuwaste.advice.predict.prediction_types import PredictionsDocument
 from gpuwaste.cli import asking
 from gpuwaste.cli.commands.report import scope_of
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
@@ -25,7 +26,6 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.text import harmless
 from gpuwaste.core.version import own_version
-from gpuwaste.documents.prediction import PredictionsDocument
 from gpuwaste.plan.document import Goal
 
 INSTRUCTIONS: Final = (

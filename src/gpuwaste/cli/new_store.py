@@ -28,7 +28,7 @@ def new_file_or_none(path: Path) -> Iterator[None]:
 
 
 def _has_pages(path: Path) -> bool:
-    from gpuwaste.store.hub.history_store import HistoryStore
+    from gpuwaste.jobs.importers.history_store import HistoryStore
 
     if not path.exists():
         return False
@@ -40,7 +40,7 @@ def _has_pages(path: Path) -> bool:
 
 
 def _remove(path: Path, folders: list[Path]) -> None:
-    from gpuwaste.store.hub.page_files import PageFiles
+    from gpuwaste.jobs.importers.page_files import PageFiles
 
     for file in (path, path.with_name(path.name + ".wal")):
         file.unlink(missing_ok=True)

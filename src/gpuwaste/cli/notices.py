@@ -5,13 +5,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gpuwaste.act.notify.notice_text import notices_text, preview_text, replay_text, run_text
+from gpuwaste.act.notify.notice_types import NoticeDocument, NoticePreview, NoticeReplay, NoticeRun, NoticesDocument
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
 from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config
 from gpuwaste.core.text import harmless
-from gpuwaste.documents.notice_types import NoticeDocument, NoticePreview, NoticeReplay, NoticeRun, NoticesDocument
-from gpuwaste.report.layout import Look
-from gpuwaste.report.notice_text import notices_text, preview_text, replay_text, run_text
+from gpuwaste.show.layout import Look
 
 Found = tuple[dict[str, Any], type[NoticeDocument], Callable[[Any, Look], str]]
 """An answer, its type, and what prints it."""

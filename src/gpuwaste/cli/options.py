@@ -15,9 +15,9 @@ from gpuwaste.core.errors import UsageError
 if TYPE_CHECKING:
     from gpuwaste.cli.check import Role
     from gpuwaste.core.config import Config
-    from gpuwaste.documents.fields import Document
-    from gpuwaste.documents.report_types import GpuTime
-    from gpuwaste.report.layout import Look
+    from gpuwaste.core.fields import Document
+    from gpuwaste.ledger.reports.report_types import GpuTime
+    from gpuwaste.show.layout import Look
 
 D = TypeVar("D", bound="Document")
 EXIT_NO_DATA: Final = 3
@@ -159,7 +159,7 @@ def emit_own(
 
 def print_own(document: D, text: "Callable[[D, Look], str]", *, as_json: bool) -> None:
     """Print a document that was made here as text or JSON."""
-    from gpuwaste.report.machine import to_json
+    from gpuwaste.show.machine import to_json
 
     sys.stdout.write(to_json(document.to_json()) if as_json else as_text(_harmless(document), text))
 
@@ -180,7 +180,7 @@ def typed(raw: Mapping[str, Any], kind: type[D], *, printed: bool) -> D:
 
 
 def _harmless(document: D) -> D:
-    from gpuwaste.report.cells import harmless_document
+    from gpuwaste.show.cells import harmless_document
 
     shown = harmless_document(document)
     if text := getattr(document, "text", ""):  # a mail as it would go: many lines
@@ -203,7 +203,7 @@ def colour_wanted() -> bool:
 
 def as_text(document: D, text: "Callable[[D, Look], str]", *, header: bool = True, recorded: bool = False) -> str:
     """Return a document that `typed` made harmless as words for a terminal."""
-    from gpuwaste.report.layout import Look
+    from gpuwaste.show.layout import Look
 
     return text(document, Look(colour=colour_wanted(), header=header, recorded=recorded))
 
@@ -213,7 +213,7 @@ def _rendered(
 ) -> str:
     if options.form is None:
         return as_text(document, text, header=not options.noheader, recorded=bool(raw.get("recorded")))
-    from gpuwaste.report import machine
+    from gpuwaste.show import machine
 
     if options.form == "json":
         return machine.to_json(raw)

@@ -15,9 +15,9 @@ from gpuwaste.cli.programs import load_program
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
-from gpuwaste.core.program_estimate import ProgramEstimate, ProgramRun, ProgramRunsAnswer
-from gpuwaste.core.program_tie import ProgramTie, comment_of, script_program, tie_of
-from gpuwaste.core.request import JobRequest
+from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun, ProgramRunsAnswer
+from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of, script_program, tie_of
+from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
     from gpuwaste.estimate.hybrid import RunTime

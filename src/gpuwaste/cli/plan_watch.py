@@ -16,8 +16,8 @@ from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError
 from gpuwaste.core.text import harmless
 from gpuwaste.plan.document import ExpectAnswer
 from gpuwaste.plan.moves import Sight, moved, reason_words
-from gpuwaste.report.plan_text import clock
-from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.plan.plan_text import clock
+from gpuwaste.slurm.clients.commands import CommandClient
 
 EVERY_S = 60.0
 _WAITING = frozenset({"PENDING", "REQUEUED", "CONFIGURING", "REQUEUE_HOLD", "SPECIAL_EXIT"})

@@ -21,22 +21,22 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError, WireError
 from gpuwaste.core.groups import unix_groups, user_name
-from gpuwaste.core.program_estimate import ProgramEstimate
-from gpuwaste.core.request import JobRequest
-from gpuwaste.plan.asked import Asked, Submission
+from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
 from gpuwaste.plan.document import ExpectAnswer, Goal, PlanCandidate, PlanDocument
 from gpuwaste.plan.own_jobs import QueuedJobs, queued_jobs
 from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
+from gpuwaste.plan.plan_request import Asked, Submission
+from gpuwaste.plan.plan_text import plan_text
 from gpuwaste.plan.program_part import WALLTIME, history_of
 from gpuwaste.plan.site import read_site
 from gpuwaste.plan.submit import submit_candidate, to_record
 from gpuwaste.plan.wrapping import LONGEST_S
-from gpuwaste.report.cells import one_line
-from gpuwaste.report.plan_text import plan_text
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.sbatch import read_argv
-from gpuwaste.slurm.sbatch_run import DryRun, dry_run, submit
+from gpuwaste.show.cells import one_line
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch import read_argv
+from gpuwaste.slurm.submit.sbatch_run import DryRun, dry_run, submit
 
 _HERE: Final = "-"
 _UNNAMED: Final = "sbatch"
@@ -115,7 +115,7 @@ def submit_plan(config: Config, options: argparse.Namespace) -> int:
     write_plan(path, structs.replace(plan, submitted=ids, submitted_number=one.number))
     recorded = _recorded(config, plan.plan.name, one, ids)
     if options.json:
-        from gpuwaste.report.machine import to_json
+        from gpuwaste.show.machine import to_json
 
         told = {"document": "plan_submitted", "candidate": one.number, "jobs": ids, "recorded": recorded}
         sys.stdout.write(to_json(told))

@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.policy.describe import one_line, remarks
+from gpuwaste.advice.policy.loading import load_files, load_policies
+from gpuwaste.advice.policy.policies_types import ExplainDocument, PolicyDecision
+from gpuwaste.advice.predict.prediction_types import PredictDocument, PredictFacts
 from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
 from gpuwaste.cli.asking import PredictQuery, of_job, of_words, predictions_of
 from gpuwaste.cli.given_files import checked_files
@@ -16,14 +20,10 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import ConfigError, UsageError
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.documents.policies import ExplainDocument, PolicyDecision
-from gpuwaste.documents.prediction import PredictDocument, PredictFacts
-from gpuwaste.policy.describe import one_line, remarks
-from gpuwaste.policy.loading import load_files, load_policies
-from gpuwaste.report.cells import one_line as in_one_line
+from gpuwaste.show.cells import one_line as in_one_line
 
 if TYPE_CHECKING:
-    from gpuwaste.policy.policy_set import PolicySet
+    from gpuwaste.advice.policy.policy_set import PolicySet
 
 EXIT_BAD: Final = 2
 _ID: Final = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")

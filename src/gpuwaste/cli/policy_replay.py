@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gpuwaste.advice.policy.policies_types import PolicyInForce, ReplayDocument
 from gpuwaste.cli.policies import policies_of
 from gpuwaste.cli.programs import load_program
 from gpuwaste.cli.sources import known_source
@@ -15,11 +16,10 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.owner import become_owner
-from gpuwaste.documents.policies import PolicyInForce, ReplayDocument
-from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
 
 if TYPE_CHECKING:
-    from gpuwaste.predict.bundle import Bundle
+    from gpuwaste.advice.predict.bundle import Bundle
 
 _NO_MODEL: Final = "none"
 _SLURM_S: Final = 3.0
@@ -69,7 +69,7 @@ def bundle_of(options: argparse.Namespace, config: Config) -> "Bundle | None":
         return None
     models_dir = Path(config.common.models_dir)
     become_owner(models_dir)
-    registry = load_program("gpuwaste.predict.registry", "predict", "this host").Registry(models_dir)
+    registry = load_program("gpuwaste.advice.predict.registry", "predict", "this host").Registry(models_dir)
     found: Bundle | None = registry.load(options.model) if options.model else registry.load_champion()
     return found
 
@@ -78,7 +78,7 @@ def site_of(options: argparse.Namespace, config: Config) -> SiteDefaults:
     """Return what the partitions give, as far as Slurm can be asked; a log's are not known."""
     if options.swf is not None:
         return NO_DEFAULTS
-    from gpuwaste.slurm.choice import slurm_client
+    from gpuwaste.slurm.clients.choice import slurm_client
 
     try:
         return SiteDefaults.ask(slurm_client(config, min(config.common.slurm_timeout_s, _SLURM_S)))

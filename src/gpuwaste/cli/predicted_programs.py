@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from gpuwaste.advice.predict.prediction_types import PredictDocument
 from gpuwaste.cli.asking import PredictQuery
 from gpuwaste.cli.own_program import own_program, refusals
 from gpuwaste.core.config import Config
-from gpuwaste.documents.prediction import PredictDocument
 from gpuwaste.plan.program_part import WALLTIME, history_of, with_run_time
 
 

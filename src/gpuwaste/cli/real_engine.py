@@ -13,7 +13,7 @@ from gpuwaste.core.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpuwaste.history.table import JobTable
+    from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.real.document import EngineDocument
 
@@ -97,7 +97,7 @@ class _Progress:
             return
         if run != self._run:
             self._run, self._began = run, time.monotonic()
-        from gpuwaste.report.cells import short
+        from gpuwaste.show.cells import short
 
         passed = time.monotonic() - self._began
         left = f", {short(passed * (jobs - ended) / ended)} left" if ended else ""
@@ -111,10 +111,10 @@ class _Progress:
 def _printed(document: "EngineDocument", directory: "Path", *, as_json: bool) -> str:
     from msgspec import to_builtins
 
-    from gpuwaste.report.cells import harmless_document
-    from gpuwaste.report.engine_text import engine_text
-    from gpuwaste.report.layout import Look
-    from gpuwaste.report.machine import to_json
+    from gpuwaste.show.cells import harmless_document
+    from gpuwaste.show.layout import Look
+    from gpuwaste.show.machine import to_json
+    from gpuwaste.sim.engine_text import engine_text
 
     if as_json:
         return to_json(to_builtins(document))

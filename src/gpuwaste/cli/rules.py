@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.act.rules.rule_text import look_text, replay_text, rules_text, test_text
+from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument, RulesDocument
 from gpuwaste.cli.given_files import checked_files
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
 from gpuwaste.cli.options import print_own, typed
@@ -12,9 +14,7 @@ from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config, HubConfig
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.units import say_duration
-from gpuwaste.documents.rule_types import LookDocument, ReplayDocument, RulesDocument
-from gpuwaste.report.cells import one_line
-from gpuwaste.report.rule_text import look_text, replay_text, rules_text, test_text
+from gpuwaste.show.cells import one_line
 
 EXIT_BAD: Final = 2
 _SUFFIX: Final = ".toml"
@@ -29,7 +29,7 @@ def listed(options: argparse.Namespace, config: Config) -> int:
 
 def check(options: argparse.Namespace, config: Config) -> int:
     """Print what each rule does, or every bad file's error; returns the exit code."""
-    from gpuwaste.rules.rule_file import load_files
+    from gpuwaste.act.rules.rule_file import load_files
 
     files = checked_files(options.paths, Path(config.hub.rules_dir), HubConfig().rules_dir, "rules")
     found = load_files(files)
@@ -68,7 +68,7 @@ def replay(options: argparse.Namespace, config: Config) -> int:
 
 def _sent(options: argparse.Namespace, config: Config, path: str, **more: int) -> dict[str, Any]:
     """Return what the hub says of a rule, which is checked here first: its errors name the file as it is called."""
-    from gpuwaste.rules.rule_file import MAX_FILE_B, load_rule
+    from gpuwaste.act.rules.rule_file import MAX_FILE_B, load_rule
 
     given = str(options.rule)
     file = Path(given) if given.endswith(_SUFFIX) else Path(config.hub.rules_dir) / (given + _SUFFIX)

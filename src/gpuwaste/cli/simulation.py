@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpuwaste.cli.simulation_inputs import Inputs
-    from gpuwaste.history.table import JobTable
+    from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.counterfactual import Counterfactual
     from gpuwaste.sim.difference import Run
@@ -155,11 +155,11 @@ def _compared(options: argparse.Namespace, config: Config) -> int:
     """Print the difference of two kept simulations."""
     from msgspec import to_builtins
 
-    from gpuwaste.report.cells import harmless_document
-    from gpuwaste.report.difference_text import difference_text
-    from gpuwaste.report.layout import Look
-    from gpuwaste.report.machine import to_json
-    from gpuwaste.report.seeds_text import change_text
+    from gpuwaste.show.cells import harmless_document
+    from gpuwaste.show.layout import Look
+    from gpuwaste.show.machine import to_json
+    from gpuwaste.sim.difference_text import difference_text
+    from gpuwaste.sim.seeds_text import change_text
 
     found, resource = comparison(options.compare, config)
     if options.json:
@@ -174,11 +174,11 @@ def _compared(options: argparse.Namespace, config: Config) -> int:
 def _printed(document: object, *, as_json: bool) -> str:
     from msgspec import to_builtins
 
-    from gpuwaste.report.cells import harmless_document
-    from gpuwaste.report.layout import Look
-    from gpuwaste.report.machine import to_json
-    from gpuwaste.report.simulation_text import simulation_text
+    from gpuwaste.show.cells import harmless_document
+    from gpuwaste.show.layout import Look
+    from gpuwaste.show.machine import to_json
     from gpuwaste.sim.document import SimulationDocument
+    from gpuwaste.sim.simulation_text import simulation_text
 
     if as_json:
         return to_json(to_builtins(document))

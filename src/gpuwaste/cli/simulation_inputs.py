@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpuwaste.core.config import Config
-    from gpuwaste.history.table import JobTable
+    from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.models.job_source import JobSource
     from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.simulation import Machine

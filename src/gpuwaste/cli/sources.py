@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpuwaste.core.config import Config
-    from gpuwaste.ingest.source import Source as Pages
+    from gpuwaste.jobs.importers.source import Source as Pages
     from gpuwaste.models.job_source import JobSource
 
 
@@ -48,7 +48,7 @@ def known_source(options: argparse.Namespace, config: "Config", *, energy: bool 
 
     if options.swf is not None:
         return load_swf(options.swf, options.clusters)
-    from gpuwaste.waste.ledger_settings import LedgerSettings
+    from gpuwaste.ledger.ledger_settings import LedgerSettings
 
     under_use = LedgerSettings.from_config(config.hub).under_use
     if options.store is not None:
@@ -64,7 +64,7 @@ def known_source(options: argparse.Namespace, config: "Config", *, energy: bool 
 
 def file_source(options: argparse.Namespace, config: "Config", columns: str = "") -> "Pages":
     """Return the pages of the file of --csv or --sacct. Raises UsageError, ConfigError, ParseError."""
-    from gpuwaste.ingest.file_source import csv_file, sacct_file
+    from gpuwaste.jobs.importers.file_source import csv_file, sacct_file
 
     zone, cluster = options.time_zone or local_zone(), options.clusters or config.common.cluster
     if options.csv is not None:
@@ -95,9 +95,9 @@ def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
     from pathlib import Path
 
     from gpuwaste.core.clock import SystemClock
-    from gpuwaste.ingest.importer import import_source
+    from gpuwaste.jobs.importers.history_store import HistoryStore
+    from gpuwaste.jobs.importers.importer import import_source
     from gpuwaste.models.job_source import load_store
-    from gpuwaste.store.hub.history_store import HistoryStore
 
     with tempfile.TemporaryDirectory(prefix="gpuwaste-history-") as folder:
         path = Path(folder) / "history.duckdb"

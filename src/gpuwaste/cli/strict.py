@@ -22,7 +22,7 @@ def check_strict(document: "SimulationDocument", options: argparse.Namespace) ->
     """Raise ParseError with --strict where anything was left out."""
     if not options.strict:
         return
-    from gpuwaste.report.left_out import left_out_words
+    from gpuwaste.sim.left_out import left_out_words
 
     found = "; ".join(left_out_words(document))
     if found:

@@ -79,8 +79,8 @@ def _run(study: "Study", folder: "SweepFolder", options: argparse.Namespace) -> 
 
 
 def _answer(study: "Study", folder: "SweepFolder", failed: "list[tuple[Case, str]]", *, as_json: bool) -> str:
-    from gpuwaste.report.cells import one_line
-    from gpuwaste.report.layout import Look, bullet
+    from gpuwaste.show.cells import one_line
+    from gpuwaste.show.layout import Look, bullet
     from gpuwaste.sim.sweep.results import PARQUET, collect, summary
 
     count = collect(study, folder)
@@ -90,7 +90,7 @@ def _answer(study: "Study", folder: "SweepFolder", failed: "list[tuple[Case, str
     headers, rows = summary(study, folder)
     results = folder.path / PARQUET
     if as_json:
-        from gpuwaste.report.machine import to_json
+        from gpuwaste.show.machine import to_json
 
         told: dict[str, Any] = {"title": study.title, "cases": len(study.cases), "failed": len(failed), "rows": count}
         means = [dict(zip(headers, row, strict=True)) for row in rows]
@@ -110,6 +110,6 @@ def _answer(study: "Study", folder: "SweepFolder", failed: "list[tuple[Case, str
 
 
 def _cell(value: object) -> str:
-    from gpuwaste.report.cells import one_line
+    from gpuwaste.show.cells import one_line
 
     return f"{value:.4g}" if isinstance(value, float) else one_line(str(value))[:60]

@@ -15,9 +15,9 @@ def show_times(bundle: "TimeBundle", *, as_json: bool) -> int:
 
     from gpuwaste.core.codec import convert
     from gpuwaste.core.errors import ParseError
-    from gpuwaste.documents.time_card import TimeCard
-    from gpuwaste.report.machine import to_json
-    from gpuwaste.report.time_card import card_text
+    from gpuwaste.estimate.time_card import TimeCard
+    from gpuwaste.estimate.time_card_text import card_text
+    from gpuwaste.show.machine import to_json
 
     where = bundle.directory / "card.json"
     try:

@@ -18,8 +18,8 @@ from gpuwaste.core.owner import as_owner, become_owner
 from gpuwaste.core.units import DAY_S
 
 if TYPE_CHECKING:
+    from gpuwaste.advice.predict.registry import Registry
     from gpuwaste.models.training import Trained
-    from gpuwaste.predict.registry import Registry
 
 _LOGS = ".jobs"  # below the registry: bundles begin with a letter or digit
 
@@ -27,10 +27,10 @@ _LOGS = ".jobs"  # below the registry: bundles begin with a letter or digit
 def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Train and print the card's short form, or its JSON. Raises GpuwasteError."""
     load_training("gpuwaste.models.training")
-    from gpuwaste.documents.card_types import TrainingSettings
+    from gpuwaste.advice.predict.registry import Registry
+    from gpuwaste.advice.renewal.card_types import TrainingSettings
     from gpuwaste.models.progress import Progress
     from gpuwaste.models.training import train
-    from gpuwaste.predict.registry import Registry
 
     progress = Progress(sys.stderr)
     registry = Registry(options.models_dir or Path(config.common.models_dir))

@@ -13,11 +13,11 @@ from gpuwaste.core.errors import ParseError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gpuwaste.analytics.asking import Window
-    from gpuwaste.analytics.document import ComparisonDocument, ViewDocument
-    from gpuwaste.analytics.rewriter import Rewriter
-    from gpuwaste.ingest.source import Source
+    from gpuwaste.jobs.importers.source import Source
+    from gpuwaste.show.view_document import ComparisonDocument, ViewDocument
     from gpuwaste.store.database import Database
+    from gpuwaste.views.rewriter import Rewriter
+    from gpuwaste.views.view_query import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +73,20 @@ class _HubAnswers:
 
     def names(self) -> list[str]:
         """Ask for the views that there are."""
-        from gpuwaste.analytics.document import ViewsDocument
+        from gpuwaste.show.view_document import ViewsDocument
 
         return [entry.name for entry in self._ask("/v1/views", {}, ViewsDocument).views]
 
     def view(self, name: str, period: Period) -> "ViewDocument":
         """Ask for a view."""
-        from gpuwaste.analytics.document import ViewDocument
+        from gpuwaste.show.view_document import ViewDocument
 
         found: ViewDocument = self._ask(f"/v1/views/{name}", _asked(period), ViewDocument)
         return found
 
     def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
         """Ask for a comparison."""
-        from gpuwaste.analytics.document import ComparisonDocument
+        from gpuwaste.show.view_document import ComparisonDocument
 
         other = {f"other_{key}": value for key, value in _asked(before).items() if key != "offset"}
         found: ComparisonDocument = self._ask(f"/v1/views/{name}/compare", _asked(after) | other, ComparisonDocument)
@@ -111,7 +111,7 @@ class _StoreAnswers:
     """Views of a store that nothing else writes to."""
 
     def __init__(self, db: "Database", config: Config) -> None:
-        from gpuwaste.analytics.unread_rows import unread_rows
+        from gpuwaste.views.unread_rows import unread_rows
 
         self._db = db
         self.unread: Sequence[str] = unread_rows(db)
@@ -120,7 +120,7 @@ class _StoreAnswers:
 
     def names(self) -> list[str]:
         """Return the views of this version."""
-        from gpuwaste.analytics.view import all_views
+        from gpuwaste.views.view import all_views
 
         return list(all_views())
 
@@ -131,7 +131,7 @@ class _StoreAnswers:
 
     def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
         """Make a comparison."""
-        from gpuwaste.analytics.compare import compare
+        from gpuwaste.views.compare import compare
 
         return compare(self._viewed(name, before), self._viewed(name, after))
 
@@ -140,10 +140,10 @@ class _StoreAnswers:
 
         from msgspec import structs
 
-        from gpuwaste.analytics.asking import Asking
-        from gpuwaste.analytics.view import look, view_named
-        from gpuwaste.energy.tariff_file import read_tariff
-        from gpuwaste.waste.ledger_settings import LedgerSettings
+        from gpuwaste.ledger.energy.tariff_file import read_tariff
+        from gpuwaste.ledger.ledger_settings import LedgerSettings
+        from gpuwaste.views.view import look, view_named
+        from gpuwaste.views.view_query import Asking
 
         settings = LedgerSettings.from_config(self._config.hub, self._config.agent.ship_every_s)
         tariff = read_tariff(self._config.energy)
@@ -152,7 +152,7 @@ class _StoreAnswers:
         return replace(viewed, document=structs.replace(viewed.document, notes=notes))
 
     def _window(self, period: Period) -> "Window":
-        from gpuwaste.analytics.asking import stored_window
+        from gpuwaste.views.view_query import stored_window
 
         return stored_window(self._db, period.start, period.end, period.clusters, _offset(period.end))
 
@@ -161,9 +161,9 @@ def _rewriter(config: Config) -> "Rewriter | None":
     """Return what words sentences otherwise, None where no model is configured. Raises ConfigError."""
     if not config.analytics.model_url:
         return None
-    from gpuwaste.analytics.language_model import LanguageModel
-    from gpuwaste.analytics.rewriter import Rewriter
     from gpuwaste.core.clock import SystemClock
+    from gpuwaste.views.language_model import LanguageModel
+    from gpuwaste.views.rewriter import Rewriter
 
     return Rewriter(LanguageModel(config.analytics), SystemClock())
 
@@ -196,7 +196,7 @@ def _store(options: argparse.Namespace, config: Config) -> "Iterator[Database]":
 
 def _sources(options: argparse.Namespace, config: Config) -> "Iterator[Source]":
     from gpuwaste.cli.sources import file_source
-    from gpuwaste.ingest.sources.swf import SwfFile
+    from gpuwaste.jobs.importers.sources.swf import SwfFile
 
     for file in options.swf or ():
         yield SwfFile(file)
@@ -212,8 +212,8 @@ def _bring(path: Path, source: "Source") -> None:
 
     from gpuwaste.cli.history_import import import_progress
     from gpuwaste.core.clock import SystemClock
-    from gpuwaste.ingest.importer import import_source
-    from gpuwaste.store.hub.history_store import HistoryStore
+    from gpuwaste.jobs.importers.history_store import HistoryStore
+    from gpuwaste.jobs.importers.importer import import_source
 
     with closing(HistoryStore.open(path, SystemClock())) as store, import_progress(source.key, source.size) as progress:
         import_source(store, path, source, progress=progress)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from gpuwaste.history.table import JobTable
+    from gpuwaste.advice.policy.policy_set import PolicySet
+    from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.models.job_source import JobSource
-    from gpuwaste.policy.policy_set import PolicySet
     from gpuwaste.sim.counterfactual import Counterfactual
     from gpuwaste.sim.document import SimulationDocument
     from gpuwaste.sim.placed import Placed
@@ -106,7 +106,7 @@ def refused_by(
 
 def rejecting(policies: "PolicySet") -> "PolicySet":
     """Return the policies with every one that is not off in the mode `reject`."""
-    from gpuwaste.policy.policy_set import PolicySet
+    from gpuwaste.advice.policy.policy_set import PolicySet
 
     changed = [
         policy if policy.mode == "off" else replace(policy, policy=replace(policy.policy, mode="reject"))

@@ -1,1 +1,1 @@
-"""Values, units, clock, errors and configuration that every part shares. Imports the standard library only."""
+"""Values, units, clock, errors, configuration, registry, workers: what every room shares, and no subject. Imports nothing of ours."""

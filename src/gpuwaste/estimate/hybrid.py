@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Final
 
-from gpuwaste.core.program_estimate import Estimator, EstimatorError, ProgramRun
 from gpuwaste.estimate.devices import find
 from gpuwaste.estimate.step_answer import StepTime
+from gpuwaste.jobs.program_estimate import Estimator, EstimatorError, ProgramRun
 
 MIN_COMMON: Final = 3
 _ORDER: Final[tuple[Estimator, ...]] = ("own runs", "white box", "history")

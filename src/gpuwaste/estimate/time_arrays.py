@@ -14,7 +14,7 @@ from gpuwaste.estimate.gp import KERNEL_SIZE, Kernel, ResidualGp
 from gpuwaste.estimate.roofline import PARTS, Roofline
 from gpuwaste.estimate.time_features import BLOCKS
 from gpuwaste.estimate.time_model import Grounds, TimeModel
-from gpuwaste.history.array_file import read_arrays
+from gpuwaste.jobs.history.array_file import read_arrays
 
 MAX_PROGRAMS: Final = 3000
 """Of one type: the file keeps the inverse of their covariance."""

@@ -10,12 +10,12 @@ from starlette.middleware.gzip import GZipMiddleware
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
+from gpuwaste.core.refusal import BAD, LATER, Refusal
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.headers import HEADERS, SafeHeaders
 from gpuwaste.hub.methods import KnownMethods
 from gpuwaste.hub.models import ErrorAnswer
 from gpuwaste.hub.openapi import DescribedApp, answers
-from gpuwaste.hub.refusal import BAD, LATER, Refusal
 from gpuwaste.hub.routes import add_routes
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.timing import Timing

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.core.groups import user_name
+from gpuwaste.core.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.hub.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
 from gpuwaste.hub.roles import Roles
-from gpuwaste.wire.identity import Caller, CredentialChecker, Via
-from gpuwaste.wire.signing import verify_request
+from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
+from gpuwaste.net.identity import Caller, CredentialChecker, Via
+from gpuwaste.net.signing import verify_request
 
 Checkers = Mapping[Via, CredentialChecker]
 

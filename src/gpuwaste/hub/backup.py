@@ -13,13 +13,13 @@ from typing import Any, Final
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.refusal import CONFLICT, FORBIDDEN, LATER, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.text import words_of
 from gpuwaste.core.version import own_version
-from gpuwaste.hub.refusal import CONFLICT, FORBIDDEN, LATER, Refusal
+from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.store.hub.backup_format import STORE, About, BackupSource, tar_parts
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.page_files import PageFiles
 
 KEPT_S: Final = 600.0  # a copy that nobody fetches until then is dropped
 CORRECTIONS: Final = "corrections.npz"

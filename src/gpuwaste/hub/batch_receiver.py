@@ -10,15 +10,15 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import AuthError, ParseError, StoreError
 from gpuwaste.core.once import Once
+from gpuwaste.core.refusal import BAD, LATER, UPGRADE, Refusal
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.inbox_room import InboxRoom
-from gpuwaste.hub.refusal import BAD, LATER, UPGRADE, Refusal
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope
+from gpuwaste.net.identity import Caller
+from gpuwaste.net.signing import sign_ack
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.inbox import Arrival
-from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope
-from gpuwaste.wire.identity import Caller
-from gpuwaste.wire.signing import sign_ack
 
 _MAX_SAID: Final = 1000
 _REFUSED: Final = log_event.error(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-from gpuwaste.hub.refusal import BAD, NO_SUCH_ENCODING, TOO_LARGE, TOO_SLOW, Refusal
+from gpuwaste.core.refusal import BAD, NO_SUCH_ENCODING, TOO_LARGE, TOO_SLOW, Refusal
 
 _PLAIN: Final = frozenset({"", "identity"})
 

@@ -21,15 +21,15 @@ from gpuwaste.hub.lake_holder import lake_holder
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts, agent_uid
-from gpuwaste.hub.roller import FIRST_S
 from gpuwaste.hub.server import WebServer, make_room
 from gpuwaste.hub.standby import Standby
 from gpuwaste.hub.store_choice import lake_location
-from gpuwaste.slurm.choice import accounting_client
-from gpuwaste.wire.identity import CredentialChecker, CredentialIssuer, Via
-from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.wire.notify import SILENT, SystemdNotifier
-from gpuwaste.wire.tokens import TokenChecker
+from gpuwaste.ledger.roller import FIRST_S
+from gpuwaste.net.identity import CredentialChecker, CredentialIssuer, Via
+from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.notify import SILENT, SystemdNotifier
+from gpuwaste.net.tokens import TokenChecker
+from gpuwaste.slurm.clients.choice import accounting_client
 
 _PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm command
 _STARTED: Final = log_event.info("hub-started: gpuwaste hub {version} listens on {places}, store {store}")

@@ -8,10 +8,10 @@ from fastapi import Query, Request, Response
 from msgspec import Struct, to_builtins
 from starlette.requests import ClientDisconnect
 
+from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.hub.admission_control import Gate
 from gpuwaste.hub.body import read_body
-from gpuwaste.hub.gate import Gate
-from gpuwaste.hub.refusal import BAD, Refusal
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.threads import ThreadPool, Threads
 

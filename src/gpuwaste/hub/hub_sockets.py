@@ -7,7 +7,7 @@ from typing import Self
 from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.hub.server import listening, open_tcp, open_unix
-from gpuwaste.wire.limited_listener import Listener
+from gpuwaste.net.limited_listener import Listener
 
 
 class HubSockets:

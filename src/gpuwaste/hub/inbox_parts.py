@@ -7,10 +7,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.worker import Worker
-from gpuwaste.documents.health import InboxHealth
 from gpuwaste.hub.batch_folder import BatchFolder
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.services import Services
+from gpuwaste.net.health import InboxHealth
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import Waiting
 

@@ -7,23 +7,23 @@ from typing import Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.loopback import is_loopback_address
+from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
-from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.hub.gpu_claims import GpuClaims
 from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
-from gpuwaste.hub.unaccounted import Unaccounted
+from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
+from gpuwaste.ledger.gpu_claims import GpuClaims
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.unaccounted import Unaccounted
+from gpuwaste.net.batch import Envelope, parse_rows
+from gpuwaste.net.identity import Caller
+from gpuwaste.net.local_peer import is_own_address
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.wire.batch import Envelope, parse_rows
-from gpuwaste.wire.identity import Caller
-from gpuwaste.wire.local_peer import is_own_address
 
 _AHEAD_S: Final = DAY_S  # how far a node's clock may have gone before this host's
 _EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller's, which tells the start

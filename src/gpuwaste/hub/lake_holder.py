@@ -18,9 +18,9 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.standby import Standby
+from gpuwaste.net.notify import SystemdNotifier
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.store.lake_lease import LEASE_S, LakeLease
-from gpuwaste.wire.notify import SystemdNotifier
 
 _LOOK_S: Final = 2.0
 _PROLONG_S: Final = LEASE_S / 4

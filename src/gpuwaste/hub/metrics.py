@@ -8,10 +8,10 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpuwaste.analytics.rewriter import RESULTS
+from gpuwaste.act.notify.notice_store import NoticeStatus
+from gpuwaste.advice.verdicts.verdict import ACTIONS
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.verdict import ACTIONS
-from gpuwaste.store.hub.notice_store import NoticeStatus
+from gpuwaste.views.rewriter import RESULTS
 
 MAX_NODES: Final = 16_384  # with a batch age each; without check_origin a node's name is what its agent writes
 

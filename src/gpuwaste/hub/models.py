@@ -4,8 +4,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, defstruct
 
-from gpuwaste.core.job_event import EVENT_CODEC
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.jobs.job_event import EVENT_CODEC
 
 _EVENT: Final[Any] = EVENT_CODEC.struct
 

@@ -5,71 +5,71 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.analytics.kept_simulations import DIRECTORY as SIMULATIONS
-from gpuwaste.analytics.language_model import LanguageModel
-from gpuwaste.analytics.rewriter import Rewriter
+from gpuwaste.act.actions.hub.service import ActionService
+from gpuwaste.act.events.event_reads import EventReads
+from gpuwaste.act.events.event_service import SourceViews
+from gpuwaste.act.notify.parts import NotifyParts, notify_parts
+from gpuwaste.act.notify.runner import Accounting
+from gpuwaste.act.reacting import reacting
+from gpuwaste.act.rules.rule_reads import RuleReads
+from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.renewal.renewal import Renewal
+from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
+from gpuwaste.advice.verdicts.verdict_counts import VerdictCounts
+from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.config import Config, ModelsConfig
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
-from gpuwaste.documents.health import AccountingHealth, HealthAnswer
-from gpuwaste.energy.site_tariff import SiteTariff
-from gpuwaste.hub.accounting_importer import Imported, Importer, RunsStored
-from gpuwaste.hub.actions.service import ActionService
+from gpuwaste.estimate.program_runs_reads import ProgramRuns
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
-from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.curves.agents import AgentSamples
-from gpuwaste.hub.curves.prometheus import PrometheusSamples
-from gpuwaste.hub.curves.service import Curves
-from gpuwaste.hub.disputes import Disputes
-from gpuwaste.hub.event_parts import SourceViews
-from gpuwaste.hub.event_reads import EventReads
-from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.inbox_parts import InboxParts
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.ingest import Ingest
-from gpuwaste.hub.judging import Judging
-from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import Gauges, HubMetrics
-from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
-from gpuwaste.hub.notify.runner import Accounting
-from gpuwaste.hub.now import NowReads
-from gpuwaste.hub.page_reader import PageReader
 from gpuwaste.hub.ports import HubPorts
-from gpuwaste.hub.predictions import Predictions
-from gpuwaste.hub.program_runs import ProgramRuns
-from gpuwaste.hub.reacting import reacting
-from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.recorded_plans import RecordedPlans
-from gpuwaste.hub.renewal.renewal import Renewal
-from gpuwaste.hub.renewal.renewal_settings import RenewalSettings
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.roller import Roller
-from gpuwaste.hub.rule_reads import RuleReads
 from gpuwaste.hub.services import ServiceLimits, Services
-from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.sign_in.visitors import make_visitors
-from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.store_choice import STORE_NAME, open_store
-from gpuwaste.hub.unaccounted import Unaccounted
-from gpuwaste.hub.unaccounted_store import UnaccountedStore
-from gpuwaste.hub.verdict_counts import VerdictCounts
 from gpuwaste.hub.verdict_ingest import VerdictIngest
-from gpuwaste.hub.verdict_reads import VerdictReads
-from gpuwaste.hub.view_reads import ViewReads
-from gpuwaste.hub.waste_day import WasteDay
-from gpuwaste.ingest.accounting import ImportSettings
-from gpuwaste.store.hub.dispute_store import DisputeStore
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.gpu_assignments import ClusterMap
+from gpuwaste.jobs.importers.accounting import ImportSettings
+from gpuwaste.jobs.importers.accounting_importer import Imported, Importer, RunsStored
+from gpuwaste.jobs.importers.page_reader import PageReader
+from gpuwaste.ledger.curves.agents import AgentSamples
+from gpuwaste.ledger.curves.prometheus import PrometheusSamples
+from gpuwaste.ledger.curves.service import Curves
+from gpuwaste.ledger.disputes.dispute_store import DisputeStore
+from gpuwaste.ledger.disputes.disputes import Disputes
+from gpuwaste.ledger.energy.site_tariff import SiteTariff
+from gpuwaste.ledger.judging import Judging
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.now.now_reads import NowReads
+from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.roller import Roller
+from gpuwaste.ledger.shared_runs import SharedRuns
+from gpuwaste.ledger.unaccounted import Unaccounted
+from gpuwaste.ledger.unaccounted_store import UnaccountedStore
+from gpuwaste.ledger.waste_day import WasteDay
+from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN
+from gpuwaste.net.health import AccountingHealth, HealthAnswer
+from gpuwaste.net.program_metrics import ProgramCollector
+from gpuwaste.plan.expectations import Expectations
+from gpuwaste.plan.recorded_plans import RecordedPlans
+from gpuwaste.sim.kept_simulations import DIRECTORY as SIMULATIONS
+from gpuwaste.sim.simulation_reads import SimulationReads
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
-from gpuwaste.wire.program_metrics import ProgramCollector
+from gpuwaste.views.language_model import LanguageModel
+from gpuwaste.views.rewriter import Rewriter
+from gpuwaste.views.view_reads import ViewReads
 
 _FAILURES_QUIET_S: Final = 60.0
 _REPORTING_S: Final = 3600.0

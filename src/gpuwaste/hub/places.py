@@ -8,7 +8,7 @@ from typing import Final
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from gpuwaste.hub.refusal import LATER, TOO_MANY, Refusal
+from gpuwaste.core.refusal import LATER, TOO_MANY, Refusal
 
 OF_USER: Final = 4
 _AFTER_S: Final = 60

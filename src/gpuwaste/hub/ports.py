@@ -9,8 +9,8 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.groups import unix_groups, user_name
 from gpuwaste.hub.authentication import Checkers
 from gpuwaste.hub.services import ServiceLimits
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.wire.identity import CredentialIssuer
+from gpuwaste.net.identity import CredentialIssuer
+from gpuwaste.slurm.clients.client import SlurmClient
 
 
 def uid_named(name: str) -> int | None:

@@ -9,8 +9,8 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.scope import Scope
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.coordination import coordinated
+from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.site.coordination import coordinated
 
 if TYPE_CHECKING:
     from gpuwaste.core.cluster_account import ClusterAccount

@@ -18,9 +18,9 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.unix_socket import require_room
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
-from gpuwaste.wire.connection_limiter import ConnectionLimiter
-from gpuwaste.wire.limited_listener import LimitedListener, Listener
-from gpuwaste.wire.listen_address import parse_listen
+from gpuwaste.net.connection_limiter import ConnectionLimiter
+from gpuwaste.net.limited_listener import LimitedListener, Listener
+from gpuwaste.net.listen_address import parse_listen
 
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
@@ -43,7 +43,7 @@ class _Server(uvicorn.Server):
 
 
 def open_tcp(listen: str) -> socket.socket:
-    """Return a socket that listens on an address (wire/listen_address.py). Raises ConfigError."""
+    """Return a socket that listens on an address (net/listen_address.py). Raises ConfigError."""
     address = parse_listen(listen, "hub")
     sock = Listener(address.family, socket.SOCK_STREAM)
     try:

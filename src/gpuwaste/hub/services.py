@@ -3,34 +3,34 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gpuwaste.act.actions.hub.service import ActionService
+from gpuwaste.act.events.event_reads import EventReads
+from gpuwaste.act.events.inlet_parts import InletParts
+from gpuwaste.act.notify.service import NoticeService
+from gpuwaste.act.rules.rule_reads import RuleReads
+from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.renewal.renewal import Renewal
+from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.documents.health import HealthAnswer
-from gpuwaste.hub.actions.service import ActionService
+from gpuwaste.estimate.program_runs_reads import ProgramRuns
+from gpuwaste.hub.admission_control import GateLimits
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
-from gpuwaste.hub.curves.service import Curves
-from gpuwaste.hub.disputes import Disputes
-from gpuwaste.hub.event_reads import EventReads
-from gpuwaste.hub.expectations import Expectations
-from gpuwaste.hub.gate import GateLimits
 from gpuwaste.hub.ingest import Ingest
-from gpuwaste.hub.inlet_parts import InletParts
-from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.notify.service import NoticeService
-from gpuwaste.hub.now import NowReads
-from gpuwaste.hub.predictions import Predictions
-from gpuwaste.hub.program_runs import ProgramRuns
-from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.recorded_plans import RecordedPlans
-from gpuwaste.hub.renewal.renewal import Renewal
-from gpuwaste.hub.rule_reads import RuleReads
+from gpuwaste.hub.per_user_limit import Turns
 from gpuwaste.hub.sign_in.visitors import Visitors
-from gpuwaste.hub.simulation_reads import SimulationReads
-from gpuwaste.hub.turns import Turns
 from gpuwaste.hub.verdict_ingest import VerdictIngest
-from gpuwaste.hub.verdict_reads import VerdictReads
-from gpuwaste.hub.view_reads import ViewReads
+from gpuwaste.jobs.gpu_assignments import ClusterMap
+from gpuwaste.ledger.curves.service import Curves
+from gpuwaste.ledger.disputes.disputes import Disputes
+from gpuwaste.ledger.now.now_reads import NowReads
+from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.net.health import HealthAnswer
+from gpuwaste.plan.expectations import Expectations
+from gpuwaste.plan.recorded_plans import RecordedPlans
+from gpuwaste.sim.simulation_reads import SimulationReads
+from gpuwaste.views.view_reads import ViewReads
 
 
 @dataclass(frozen=True, slots=True)

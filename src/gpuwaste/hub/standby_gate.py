@@ -12,12 +12,12 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gpuwaste.core.refusal import LATER
+from gpuwaste.hub.admission_control import RETRY_AFTER_S
 from gpuwaste.hub.exchange import json_response
-from gpuwaste.hub.gate import RETRY_AFTER_S
 from gpuwaste.hub.headers import SafeHeaders
-from gpuwaste.hub.refusal import LATER
 from gpuwaste.hub.sign_in.page import page
-from gpuwaste.wire.hub_role import ROLE_HEADER, STANDS_BY
+from gpuwaste.net.hub_role import ROLE_HEADER, STANDS_BY
 
 ANSWERED: Final = (
     "/",

@@ -18,11 +18,11 @@ from gpuwaste.core.errors import StoreError, UsageError
 from gpuwaste.core.files import sync_directory
 from gpuwaste.hub.lake_command import lake_without_hubs
 from gpuwaste.hub.store_choice import STORE_NAME, lake_location, open_store
+from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.store.hub.erasure import ErasedTable, Erasure, NameLeft
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import turn, waiting
 from gpuwaste.store.hub.lake_store import LakeStore
-from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.store.hub.person_name import PersonName
 from gpuwaste.store.hub.restore import SAVED_HISTORY
 from gpuwaste.store.hub.store_lock import nobody_has

@@ -4,23 +4,23 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.told_event import ToldEvent
+from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S
-from gpuwaste.core.verdict import Verdict
-from gpuwaste.events.envelope import event_id
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
-from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
+from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
+from gpuwaste.jobs.events.envelope import event_id
+from gpuwaste.jobs.events.event_store import VERDICT
+from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.net.batch import Envelope, parse_verdicts
+from gpuwaste.net.identity import Caller
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.event_store import VERDICT
-from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.wire.batch import Envelope, parse_verdicts
-from gpuwaste.wire.identity import Caller
 
 _AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may go before this host's
 _KIND: Final = "job.verdict"

@@ -8,23 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from gpuwaste.advice.predict.prediction import Change, TargetPrediction
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.program_estimate import ProgramEstimate
-from gpuwaste.core.request import JobRequest
-from gpuwaste.documents.fields import Interval
-from gpuwaste.plan.asked import Asked, Submission
+from gpuwaste.core.fields import Interval
+from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.candidates import Candidate, all_candidates
 from gpuwaste.plan.choice import choose, meets
 from gpuwaste.plan.document import Goal, PlanCandidate, PlanDocument, Status
 from gpuwaste.plan.limits import problems, waits
 from gpuwaste.plan.outlook import cost_of, risk_of
 from gpuwaste.plan.own_jobs import QueuedJobs
+from gpuwaste.plan.plan_request import Asked, Submission
 from gpuwaste.plan.program_part import end_of, misfit, with_program
 from gpuwaste.plan.site import Site
-from gpuwaste.predict.prediction import Change, TargetPrediction
-from gpuwaste.slurm.defaults import SiteDefaults
-from gpuwaste.slurm.sbatch_run import DryRun
-from gpuwaste.slurm.sbatch_words import Given
+from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch_run import DryRun
+from gpuwaste.slurm.submit.sbatch_words import Given
 
 Expected = tuple[Interval, Interval]
 """When a job starts, and when it ends."""

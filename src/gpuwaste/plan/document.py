@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from gpuwaste.core.program_estimate import ProgramEstimate
-from gpuwaste.documents.fields import Document, Interval, MaybeRatio, MaybeUtc, Recorded, Utc
-from gpuwaste.policy.expected_waits import MAX_ROWS, WaitRow
+from gpuwaste.advice.policy.expected_waits import MAX_ROWS, WaitRow
+from gpuwaste.core.fields import Document, Interval, MaybeRatio, MaybeUtc, Recorded, Utc
+from gpuwaste.jobs.program_estimate import ProgramEstimate
 
 Goal = Literal["fastest", "cheapest", "safest"]
 GOALS: tuple[Goal, ...] = ("fastest", "cheapest", "safest")

@@ -7,11 +7,11 @@ is accepted and then waits for ever, or is rejected, by EnforcePartLimits. What 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import format_size, say_duration
-from gpuwaste.plan.asked import Asked
-from gpuwaste.slurm.assoc_mgr import LimitSet, Share
-from gpuwaste.slurm.limit_order import NO_LIMIT, holds, qos_order
+from gpuwaste.plan.plan_request import Asked
+from gpuwaste.slurm.site.assoc_mgr import LimitSet, Share
+from gpuwaste.slurm.site.limit_order import NO_LIMIT, holds, qos_order
+from gpuwaste.slurm.submit.request import JobRequest
 
 Kind = tuple[str, str]
 """What a limit is for, and the TRES that it counts ("" for times and jobs)."""
@@ -81,7 +81,7 @@ def _sets(asked: Asked) -> Iterator[str]:
 
 
 def _standing(asked: Asked) -> Iterator[tuple[LimitSet, Kind, Share]]:
-    """Yield each limit that holds for the job, in the order in which slurmctld looks at them (slurm/limit_order.py)."""
+    """Yield each limit that holds for the job, in the order in which slurmctld looks at them (slurm/site/limit_order.py)."""
     site, rules = asked.site, asked.site.rules.get(asked.partition)
     names = qos_order(asked.qos, rules.qos if rules else "", "", site.qos_flags.get(asked.qos, frozenset()))
     first, second = (_limits_of(site.qos_limits(name), site.uid) for name in names)

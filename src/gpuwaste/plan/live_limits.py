@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.limits import tres_of
-from gpuwaste.plan.when.queue import NOBODY, QueueLimits
+from gpuwaste.plan.start_time.queue import NOBODY, QueueLimits
 from gpuwaste.sim.accounts import Accounts, accounts_of
 from gpuwaste.sim.cluster import ClusterModel, Partition
 from gpuwaste.sim.limits import GRP_WALL, LimitTable, limit_table, no_limits, qos_order
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.tres import BILLING, tres_names, tres_row
 from gpuwaste.sim.usage import billing
-from gpuwaste.slurm.limit_order import default_qos
+from gpuwaste.slurm.site.limit_order import default_qos
+from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

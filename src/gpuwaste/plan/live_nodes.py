@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpuwaste.core.request import JobRequest
-from gpuwaste.plan.when.queue import MAX_POOLS, NO_LIMIT_S, Nodes
+from gpuwaste.plan.start_time.queue import MAX_POOLS, NO_LIMIT_S, Nodes
 from gpuwaste.sim.cluster import Reservation
-from gpuwaste.slurm.cluster_config import NodeInfo
-from gpuwaste.slurm.node_state import is_usable
-from gpuwaste.slurm.tres import count_of_tres, memory_b, tres_or_none
+from gpuwaste.slurm.accounting.tres import count_of_tres, memory_b, tres_or_none
+from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.node_state import is_usable
+from gpuwaste.slurm.submit.request import JobRequest
 
 ALONE: Final = 1 << 20  # shares of a node: a job that shares it takes one, a job that gets whole nodes all of them
 CPUS, MEMORY, GPUS, SHARES = range(4)

@@ -11,18 +11,18 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, ParseError
-from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.live_limits import LiveLimits
 from gpuwaste.plan.live_nodes import LiveNodes, LivePool, live_nodes, whole_amounts
-from gpuwaste.plan.when.past_runs import PastRuns
-from gpuwaste.plan.when.queue import NO_LIMIT_S, Candidate, Holdings, Queue, jobs_of
+from gpuwaste.plan.start_time.past_runs import PastRuns
+from gpuwaste.plan.start_time.queue import NO_LIMIT_S, Candidate, Holdings, Queue, jobs_of
 from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.slurm.cluster_config import NodeInfo
-from gpuwaste.slurm.hostlist import expand
-from gpuwaste.slurm.printed_id import task_count, throttle
-from gpuwaste.slurm.scontrol import HOLDING, RunningJob
-from gpuwaste.slurm.tres import tres_or_none
-from gpuwaste.slurm.tres_request import request_from_tres, request_like
+from gpuwaste.slurm.accounting.tres import tres_or_none
+from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
+from gpuwaste.slurm.clients.scontrol import HOLDING, RunningJob
+from gpuwaste.slurm.formats.hostlist import expand
+from gpuwaste.slurm.formats.printed_id import task_count, throttle
+from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.submit.request import JobRequest
 
 MAX_TASKS: Final = 1000  # of one waiting array: those behind them are too far away to matter
 MAX_WAITING: Final = 50_000

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.documents.fields import Interval
+from gpuwaste.core.fields import Interval
 
 LEAST_S: Final = 300
 SHARE: Final = 0.1  # of what is left to wait: minutes matter in an hour, not in a week

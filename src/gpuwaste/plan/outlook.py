@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gpuwaste.core.request import JobRequest
+from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.limits import tres_of
-from gpuwaste.predict.prediction import TargetPrediction
-from gpuwaste.slurm.tres_weights import billing
+from gpuwaste.plan.plan_request import Asked
+from gpuwaste.slurm.site.tres_weights import billing
+from gpuwaste.slurm.submit.request import JobRequest
 
 _LARGEST = "MAX_TRES"
 

@@ -11,10 +11,10 @@ from msgspec import Meta, Struct, to_builtins
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, UsageError
 from gpuwaste.core.files import open_plain, write_whole
-from gpuwaste.plan.asked import Submission
 from gpuwaste.plan.document import PlanCandidate, PlanDocument
-from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv
-from gpuwaste.slurm.sbatch_options import OPTIONS
+from gpuwaste.plan.plan_request import Submission
+from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_argv
+from gpuwaste.slurm.submit.sbatch_options import OPTIONS
 
 VERSION: Final = 1
 MAX_PLAN_B: Final = 1 << 20

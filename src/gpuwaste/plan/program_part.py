@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.core.program_estimate import ProgramEstimate
+from gpuwaste.advice.predict.prediction import Source, TargetPrediction
+from gpuwaste.core.fields import Interval
 from gpuwaste.core.units import format_size
-from gpuwaste.documents.fields import Interval
-from gpuwaste.plan.asked import Asked
+from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.outlook import quantile
-from gpuwaste.predict.prediction import Source, TargetPrediction
+from gpuwaste.plan.plan_request import Asked
 
 if TYPE_CHECKING:
     from gpuwaste.estimate.hybrid import RunTime

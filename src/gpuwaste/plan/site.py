@@ -5,10 +5,17 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.assoc_mgr import LimitSet, parse_assoc_mgr
-from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
-from gpuwaste.slurm.node_state import is_usable
-from gpuwaste.slurm.partition_rules import PartitionRules, parse_rules
+from gpuwaste.slurm.site.assoc_mgr import LimitSet, parse_assoc_mgr
+from gpuwaste.slurm.site.cluster_config import (
+    NodeInfo,
+    Partition,
+    SlurmConfig,
+    parse_config,
+    parse_nodes,
+    parse_partitions,
+)
+from gpuwaste.slurm.site.node_state import is_usable
+from gpuwaste.slurm.site.partition_rules import PartitionRules, parse_rules
 
 _NOT_NOW: Final = ("MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "REBOOT")  # an idle node starts no job at once
 _WIDTH: Final = 4  # columns that sacctmgr is asked for

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from gpuwaste.core.errors import GpuwasteError, SlurmError
-from gpuwaste.plan.asked import Submission
 from gpuwaste.plan.document import PlanCandidate, SubmittedPlan
+from gpuwaste.plan.plan_request import Submission
 
 Sbatch = Callable[[Sequence[str]], int]
 """Submits `sbatch WORDS` and returns the job's id. Raises SlurmError."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.plan.live_queue import LiveQueue
-from gpuwaste.plan.when.queue import Candidate
+from gpuwaste.plan.start_time.queue import Candidate
+from gpuwaste.slurm.submit.request import JobRequest
 
 LIMITS_S: Final = (HOUR_S, 2 * HOUR_S, 4 * HOUR_S, 12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 SIZES: Final = (1, 2, 4, 8, 16, 32)

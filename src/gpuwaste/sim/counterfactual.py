@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.difference import Named, Run, difference
 from gpuwaste.sim.document import Difference, SimulationDocument

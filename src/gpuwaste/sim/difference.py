@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.units import J_PER_KWH
-from gpuwaste.history.table import Categories
+from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, Floats, Interval, drawn, interval, quantiles, ratios
 from gpuwaste.sim.document import Delta, Difference, GroupDelta
 from gpuwaste.sim.metrics import SHORTEST_S

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.units import J_PER_KWH
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.document import Energy
 from gpuwaste.sim.trace import Ints, Trace
 

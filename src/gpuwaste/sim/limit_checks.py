@@ -1,6 +1,6 @@
 """Limits of QOS and associations: which job may start now, compiled.
 
-The order and the precedence are those of slurm/limit_order.py. Not modelled: submit limits (a trace holds what was
+The order and the precedence are those of slurm/site/limit_order.py. Not modelled: submit limits (a trace holds what was
 accepted), minutes of TRES, limits per account, and that Slurm counts a node that two jobs of a group share once.
 """
 
@@ -23,7 +23,7 @@ from gpuwaste.sim.limits import (
     LimitUse,
 )
 from gpuwaste.sim.tres import NODE
-from gpuwaste.slurm import limit_order
+from gpuwaste.slurm.site import limit_order
 
 MAY_START: Final = 0
 _holds: Final = in_place(limit_order.holds)

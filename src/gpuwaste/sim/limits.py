@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gpuwaste.sim.accounts import Accounts
 from gpuwaste.sim.cluster import ClusterModel, Limits, Tres
 from gpuwaste.sim.tres import tres_row
-from gpuwaste.slurm import limit_order
+from gpuwaste.slurm.site import limit_order
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

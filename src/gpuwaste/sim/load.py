@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.outcome import outcome_of
-from gpuwaste.history.table import ABSENT, Categories, JobTable
+from gpuwaste.jobs.history.outcome import outcome_of
+from gpuwaste.jobs.history.table import ABSENT, Categories, JobTable
 
 Ints = NDArray[np.int64]
 

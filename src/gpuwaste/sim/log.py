@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 
 
 @dataclass(frozen=True, slots=True)

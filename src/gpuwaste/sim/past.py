@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.trace import Ints
 

@@ -8,7 +8,7 @@ from typing import Final
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.units import parse_duration_s
 from gpuwaste.sim.clusters.values import is_yes
-from gpuwaste.slurm.tres_weights import parse_weights
+from gpuwaste.slurm.site.tres_weights import parse_weights
 
 MULTIFACTOR: Final = "priority/multifactor"
 FLAGS: Final = frozenset({

@@ -13,7 +13,7 @@ from msgspec import to_builtins
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.version import own_version
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim import schedulers
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.history.table import ABSENT, Ints, JobTable
+from gpuwaste.jobs.history.table import ABSENT, Ints, JobTable
 from gpuwaste.sim import steps
 from gpuwaste.sim.parameters import Named, Parameter, read_named
 

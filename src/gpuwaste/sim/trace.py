@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

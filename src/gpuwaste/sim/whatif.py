@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim import whatifs
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.trace import GPUS, Ints, Trace

@@ -1,1 +1,1 @@
-"""Reads Slurm: the SlurmClient protocol, its adapters and the parsers. Imports core only."""
+"""Slurm as the product reads it. Imports core."""

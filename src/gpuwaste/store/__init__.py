@@ -1,1 +1,1 @@
-"""DuckDB stores: connection, numbered migrations, one named .sql per query. Imports core only."""
+"""DuckDB, as a file or as a lake on PostgreSQL: connection, schema, leases. Tables belong to their subjects. Imports core."""

@@ -18,15 +18,15 @@ from gpuwaste.agent.collectors import CollectorSettings, create_collectors
 from gpuwaste.agent.device_map import node_device_map
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.agent.hour_book import HourBook
+from gpuwaste.agent.hour_aggregator import HourBook
 from gpuwaste.agent.map_queries import Questions
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import tick_of
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.clients.commands import CommandClient
 
 _JITTER_S = 1.0
 

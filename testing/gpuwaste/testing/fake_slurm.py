@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.request import JobRequest
-from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
-from gpuwaste.slurm.coordination import AccountPlace
-from gpuwaste.slurm.rest_live import requests_of
-from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site_tables import SiteTables
-from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.clients.rest_live import requests_of
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.site.coordination import AccountPlace
+from gpuwaste.slurm.site.site_tables import SiteTables
+from gpuwaste.slurm.submit.request import JobRequest
 
 
 @dataclass(slots=True)

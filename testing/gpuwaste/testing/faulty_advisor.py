@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.wire.advice import HEADER, VERSION, encode_frame
+from gpuwaste.advice.submit_frames import HEADER, VERSION, encode_frame
 
 _ID: Final = "0123456789abcdef"
 _BAD_CODES: Final = itertools.cycle((-1, 2**31, 2**64, 1.5, float("nan"), "7", None))

@@ -14,12 +14,12 @@ from typing import Final
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.net.batch import Ack, Batch, Envelope
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.shipper import Shipper
+from gpuwaste.net.tokens import TokenIssuer
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fleet_rows import CLUSTER, check, node_name, rows_of_hour
-from gpuwaste.wire.batch import Ack, Batch, Envelope
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.shipper import Shipper
-from gpuwaste.wire.tokens import TokenIssuer
 
 _FAR_S: Final = 1e6  # between two shipments: agents ship when they are told to
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from gpuwaste.core.hour import HOUR_S, AllocationHour
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
+from gpuwaste.ledger.hour import HOUR_S, AllocationHour
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 
 CLUSTER: Final = "gw"
 GPUS: Final = 8

@@ -10,12 +10,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.request import JobRequest
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.state import HistoryState
-from gpuwaste.history.table import ABSENT, Categories, GpuUse, JobTable, table_of
-from gpuwaste.predict.vectors import vector_of
+from gpuwaste.advice.predict.vectors import vector_of
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.table import ABSENT, Categories, GpuUse, JobTable, table_of
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing.plain_history import PlainHistory
 
 _STATES = {1: "COMPLETED", 0: "FAILED", 5: "CANCELLED"}

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.advice.submit_frames import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
 from gpuwaste.core.errors import ParseError
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.own_port import start_on_port
 from gpuwaste.testing.process_memory import rss_b
-from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
 
 _SECONDS: Final = 30.0
 

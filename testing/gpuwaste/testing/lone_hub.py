@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from gpuwaste.core.errors import WireError
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.own_port import start_on_port
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.process_memory import peak_rss_b
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
 
 
 def munged_path() -> str | None:

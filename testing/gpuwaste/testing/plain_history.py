@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.request import JobRequest
-from gpuwaste.history.keys import KEYS
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.table import GpuUse
-from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
+from gpuwaste.advice.predict.features import FEATURES
+from gpuwaste.advice.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
+from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.table import GpuUse
+from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing.plain_predecessors import Sent, of_predecessors
 
 NAN = math.nan

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from gpuwaste.history.outcome import Outcome
+from gpuwaste.jobs.history.outcome import Outcome
 
 NAN = math.nan
 

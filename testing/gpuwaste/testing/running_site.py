@@ -19,6 +19,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.peer import peer_of
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of
 from gpuwaste.testing.cluster_process import ClusterError, as_user, wait_until
@@ -26,9 +29,6 @@ from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.runtime import EXTRAS, Runtime, shared_runtime
 from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
-from gpuwaste.wire.peer import peer_of
 
 _USER: Final = "gpuwaste"
 _ANSWER_S: Final = 150.0  # the first plan has the hub compile its loops

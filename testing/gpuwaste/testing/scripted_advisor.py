@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from gpuwaste.advice.submit_frames import HEADER, MAX_REQUEST, decode_body, decode_header
 from gpuwaste.core.errors import ParseError
-from gpuwaste.wire.advice import HEADER, MAX_REQUEST, decode_body, decode_header
 
 Answer = Callable[[dict[str, Any]], bytes]
 _PATIENCE_S: Final = 30.0

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.actions.action_kind import Program
+from gpuwaste.act.actions.action_kind import Program
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.site_programs import SitePrograms
 from gpuwaste.core.config import ActorConfig, Config
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.slurm.command import CommandError
+from gpuwaste.slurm.clients.command import CommandError
 
 CHECK = Program("health_check", ("node",))
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files that are root's")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged

@@ -11,23 +11,23 @@ from typing import Any
 import pytest
 from tests.integration.advisor.conftest import USER, job, jobs
 
+from gpuwaste.advice.predict.bundle import BASELINE
+from gpuwaste.advice.predict.bundle_files import read_bundle
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.submit_frames import HEADER, VERSION, encode_frame
 from gpuwaste.advisor.boot import SAVED
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.state import HistoryState
-from gpuwaste.predict.bundle import BASELINE
-from gpuwaste.predict.bundle_files import read_bundle
-from gpuwaste.predict.registry import Registry
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.net.batch import VerdictRow
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, read_reply, run_as, spooled
 from gpuwaste.testing.lone_hub import LoneHub
 from gpuwaste.testing.patience import patient
-from gpuwaste.wire.advice import HEADER, VERSION, encode_frame
-from gpuwaste.wire.batch import VerdictRow
 
 WARN = """
 [policy]

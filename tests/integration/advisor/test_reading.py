@@ -9,9 +9,11 @@ from typing import Any, cast
 
 import pytest
 from tests.integration.advisor.conftest import job
-from tests.unit.policy.builders import REJECTING, policies
+from tests.unit.advice.policy.builders import REJECTING, policies
 
 from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.submit_frames import HEADER, decode_reply, encode_frame
+from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advisor.budget_store import Accounts
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.freshness import Freshness
@@ -21,9 +23,7 @@ from gpuwaste.advisor.request_handler import RequestHandler
 from gpuwaste.advisor.server import Connection
 from gpuwaste.advisor.users import User, Users
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.verdict import Verdict
 from gpuwaste.testing.lone_advisor import LoneAdvisor
-from gpuwaste.wire.advice import HEADER, decode_reply, encode_frame
 
 HOSTILE = {
     "newlines": "\n",

@@ -8,10 +8,10 @@ import pytest
 from tests.integration.advisor.conftest import T0, job
 from tests.integration.hub.bundles import write
 
+from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
-from gpuwaste.predict.registry import Registry
-from gpuwaste.store.hub.event_store import EventStore
+from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, spooled

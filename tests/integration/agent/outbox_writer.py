@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from gpuwaste.agent.outbox import Outbox
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.run import RunKey
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.run import RunKey
 
 HOUR = 1_700_002_800
 

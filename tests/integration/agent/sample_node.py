@@ -15,12 +15,12 @@ from tests.unit.agent.samples import a_store
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.sample_server import Askers, SampleServer
 from gpuwaste.core.typed import decode
-from gpuwaste.documents.curve_types import NodeSamples
+from gpuwaste.ledger.curves.curve_types import NodeSamples
+from gpuwaste.net.exporter import MetricsServer
+from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.samples import SAMPLES_PATH, RunWindow, SampleQuestion
+from gpuwaste.net.signing import ACK_HEADER, sign_request, verify_ack
 from gpuwaste.testing.patience import patient
-from gpuwaste.wire.exporter import MetricsServer
-from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.wire.samples import SAMPLES_PATH, RunWindow, SampleQuestion
-from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
 HUB = os.geteuid()
 START = 1_700_000_000

@@ -17,10 +17,10 @@ from gpuwaste.agent.facts.remote import GONE, RunAnswer
 from gpuwaste.agent.model import GpuIdentity, Holding, JobMap
 from gpuwaste.agent.runs import RunTracker
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource
-from gpuwaste.slurm.slurmd_g import DevicePosition
-from gpuwaste.slurm.stepd import BATCH_STEP, EXTERN_STEP
+from gpuwaste.ledger.sample import Confidence, MapSource
+from gpuwaste.slurm.clients.stepd import BATCH_STEP, EXTERN_STEP
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster_process import wait_until
 
 pytestmark = pytest.mark.sockets

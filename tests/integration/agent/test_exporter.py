@@ -25,7 +25,7 @@ from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
+from gpuwaste.ledger.sample import Confidence, MapSource, UnknownReason
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient
 

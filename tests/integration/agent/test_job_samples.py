@@ -17,15 +17,15 @@ from tests.integration.agent.test_node_store import wait_for_fold
 from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
 
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence
+from gpuwaste.ledger.sample import Confidence
+from gpuwaste.net.identity import Caller
+from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.samples import SampleQuestion
+from gpuwaste.net.signing import request_digest, sign_request
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import munged_path, private_munged
 from gpuwaste.testing.patience import patient
-from gpuwaste.wire.identity import Caller
-from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.wire.samples import SampleQuestion
-from gpuwaste.wire.signing import request_digest, sign_request
 
 pytestmark = [
     pytest.mark.sockets,

@@ -9,7 +9,7 @@ from tests.unit.agent.fakes import FakeClock, a_scan
 from tests.unit.agent.test_sampler import BUSY, Rig
 
 from gpuwaste.agent.model import GpuScan
-from gpuwaste.wire.notify import SystemdNotifier
+from gpuwaste.net.notify import SystemdNotifier
 
 pytestmark = pytest.mark.sockets
 

@@ -9,15 +9,15 @@ from msgspec import to_builtins
 from tests.integration.cli.hub_double import HubDouble, running_hub
 from tests.integration.hub.model_double import running_model
 from tests.public_data import public
-from tests.unit.analytics.sites import viewed
-from tests.unit.analytics.test_views import MONTH_LONG, busy
-from tests.unit.web.parsed import without_spans
+from tests.unit.show.pages.parsed import without_spans
+from tests.unit.views.sites import viewed
+from tests.unit.views.test_views import MONTH_LONG, busy
 
-from gpuwaste.analytics.compare import compare
-from gpuwaste.analytics.document import ComparisonDocument, Fact, ViewDocument, ViewEntry, ViewsDocument
-from gpuwaste.analytics.view import all_views
 from gpuwaste.cli.main import main
 from gpuwaste.core.typed import decode
+from gpuwaste.show.view_document import ComparisonDocument, Fact, ViewDocument, ViewEntry, ViewsDocument
+from gpuwaste.views.compare import compare
+from gpuwaste.views.view import all_views
 
 COLUMNS = "Cluster|JobID|JobIDRaw|User|Account|Partition|State|Submit|Start|End|AllocCPUS|NNodes|AllocTRES|TimelimitRaw"
 DAY = 86400

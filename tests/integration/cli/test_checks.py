@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.cli import doctor
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.cli.checks import hub
@@ -28,14 +29,13 @@ from gpuwaste.core.config import (
     SlurmClientConfig,
 )
 from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
-from gpuwaste.slurm.cluster_config import NodeInfo
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.net.hub_client import StandsByError
+from gpuwaste.net.munge import Munge, MungeIdentity
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
-from gpuwaste.wire.advice import encode_reply
-from gpuwaste.wire.hub_client import StandsByError
-from gpuwaste.wire.munge import Munge, MungeIdentity
 
 pytestmark = pytest.mark.sockets
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.integration.cli.hub_double import HubDouble, running_hub
-from tests.unit.report.documents import one_job, report
-from tests.unit.waste.builders import T0
+from tests.unit.ledger.builders import T0
+from tests.unit.show.documents import one_job, report
 
 from gpuwaste.cli.main import main
 

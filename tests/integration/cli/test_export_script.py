@@ -4,9 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.unit.report.documents import one_job, read
+from tests.unit.show.documents import one_job, read
 
-from gpuwaste.report.exports import sacctmgr
+from gpuwaste.ledger.exports import sacctmgr
 
 
 @pytest.mark.parametrize(

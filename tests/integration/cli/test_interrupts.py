@@ -17,11 +17,11 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.integration.cli.hub_double import running_hub
-from tests.unit.report.documents import report
+from tests.unit.show.documents import report
 
+from gpuwaste.advice.predict.bundle import load_bundle
 from gpuwaste.cli.main import main
 from gpuwaste.core.files import TEMPORARY
-from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.testing.patience import patient
 

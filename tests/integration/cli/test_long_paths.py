@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from tests.integration.cli.hub_double import running_hub
+from tests.unit.advice.predict.bundles import manifest_of
 from tests.unit.cli.test_model import graphs_of
-from tests.unit.predict.bundles import manifest_of
-from tests.unit.report.documents import one_job, read, report, top
+from tests.unit.show.documents import one_job, read, report, top
 
+from gpuwaste.advice.predict.bundle import our_features
 from gpuwaste.cli.main import build_parser, command_names, main
+from gpuwaste.ledger.reports.report_text import job_text
 from gpuwaste.models.export import write_files
-from gpuwaste.predict.bundle import our_features
-from gpuwaste.report.layout import Look
-from gpuwaste.report.report_text import job_text
+from gpuwaste.show.layout import Look
 
 MARK = "qzq"
 """What no text of ours has: whatever is left of it in an output, after whole paths were removed, was broken."""

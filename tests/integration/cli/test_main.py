@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.cli.hub_double import HubDouble, running_hub
-from tests.unit.report.documents import one_job, report, top
+from tests.unit.show.documents import one_job, report, top
 
 from gpuwaste.cli.main import command_names, load_command, main
 from gpuwaste.testing.cluster_process import wait_until
@@ -218,7 +218,7 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
     for module, words in (
         ("duckdb", "the Python package duckdb cannot be loaded: "),
         ("gpuwaste.hub", "on this host: install gpuwaste-hub"),
-        ("gpuwaste.ingest", "on this host: the installation is not complete"),
+        ("gpuwaste.jobs.importers", "on this host: the installation is not complete"),
         ("numpy", "install gpuwaste with its extra [sim]"),
     ):
         command = "simulate --generate lublin:jobs=5" if module == "numpy" else "history import --sacct a --into b"

@@ -16,10 +16,10 @@ from mcp.types import CallToolResult, ListToolsResult, TextContent
 from tests.integration.cli.hub_double import running_hub as running_double
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import HOUR, batch, hour, record
-from tests.unit.report.predictions import prediction
+from tests.unit.show.predictions import prediction
 
 from gpuwaste.cli.mcp_answer import MOST
-from gpuwaste.slurm.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 

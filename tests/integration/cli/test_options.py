@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.cli.hub_double import HubDouble, running_hub
-from tests.unit.report.documents import report
+from tests.unit.show.documents import report
 
 from gpuwaste.cli.main import build_parser, main
 from gpuwaste.cli.options import SHARED

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.integration.cli.hub_double import HubDouble, running_hub
 from tests.unit.plan.facts import CONFIG, LIMITS, MEMBERS, NODES, PARTITIONS, SCRIPT
-from tests.unit.report.predictions import prediction
+from tests.unit.show.predictions import prediction
 
 from gpuwaste.cli.main import main
 from gpuwaste.cli.plan_watch import follow

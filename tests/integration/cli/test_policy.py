@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 from tests.integration.cli.hub_double import HubDouble, running_hub
-from tests.unit.report.predictions import REQUEST, prediction, reason, target
+from tests.unit.show.predictions import REQUEST, prediction, reason, target
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError
-from gpuwaste.core.job import JobRecord
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
-from gpuwaste.wire.hub_client import HubClient
 
 NOW = 1_700_046_000  # 11:00 UTC
 STRICT = """

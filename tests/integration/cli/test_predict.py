@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 from tests.integration.cli.hub_double import HubDouble, running_hub
-from tests.unit.predict.bundles import manifest_of, probability_graph
-from tests.unit.predict.site_of_predict import Run, history
-from tests.unit.report.predictions import prediction
+from tests.unit.advice.predict.bundles import manifest_of, probability_graph
+from tests.unit.advice.predict.site_of_predict import Run, history
+from tests.unit.show.predictions import prediction
 
+from gpuwaste.advice.predict.bundle import our_features
+from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.cli.main import main
-from gpuwaste.history.outcome import Outcome
+from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.models.export import write_files
-from gpuwaste.predict.bundle import our_features
-from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.slurm.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch import read_submission
 
 SCRIPT = "#!/bin/bash\n#SBATCH --gres=gpu:a100:4\n#SBATCH -p gpu -t 12:00:00\npython train.py\n"
 

@@ -10,8 +10,8 @@ from tests.integration.cli.test_what_if import hours_of
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 START = 1_700_000_000 // 3600 * 3600

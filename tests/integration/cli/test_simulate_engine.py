@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.report.engine_text import engine_text
-from gpuwaste.report.layout import Look
+from gpuwaste.show.layout import Look
+from gpuwaste.sim.engine_text import engine_text
 from gpuwaste.sim.real.document import Agreement, EngineDocument, RealRun
 from gpuwaste.sim.real.programs import NEEDED, require_programs, search_path
 from gpuwaste.sim.spread import Spread

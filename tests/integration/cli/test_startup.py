@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.cli.hub_double import running_hub
-from tests.unit.report.documents import report
+from tests.unit.show.documents import report
 
 from gpuwaste.testing.patience import patient
 
@@ -69,18 +69,18 @@ def test_a_report_loads_what_it_prints_with(tmp_path: Path) -> None:
         found = modules_of("report", "--config", str(tmp_path / "gpuwaste.toml")) - bare()
     assert not found & NOT_FOR_REPORT
     assert len(found) <= MODULES_OF_REPORT
-    rooms = {"gpuwaste.documents", "gpuwaste.report"}
+    rooms = {"gpuwaste.ledger.reports", "gpuwaste.show"}
     assert {name for name in found if name.rpartition(".")[0] in rooms} == {
-        *("gpuwaste.documents.fields", "gpuwaste.documents.report_types", "gpuwaste.documents.energy_types"),
-        *("gpuwaste.report.cells", "gpuwaste.report.layout", "gpuwaste.report.report_text"),
-        *("gpuwaste.report.energy_text", "gpuwaste.documents.energy_words", "gpuwaste.documents.fix_words"),
+        *("gpuwaste.core.fields", "gpuwaste.ledger.reports.report_types", "gpuwaste.ledger.energy.energy_types"),
+        *("gpuwaste.show.cells", "gpuwaste.show.layout", "gpuwaste.ledger.reports.report_text"),
+        *("gpuwaste.ledger.energy.energy_text", "gpuwaste.ledger.energy.energy_words", "gpuwaste.ledger.fix_words"),
     }
     assert {name for name in found if name.startswith("gpuwaste.cli.commands.")} == {"gpuwaste.cli.commands.report"}
 
 
 def test_munge_is_a_library_and_no_process() -> None:
     """A credential is made without the modules that start processes."""
-    program = "import sys; import gpuwaste.wire.munge; print(*sys.modules)"
+    program = "import sys; import gpuwaste.net.munge; print(*sys.modules)"
     argv = [sys.executable, "-c", program]
     found = (
         set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60)).stdout.split())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.cli.hub_double import HubDouble, running_hub
-from tests.unit.report.verdict_documents import listed, score
+from tests.unit.show.verdict_documents import listed, score
 
 from gpuwaste.cli.main import main
 

@@ -15,13 +15,13 @@ from tests.integration.cli.test_simulate import ROWS, simulated, swf
 from gpuwaste.cli import whatif
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.swf_table import swf_table
+from gpuwaste.jobs.history.swf_table import swf_table
+from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.sim import simulation
 from gpuwaste.sim.schedulers import easy
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.whatif import Case
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 DAY_S = 86400

@@ -8,7 +8,7 @@ from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_check import problems
 from gpuwaste.core.config import load_config
 from gpuwaste.core.credentials import expanded
-from gpuwaste.wire.tokens import TokenIssuer
+from gpuwaste.net.tokens import TokenIssuer
 
 TEXT = """
 [common]

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from onnx import helper, numpy_helper
 
+from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, feature_hash
+from gpuwaste.advice.predict.manifest import Manifest, TargetModel
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.session import INPUT, OUTPUT
 from gpuwaste.models.export import write_files
 from gpuwaste.models.graphs import serialized
-from gpuwaste.predict.features import FEATURE_VERSION, FEATURES, feature_hash
-from gpuwaste.predict.manifest import Manifest, TargetModel
-from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.session import INPUT, OUTPUT
 
 
 def promote(models_dir: Path, name: str, p: float, target: str = "failure") -> str:

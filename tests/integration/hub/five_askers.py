@@ -6,13 +6,13 @@ import random
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.request import JobRequest
-from gpuwaste.core.script_hash import script_hash
-from gpuwaste.history.table import GpuUse, JobTable, table_of
-from gpuwaste.slurm.cluster_config import Partition
-from gpuwaste.slurm.job_desc import JobDesc, read_job_desc
-from gpuwaste.slurm.sbatch import read_argv, read_submission
+from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.site.cluster_config import Partition
+from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.script_hash import script_hash
 
 SCRIPT: Final = "#!/bin/bash\nmodule load cuda\nsrun python train.py\n"
 HASH: Final = script_hash(SCRIPT)

@@ -33,12 +33,12 @@ from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import ServiceLimits, Services
-from gpuwaste.slurm.cluster_config import NodeInfo
+from gpuwaste.net.identity import Caller, CredentialIssuer, RetryableAuthError
+from gpuwaste.net.signing import request_digest
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
-from gpuwaste.wire.identity import Caller, CredentialIssuer, RetryableAuthError
-from gpuwaste.wire.signing import request_digest
 
 USERS = {1001: "alice", 1002: "bob", 1003: "carol", 1004: "oper", AGENT_UID: "gpuwaste"}
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 
+from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import NotifyConfig
-from gpuwaste.core.intent import Intent, intent_id
-from gpuwaste.core.run import RunKey
-from gpuwaste.hub.gate import GateLimits
+from gpuwaste.hub.admission_control import GateLimits
 from gpuwaste.hub.services import ServiceLimits
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.mail_server import running_mail_server
 
 OPER, ALICE, ACTOR = 1004, 1001, 4711

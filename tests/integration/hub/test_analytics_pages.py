@@ -8,9 +8,9 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_pages import ALICE, OPER
 from tests.unit.hub.rig import HOUR, batch, hour, record
 
-from gpuwaste.analytics.document import ComparisonDocument
-from gpuwaste.analytics.view import all_views
 from gpuwaste.core.typed import convert
+from gpuwaste.show.view_document import ComparisonDocument
+from gpuwaste.views.view import all_views
 
 VIEWS = tuple(all_views())
 EDGES = f"start={HOUR - 86400}&end={HOUR + 86400}"

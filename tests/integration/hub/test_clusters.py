@@ -10,10 +10,10 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import HOUR, ShiftedClock, hour, record
 
-from gpuwaste.core.run import RunKey
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.units import DAY_S
-from gpuwaste.slurm.coordination import AccountPlace
-from gpuwaste.store.hub.verdict_store import VerdictStore
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.site.coordination import AccountPlace
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

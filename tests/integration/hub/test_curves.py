@@ -20,11 +20,11 @@ from tests.unit.agent.samples import BASE, at
 from tests.unit.hub.rig import batch, hour, record
 
 from gpuwaste.agent import sample_server
-from gpuwaste.core.run import RunKey
+from gpuwaste.net.exporter import MetricsServer, Reply
+from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.lone_hub import munged_path
-from gpuwaste.wire.exporter import MetricsServer, Reply
-from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [
     pytest.mark.sockets,

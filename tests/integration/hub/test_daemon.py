@@ -16,13 +16,13 @@ from tests.integration.small_disk import disk_of
 from tests.unit.hub.rig import hour
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
-from gpuwaste.core.hour import AllocationHour
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.signing import sign_request
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
-from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
-from gpuwaste.wire.signing import sign_request
 
 pytestmark = [
     pytest.mark.sockets,

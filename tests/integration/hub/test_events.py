@@ -16,20 +16,20 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_now import ALICE, BOB, CAROL, NOW, OPEN, OPER, used
 from tests.unit.hub.rig import HOUR, ShiftedClock, batch, hour, record
 
+from gpuwaste.act.events.event_types import CatalogueDocument, OutletsDocument
+from gpuwaste.act.events.sources import SourceStores, sources
+from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import convert
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.verdict import Verdict
-from gpuwaste.documents.event_types import CatalogueDocument, OutletsDocument
-from gpuwaste.events.catalogue import catalogue
-from gpuwaste.hub.event_sources import SourceStores, sources
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.hub.routes.events import MAX_STREAMS
-from gpuwaste.slurm.cluster_config import NodeInfo
+from gpuwaste.jobs.events.catalogue import catalogue
+from gpuwaste.net.batch import Envelope
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.webhook_receiver import webhook_receiver
-from gpuwaste.wire.batch import Envelope
 
 
 class MovingClock(ShiftedClock):

@@ -18,7 +18,14 @@ from tests.integration.hub.five_askers import HASH, ME, PARTITIONS, POLICIES, SC
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.policy.loading import load_policies
+from gpuwaste.advice.policy.policy_set import PolicySet
+from gpuwaste.advice.predict.bundle import BASELINE, Bundle, load_bundle
+from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocument
+from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.advice.verdicts.verdict import TOLD
 from gpuwaste.advisor.budget_store import Accounts
 from gpuwaste.advisor.judge import Judge, JudgedSubmission
 from gpuwaste.cli.asking import PredictQuery, answer
@@ -28,24 +35,17 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import load_config
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.verdict import TOLD
-from gpuwaste.documents.prediction import PredictAnswer, PredictDocument
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import TableSnapshot
-from gpuwaste.history.replay import replay
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.from_store import TableSnapshot
+from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.models.policy_replay import PolicyReplay, ReplayPeriod
-from gpuwaste.policy.facts import Decision
-from gpuwaste.policy.loading import load_policies
-from gpuwaste.policy.policy_set import PolicySet
-from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle
-from gpuwaste.predict.registry import Registry
-from gpuwaste.slurm.defaults import SiteDefaults
+from gpuwaste.slurm.site.defaults import SiteDefaults
 
 if TYPE_CHECKING:
-    from gpuwaste.history.recall import Recall
+    from gpuwaste.jobs.history.recall import Recall
 
 REQUESTS: Final = 1000
 WITH_MODEL: Final = 300  # a model's reasons take longer

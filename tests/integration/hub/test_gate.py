@@ -11,8 +11,8 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import AGENT_UID, batch, hour
 
-from gpuwaste.hub.gate import RETRY_AFTER_S, Gate, GateLimits
-from gpuwaste.hub.refusal import Refusal
+from gpuwaste.core.refusal import Refusal
+from gpuwaste.hub.admission_control import RETRY_AFTER_S, Gate, GateLimits
 from gpuwaste.hub.services import ServiceLimits
 from gpuwaste.testing.cluster_process import wait_until
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from tests.integration.hub.rig import Rig
 from tests.unit.hub.rig import HOUR, batch, hour
 
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.slurm.accounting.job import JobRecord
 
 
 def run(gpus: int, job: int = 7) -> JobRecord:

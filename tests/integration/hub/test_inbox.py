@@ -17,10 +17,10 @@ from tests.unit.advisor.verdicts import NOON_US, verdict
 from tests.unit.hub.rig import HOUR, batch, hour, record
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.batch_folder import BatchFolder
 from gpuwaste.hub.inbox_room import MOST_AGE_S
+from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.inbox import (
     MOST_APPENDED,

@@ -14,7 +14,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import AGENT_UID, HOUR, batch, hour
 
 from gpuwaste.hub.services import ServiceLimits
-from gpuwaste.slurm.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 

@@ -14,12 +14,12 @@ import pytest
 from standardwebhooks import Webhook
 from tests.integration.hub.rig import Answer, Rig, running_hub
 from tests.integration.hub.test_now import ALICE, OPER
-from tests.unit.events.site import SECRET, WEBHOOK, fs_full, sent, written
+from tests.unit.act.events.site import SECRET, WEBHOOK, fs_full, sent, written
 
+from gpuwaste.act.events.inlet_parts import InletParts
+from gpuwaste.act.events.inlet_types import InletsDocument
 from gpuwaste.core.codec import convert
-from gpuwaste.documents.inlet_types import InletsDocument
-from gpuwaste.hub.inlet_parts import InletParts
-from gpuwaste.hub.refusal import Refusal
+from gpuwaste.core.refusal import Refusal
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 

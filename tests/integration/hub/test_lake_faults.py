@@ -14,9 +14,12 @@ from tests.integration.small_disk import disk_of
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.net.batch import Batch, Envelope, encode_hour
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.lake_database import LakeLocation
@@ -25,9 +28,6 @@ from gpuwaste.testing.fleet_rows import CLUSTER, START, jobs_of, node_name, rows
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.testing.postgres_server import PostgresServer
 from gpuwaste.testing.slow_link import SlowLink
-from gpuwaste.wire.batch import Batch, Envelope, encode_hour
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [
     pytest.mark.sockets,

@@ -10,16 +10,16 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_plan import ALICE, HOUR, ask
 from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
+from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.core.errors import ModelError, NoDataError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import table_of
-from gpuwaste.hub.learnt_waits import LearntWaits
+from gpuwaste.jobs.history.table import table_of
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.waits.training import MIN_STARTED, train_waits, waits_registry
+from gpuwaste.plan.learnt_waits import LearntWaits
 from gpuwaste.plan.waits.trees import load_trees
-from gpuwaste.predict.registry import Registry
-from gpuwaste.slurm.cluster_config import Partition
-from gpuwaste.slurm.tres_request import request_like
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.tres_request import request_like
+from gpuwaste.slurm.site.cluster_config import Partition
 
 TRES = "cpu=1,mem=1G,node=1,gres/gpu=2"
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.map import TELL_AGAIN_S, ClusterMap
-from gpuwaste.slurm.gres import GresOnNode
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.gpu_assignments import TELL_AGAIN_S, ClusterMap
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.formats.gres import GresOnNode
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from tests.integration.hub.model_double import Raw, Script, running_model
 from tests.integration.hub.rig import running_hub
-from tests.unit.analytics.sites import document
-from tests.unit.analytics.test_views import MONTH_LONG, busy
 from tests.unit.hub.rig import HOUR, FakeClock, batch, hour, record
+from tests.unit.views.sites import document
+from tests.unit.views.test_views import MONTH_LONG, busy
 
-from gpuwaste.analytics.document import ViewDocument
-from gpuwaste.analytics.language_model import LanguageModel
-from gpuwaste.analytics.rewriter import RESULTS, Rewriter
 from gpuwaste.core.config import AnalyticsConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed import convert
+from gpuwaste.show.view_document import ViewDocument
+from gpuwaste.views.language_model import LanguageModel
+from gpuwaste.views.rewriter import RESULTS, Rewriter
 
 OPER = 1004
 EDGES = f"start={HOUR - 86400}&end={HOUR + 86400}"

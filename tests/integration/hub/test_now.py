@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import AGENT_UID, HOUR, FakeClock, ShiftedClock, batch, hour, record
-from tests.unit.web.parsed import without_spans
+from tests.unit.show.pages.parsed import without_spans
 
+from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.verdict import Verdict
-from gpuwaste.documents.now_types import NowDocument
-from gpuwaste.hub.now import FRESH_S, OLD_S, NowReads
-from gpuwaste.report.layout import Look
-from gpuwaste.report.machine import to_parsable
-from gpuwaste.report.now_text import now_text
-from gpuwaste.slurm.cluster_config import NodeInfo
-from gpuwaste.slurm.gres import GresEntry
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.now.now_reads import FRESH_S, OLD_S, NowReads
+from gpuwaste.ledger.now.now_text import now_text
+from gpuwaste.ledger.now.now_types import NowDocument
+from gpuwaste.show.layout import Look
+from gpuwaste.show.machine import to_parsable
+from gpuwaste.slurm.formats.gres import GresEntry
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.waste.ledger_settings import LedgerSettings
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 NOW = HOUR + 2400

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.events.stream import node_silent
+from tests.unit.act.events.stream import node_silent
 from tests.unit.hub.rig import ShiftedClock, record
 
 from gpuwaste.core.config import WebConfig

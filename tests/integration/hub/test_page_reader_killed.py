@@ -10,7 +10,7 @@ SCRIPT = """
 import sys, threading
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.hub.page_reader import PageReader
+from gpuwaste.jobs.importers.page_reader import PageReader
 from gpuwaste.store.hub.hub_store import HubStore
 
 path = Path(sys.argv[1])

@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import HOUR, batch, hour, record
-from tests.unit.web.parsed import without_spans
+from tests.unit.show.pages.parsed import without_spans
 
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.table_retention import delete_old, retentions
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

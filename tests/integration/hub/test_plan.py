@@ -11,12 +11,12 @@ from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 from tests.unit.plan.when.queues import exactly
 from tests.unit.plan.when.queues import queue as small_queue
 
-from gpuwaste.hub import expectations as hub_expectations
-from gpuwaste.hub.expectations import LEARN_S
-from gpuwaste.plan.when.expectation import expect
-from gpuwaste.slurm.cluster_config import Partition
-from gpuwaste.slurm.gres import GresOnNode
-from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.plan import expectations as hub_expectations
+from gpuwaste.plan.expectations import LEARN_S
+from gpuwaste.plan.start_time.expectation import expect
+from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.slurm.site.cluster_config import Partition
 
 ALICE, BOB, OPER = 1001, 1002, 1004
 PATH = "/v1/plan"

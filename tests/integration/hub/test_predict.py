@@ -14,17 +14,17 @@ from tests.integration.hub.bundles import promote
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import AGENT_UID
 
+from gpuwaste.advice import live as live_module
+from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.documents.health import PredictionHealth
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.state import HistoryState
-from gpuwaste.hub import live as live_module
-from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.services import ServiceLimits
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.snapshot_tar import read_tar
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.net.health import PredictionHealth
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.snapshot_tar import read_tar
+from gpuwaste.slurm.accounting.job import JobRecord
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 PATH = "/v1/predict"
@@ -359,8 +359,8 @@ from pathlib import Path
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.predictions import Predictions
-from gpuwaste.hub.refusal import Refusal
+from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 clock = SystemClock()

@@ -6,11 +6,11 @@ import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import hour
 
-from gpuwaste.core.accounted_run import AccountedRun, JobDetails
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.verdict import Verdict
-from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.wire.hub_client import PROGRAM_RUNS_PATH
+from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.net.hub_client import PROGRAM_RUNS_PATH
+from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
+from gpuwaste.slurm.run import RunKey
 
 ALICE, BOB, OPER = 1001, 1002, 1004
 NOW = 1_700_000_000

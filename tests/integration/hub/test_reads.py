@@ -10,15 +10,15 @@ import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import AGENT_UID, HOUR, FakeClock, batch, hour, record
 
-from gpuwaste.core.request import JobRequest
+from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.predictions import Predictions
-from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.refusal import Refusal
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.ledger_settings import LedgerSettings
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 
@@ -206,7 +206,7 @@ def test_an_operator_reads_everything(filled: Rig) -> None:
 
 def test_no_answer_has_more_rows_than_the_hub_may_hold(filled: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever limit is asked for, what is beyond the hub's own is counted and left out; sums are whole."""
-    monkeypatch.setattr("gpuwaste.hub.report_reads.MAX_ROWS", 1)
+    monkeypatch.setattr("gpuwaste.ledger.reports.report_reads.MAX_ROWS", 1)
     for limit in ("", "&limit=5"):
         found = filled.get(OPER, f"/v1/report?cluster=1&start={HOUR - 9}&end={HOUR + 7200}{limit}").json
         assert (found["job_count"], len(found["jobs"]), found["jobs_left_out"]) == (2, 1, 1)

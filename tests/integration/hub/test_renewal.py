@@ -15,12 +15,12 @@ from tests.integration.hub.test_events import MovingClock
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import HOUR, record
 
+from gpuwaste.advice.predict.bundle import BASELINE
+from gpuwaste.advice.predict.bundle_files import read_bundle
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.predict.bundle import BASELINE
-from gpuwaste.predict.bundle_files import read_bundle
-from gpuwaste.predict.registry import Registry
-from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.webhook_receiver import webhook_receiver
 
 ALICE, OPER = 1001, 1004

@@ -12,18 +12,18 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_events import MovingClock
 from tests.unit.hub.rig import HOUR, record
 
+from gpuwaste.act.notify.notice_store import NoticeStore
+from gpuwaste.advice.rescoring.rescore import Rescore
+from gpuwaste.advice.rescoring.rescore_store import RescoreStore
+from gpuwaste.advice.verdicts.verdict import Action, Verdict
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import ConfigError, StoreError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.rescore import Rescore
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.verdict import Action, Verdict
-from gpuwaste.events.envelope import tell
-from gpuwaste.events.kinds.job import JobRescored
+from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.kinds.job import JobRescored
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.notice_store import NoticeStore
-from gpuwaste.store.hub.rescore_store import RescoreStore
-from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
 from gpuwaste.testing.webhook_receiver import webhook_receiver
 

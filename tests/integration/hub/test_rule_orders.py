@@ -9,9 +9,9 @@ from tests.integration.hub.test_events import MovingClock
 from tests.integration.hub.test_now import OPER
 from tests.integration.hub.test_rules import LADDER, firings, later, passed, work, write
 
-from gpuwaste.documents.action_types import ActionReport
-from gpuwaste.hub.actions.action_manager import ActionManager
-from gpuwaste.store.hub.action_store import ActionQuestion, ActionRow
+from gpuwaste.act.actions.action_store import ActionQuestion, ActionRow
+from gpuwaste.act.actions.action_types import ActionReport
+from gpuwaste.act.actions.hub.action_manager import ActionManager
 
 rig = test_rules.rig
 CANCEL = """mode = "act"

@@ -11,11 +11,11 @@ from tests.integration.hub.test_events import MovingClock
 from tests.integration.hub.test_now import ALICE, NOW, OPEN, OPER, used
 from tests.unit.hub.rig import HOUR, batch, record
 
-from gpuwaste.documents.action_types import ActionReport
-from gpuwaste.hub.rule_parts import RuleParts
-from gpuwaste.rules.moments import ModelInUse
-from gpuwaste.slurm.cluster_config import NodeInfo
-from gpuwaste.store.hub.action_store import ActionQuestion
+from gpuwaste.act.actions.action_store import ActionQuestion
+from gpuwaste.act.actions.action_types import ActionReport
+from gpuwaste.act.rules.moments import ModelInUse
+from gpuwaste.act.rules.rule_service import RuleParts
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 LADDER = """

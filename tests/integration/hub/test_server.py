@@ -13,7 +13,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
-from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.net.hub_client import HubClient
 
 pytestmark = pytest.mark.sockets
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.unit.notify_socket import notify_socket, said
 
+from gpuwaste.net.hub_client import HubClient
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
-from gpuwaste.wire.hub_client import HubClient
 
 pytestmark = [
     pytest.mark.sockets,

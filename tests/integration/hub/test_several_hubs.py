@@ -18,14 +18,14 @@ from tests.unit.hub.rig import HOUR, hour
 
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.net.batch import Batch, encode_batch, encode_hour
+from gpuwaste.net.hub_client import BusyError, HubClient
+from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.postgres_server import PostgresServer
-from gpuwaste.wire.batch import Batch, encode_batch, encode_hour
-from gpuwaste.wire.hub_client import BusyError, HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [
     pytest.mark.sockets,

@@ -15,19 +15,19 @@ from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.policy.loading import load_files
+from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.vectors import vector_of
 from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError, WireError
-from gpuwaste.core.request import JobRequest
-from gpuwaste.history.follow import Follower
-from gpuwaste.history.state import HistoryState
-from gpuwaste.hub.predictions import Predictions
-from gpuwaste.policy.loading import load_files
-from gpuwaste.predict.vectors import vector_of
-from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_verdict
-from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.snapshot_tar import read_tar, write_tar
+from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.net.batch import Envelope, VerdictBatch, encode_verdict
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.snapshot_tar import read_tar, write_tar
+from gpuwaste.slurm.submit.request import JobRequest
 
 ENVELOPE = Envelope("gw", "ctl", "boot", "1")
 

@@ -25,12 +25,12 @@ from gpuwaste.hub.server import WebServer, open_tcp
 from gpuwaste.hub.standby import Standby
 from gpuwaste.hub.standby_gate import ANSWERED, SIGN_IN, StandbyGate
 from gpuwaste.hub.store_choice import lake_location
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.net.limited_listener import Listener
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.postgres_server import PostgresServer
-from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.wire.limited_listener import Listener
 
 pytestmark = pytest.mark.sockets
 ALICE, OPER = 1001, 1004

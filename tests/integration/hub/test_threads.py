@@ -19,10 +19,10 @@ from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.core.config import WebConfig
 from gpuwaste.core.scope import Scope
+from gpuwaste.hub.per_user_limit import MOST
 from gpuwaste.hub.places import OF_USER
-from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.threads import REPORTS_AT_ONCE, REPORTS_OF_USER
-from gpuwaste.hub.turns import MOST
+from gpuwaste.ledger.reports.document_queries import Reads
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient

@@ -12,18 +12,18 @@ from tests.integration.hub.rig import Answer, Rig
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import AGENT_UID, FakeClock
 
-from gpuwaste.core.job import JobRecord
+from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_counts import EVERY_S, VerdictCounts
+from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.advice.verdicts.verdict_types import JudgedVerdict, VerdictsDocument
 from gpuwaste.core.typed import convert
-from gpuwaste.core.verdict import Verdict
-from gpuwaste.documents.verdict_score import ScoreDocument
-from gpuwaste.documents.verdict_types import JudgedVerdict, VerdictsDocument
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.verdict_counts import EVERY_S, VerdictCounts
-from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
-from gpuwaste.wire.identity import Caller
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.net.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
+from gpuwaste.net.identity import Caller
+from gpuwaste.slurm.accounting.job import JobRecord
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 TARGET = "/v1/verdicts"

@@ -4,9 +4,9 @@ import pytest
 from tests.integration.hub.rig import Rig
 from tests.unit.hub.rig import AGENT_UID, HOUR, batch, hour, record
 
-from gpuwaste.analytics.document import ComparisonDocument, ViewDocument, ViewsDocument
-from gpuwaste.analytics.view import all_views
 from gpuwaste.core.typed import convert
+from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewsDocument
+from gpuwaste.views.view import all_views
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 EDGES = f"start={HOUR - 86400}&end={HOUR + 86400}"

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from tests.unit.predict.test_rolling import jobs
+from tests.unit.advice.predict.test_rolling import jobs
 from tools.scorecard.carry_over import Log, carry_over, section
 
+from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.vectors import replay_vectors
 
 
 def test_each_log_is_judged_by_every_model_and_the_baseline() -> None:

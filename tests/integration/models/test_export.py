@@ -10,15 +10,15 @@ import pytest
 import xgboost
 from onnx import helper
 from tests.integration.models.boosters import FEATURES, grow, probability, quantile, rows
-from tests.unit.predict.bundles import manifest_of
+from tests.unit.advice.predict.bundles import manifest_of
 
+from gpuwaste.advice.predict.bundle import FeatureSet, load_bundle
+from gpuwaste.advice.predict.manifest import Manifest, PlattScaling, TargetModel
+from gpuwaste.advice.predict.session import Session
 from gpuwaste.core.errors import ModelError
 from gpuwaste.models.export import write_bundle
 from gpuwaste.models.graphs import graph_of
 from gpuwaste.models.parity import ROWS, check, edge_rows, gate_of, settled, thresholds
-from gpuwaste.predict.bundle import FeatureSet, load_bundle
-from gpuwaste.predict.manifest import Manifest, PlattScaling, TargetModel
-from gpuwaste.predict.session import Session
 
 OURS = FeatureSet(1, "a" * 64, tuple(f"x{i}" for i in range(FEATURES)))
 FAILURE = TargetModel("failure", "", calibration=PlattScaling(1.1, 0.2), thresholds={"warn": 0.3, "reject": 0.6})

@@ -8,12 +8,12 @@ import pytest
 from msgspec import to_builtins
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import JobTable
+from gpuwaste.advice.predict.manifest import PlattScaling
+from gpuwaste.advice.predict.targets import BY_NAME, labels
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.fit import Fitted
 from gpuwaste.models.holdout_figures import NAMES, judge
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.manifest import PlattScaling
-from gpuwaste.predict.targets import BY_NAME, labels
 from gpuwaste.testing.planted import planted_table
 
 if TYPE_CHECKING:

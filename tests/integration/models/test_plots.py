@@ -4,10 +4,10 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from gpuwaste.documents.card_types import CardFigures, CardInterval, CardPoint
+from gpuwaste.advice.predict.targets import BY_NAME
+from gpuwaste.advice.renewal.card_types import CardFigures, CardInterval, CardPoint
 from gpuwaste.models.holdout_figures import Curves
 from gpuwaste.models.plots import plots
-from gpuwaste.predict.targets import BY_NAME
 
 
 def point(threshold: float, recall: float, precision: float | None) -> CardPoint:

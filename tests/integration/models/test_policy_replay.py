@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.unit.predict.bundles import manifest_of, probability_graph
+from tests.unit.advice.predict.bundles import manifest_of, probability_graph
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.documents.policies import ReplayRow
-from gpuwaste.history.known_at import known_at
-from gpuwaste.history.requests import request_of
-from gpuwaste.history.table import ABSENT, GpuUse, JobTable, table_of
+from gpuwaste.advice.policy.loading import built_in, policy_from_toml
+from gpuwaste.advice.policy.policies_types import ReplayRow
+from gpuwaste.advice.policy.policy_set import PolicySet
+from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
+from gpuwaste.advice.predict.manifest import TargetModel
+from gpuwaste.jobs.history.known_at import known_at
+from gpuwaste.jobs.history.requests import request_of
+from gpuwaste.jobs.history.table import ABSENT, GpuUse, JobTable, table_of
 from gpuwaste.models.export import write_files
 from gpuwaste.models.policy_replay import ReplayPeriod, false_reject_ratio, replay_policies
 from gpuwaste.models.replay_events import events_of
-from gpuwaste.policy.loading import built_in, policy_from_toml
-from gpuwaste.policy.policy_set import PolicySet
-from gpuwaste.predict.bundle import Bundle, load_bundle, our_features
-from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.slurm.defaults import SiteDefaults
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.site.defaults import SiteDefaults
 from gpuwaste.testing.histories import made_table, requests
 
 if TYPE_CHECKING:
-    from gpuwaste.core.verdict import Action
+    from gpuwaste.advice.verdicts.verdict import Action
 
 WARNS = '[policy]\nname = "w"\nmode = "warn"\n[targets.{0}]\nwarn = {1}\n[floor]\nprecision = 0\n'
 ALWAYS = 1 << 40

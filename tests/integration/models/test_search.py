@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import JobTable
+from gpuwaste.advice.predict.targets import BY_NAME
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.recipe import DEFAULTS
 from gpuwaste.models.search import Found, Trial, _chosen, search
-from gpuwaste.predict.targets import BY_NAME
 from gpuwaste.testing.planted import planted_table
 
 JOBS = 700

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuwaste.advice.predict.bundle import load_bundle
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.rolling import Rolling
+from gpuwaste.advice.predict.targets import TARGETS
+from gpuwaste.advice.renewal.card_types import TrainingSettings
 from gpuwaste.core.errors import ModelError, NoDataError, UsageError
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.documents.card_types import TrainingSettings
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.state import HistoryState
-from gpuwaste.history.table import ABSENT, JobTable
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.table import ABSENT, JobTable
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.training import Trained, train
-from gpuwaste.predict.bundle import load_bundle
-from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.rolling import Rolling
-from gpuwaste.predict.targets import TARGETS
 from gpuwaste.testing.planted import planted_table
 
 CREATED = 1_790_000_000

@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from tests.unit.predict.bundles import WALLTIME, manifest_of, quantile_graph
+from tests.unit.advice.predict.bundles import WALLTIME, manifest_of, quantile_graph
 
-from gpuwaste.history.table import ABSENT, JobTable
+from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
+from gpuwaste.jobs.history.table import ABSENT, JobTable
 from gpuwaste.models.export import write_files
 from gpuwaste.models.walltime_replay import UNKNOWN, expected_walltimes
-from gpuwaste.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.testing.histories import made_table
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.slurm.command import CommandError, check, run_command, stream_lines
+from gpuwaste.slurm.clients.command import CommandError, check, run_command, stream_lines
 from gpuwaste.testing.cluster_process import wait_until
 
 ENV = {"PATH": os.environ["PATH"]}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ParseError, SlurmError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.command import CommandError
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT, FIELDS
+from gpuwaste.slurm.clients.command import CommandError
+from gpuwaste.slurm.clients.commands import CommandClient
 
 ODD = Path(__file__).parents[2] / "fixtures" / "slurm"
 
@@ -183,7 +183,7 @@ def test_a_site_without_files_on_its_nodes_has_them_where_slurmctld_says(
 ) -> None:
     """SlurmdSpoolDir's conf-cache of this node, where no slurm.conf is in a usual place."""
     for name in ("DEFAULT_CONF", "CONFIGLESS_CONF"):
-        monkeypatch.setattr(f"gpuwaste.slurm.list_conf.{name}", site.directory / "none")
+        monkeypatch.setattr(f"gpuwaste.slurm.formats.list_conf.{name}", site.directory / "none")
     monkeypatch.delenv("SLURM_CONF", raising=False)
     cache = site.directory / "gpu1" / "conf-cache"
     cache.mkdir(parents=True)

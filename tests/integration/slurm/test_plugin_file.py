@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.plugin_file import PluginFile, read_plugin, release_of
+from gpuwaste.slurm.formats.plugin_file import PluginFile, read_plugin, release_of
 
 SOURCE = """
 #include <stdint.h>

@@ -8,8 +8,8 @@ import pytest
 
 from gpuwaste.core.config import Config, SlurmClientConfig
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm.choice import slurm_client
-from gpuwaste.slurm.pyslurm_probe import PyslurmFound, probe_pyslurm
+from gpuwaste.slurm.clients.choice import slurm_client
+from gpuwaste.slurm.clients.pyslurm_probe import PyslurmFound, probe_pyslurm
 
 
 def module(folder: Path, text: str) -> dict[str, str]:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.rest_client import VERSIONS, RestClient
-from gpuwaste.slurm.rest_http import RestError, RestServer, TokenError
-from gpuwaste.slurm.rest_jobs import parse_page
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.rest_jobs import parse_page
+from gpuwaste.slurm.clients.rest_client import VERSIONS, RestClient
+from gpuwaste.slurm.clients.rest_http import RestError, RestServer, TokenError
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.fake_slurmrestd import UNKNOWN_URL, FakeAnswer, FakeRequest, FakeSlurmrestd
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ConfigError, ParseError
-from gpuwaste.slurm.rest_http import LateError, RestError, RestServer, TokenError, TooLargeError
+from gpuwaste.slurm.clients.rest_http import LateError, RestError, RestServer, TokenError, TooLargeError
 from gpuwaste.testing.fake_slurmrestd import UNKNOWN_URL, FakeAnswer, FakeRequest, FakeSlurmrestd
 
 pytestmark = pytest.mark.sockets

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.slurm.sbatch_run import DryRun, dry_run
+from gpuwaste.slurm.submit.sbatch_run import DryRun, dry_run
 
 _REST = "using 1 processors on nodes gpu[1-2] in partition gpu"
 

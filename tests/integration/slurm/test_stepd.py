@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm.stepd import BATCH_STEP, scan_steps
+from gpuwaste.slurm.clients.stepd import BATCH_STEP, scan_steps
 
 
 def _socket(path: Path) -> None:

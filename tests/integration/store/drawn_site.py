@@ -14,11 +14,11 @@ from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import batch
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.slurm.cluster_config import NodeInfo, Partition
-from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
 from gpuwaste.store.hub.hub_store import Aside
 from gpuwaste.testing.fake_slurm import FakeSlurm
 

@@ -19,13 +19,13 @@ from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.told_event import ToldEvent
+from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.store.duckdb_connection import connect
-from gpuwaste.store.hub.event_store import EventStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import Arrival, InboxWriter
 from gpuwaste.store.hub.lake_store import LakeStore
-from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.postgres_server import PostgresServer

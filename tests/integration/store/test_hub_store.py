@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.unit.store.test_hub_store import hour, stored
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 

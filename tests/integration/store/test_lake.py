@@ -16,25 +16,25 @@ from tests.unit.hub.rig import HOUR, batch, hour, record
 from tests.unit.hub.test_action_manager import INTENT
 from tests.unit.store.test_notice_store import row
 
-from gpuwaste.analytics.view import all_views
+from gpuwaste.act.actions.action_store import ActionStore, Step
+from gpuwaste.act.notify.notice_store import OPEN, NoticeStatus, NoticeStore
+from gpuwaste.advice.rescoring.rescore import Rescore
+from gpuwaste.advice.rescoring.rescore_store import RescoreStore
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.rescore import Rescore
-from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.ledger.disputes.dispute_store import DisputeStore
 from gpuwaste.store.database import MEMORY
-from gpuwaste.store.hub.action_store import ActionStore, Step
-from gpuwaste.store.hub.dispute_store import DisputeStore
-from gpuwaste.store.hub.event_store import EventStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
-from gpuwaste.store.hub.notice_store import OPEN, NoticeStatus, NoticeStore
-from gpuwaste.store.hub.rescore_store import RescoreStore
 from gpuwaste.store.hub.table_retention import delete_old, retentions
-from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.testing import postgres_server
 from gpuwaste.testing.postgres_server import PostgresServer
+from gpuwaste.views.view import all_views
 
 pytestmark = pytest.mark.sockets
 CAROL, OPER = 1003, 1004

@@ -11,8 +11,8 @@ import pytest
 from tests.unit.store.test_rollup import BEFORE, DAY, documents, roll, row, run, same, sums
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import HOUR_S
-from gpuwaste.core.run import RunKey
+from gpuwaste.ledger.hour import HOUR_S
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
 CHILD = """
@@ -21,8 +21,8 @@ from pathlib import Path
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rollup import Rollup
-from gpuwaste.waste.load import HANG_LIMITS
+from gpuwaste.ledger.rollup import Rollup
+from gpuwaste.ledger.load import HANG_LIMITS
 store = HubStore.open(Path(sys.argv[1]), SystemClock())
 for taken in Rollup(store, HANG_LIMITS, 3).steps(int(sys.argv[2])):
     print(taken, flush=True)

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from gpuwaste.advice.submit_frames import decode_reply, encode_frame
 from gpuwaste.core.errors import ParseError
 from gpuwaste.testing.faulty_advisor import WAYS
-from gpuwaste.wire.advice import decode_reply, encode_frame
 
 
 def _answer(way: str) -> bytes:

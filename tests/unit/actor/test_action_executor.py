@@ -11,13 +11,13 @@ import pytest
 from msgspec.structs import replace as entry_with
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.act.actions.action_types import ActionEntry, ActionLent, ActionTaken, Outcome
 from gpuwaste.actor.action_executor import ActionExecutor, ActionResult
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import CommonConfig, Config
-from gpuwaste.documents.action_types import ActionEntry, ActionLent, ActionTaken, Outcome
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 JOB = RunningJob(

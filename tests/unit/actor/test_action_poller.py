@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpuwaste.act.actions.action_types import ActionEntry, ActionLent, ActionTaken, Outcome
 from gpuwaste.actor.action_poller import ActionPoller
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.documents.action_types import ActionEntry, ActionLent, ActionTaken, Outcome
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 ENTRY = ActionEntry(

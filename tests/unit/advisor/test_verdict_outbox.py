@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.advisor.verdicts import DAY_US, NOON_US, put, spent, verdict
-from tests.unit.wire.outboxes import rejected
+from tests.unit.net.outboxes import rejected
 
+from gpuwaste.advice.verdicts.verdict import verdict_from_json
 from gpuwaste.advisor.verdict_outbox import REJECTED_S, Chunk, VerdictOutbox
 from gpuwaste.advisor.writer import add_line
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.verdict import verdict_from_json
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, Envelope, encode_batch, encode_verdict
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Envelope, encode_batch, encode_verdict
 
 TODAY = "2023-11-15"
 

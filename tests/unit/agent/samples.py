@@ -8,8 +8,8 @@ from tests.unit.agent.fakes import START_US
 
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.segment import Segment
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.slurm.run import RunKey
 
 BASE = Sample(
     t_utc_us=START_US,

@@ -7,11 +7,11 @@ from tests.examples import examples
 from tests.unit.agent.test_hour_book import HOUR_0, holding, sample
 
 from gpuwaste.agent.cpu_energy import CpuEnergy
-from gpuwaste.agent.hour_book import HourBook
+from gpuwaste.agent.hour_aggregator import HourBook
 from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.model import Holding, HostUse, JobMap, PackageReading
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.hour import AllocationHour, hour_from_wire
+from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 
 T0 = HOUR_0 + 1_000_000
 GAP_US = 25_000_000

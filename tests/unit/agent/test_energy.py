@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.unit.agent.test_hour_book import HOUR_0, holding, sample, tick
 
-from gpuwaste.agent.hour_book import HourBook
+from gpuwaste.agent.hour_aggregator import HourBook
 from gpuwaste.agent.model import JobMap
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.hour import AllocationHour, hour_from_wire
+from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 
 T0 = HOUR_0 + 1_000_000
 

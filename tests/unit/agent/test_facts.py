@@ -10,7 +10,7 @@ from gpuwaste.agent.facts.cgroup import CgroupSource, parse_devices
 from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.model import GpuIdentity
-from gpuwaste.slurm.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode, DevicePosition, parse_slurmd_g
+from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode, DevicePosition, parse_slurmd_g
 
 
 def run_of(job: int = 7) -> LocalRun:

@@ -12,8 +12,8 @@ from gpuwaste.agent.health import HealthSink, health_xids
 from gpuwaste.agent.model import GpuIdentity, GpuReading
 from gpuwaste.agent.observation import Observation
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.sample import UnknownReason
-from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
 
 GPUS = tuple(GpuIdentity(f"GPU-{minor}", minor, minor) for minor in range(3))
 

@@ -16,7 +16,7 @@ from gpuwaste.agent.facts.remote import RunAnswer
 from gpuwaste.agent.map_queries import of_map
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
-from gpuwaste.documents.map_types import MapAnswer
+from gpuwaste.jobs.map_types import MapAnswer
 
 NAMES = st.sampled_from(
     ["7.start", "7.end", ".7.start.99", "0.start", "99999999999.start", "7.start.x", "a\nb.end", "-1.end"]

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.agent.accumulator import SUSPENDED, State
-from gpuwaste.agent.hour_book import HourBook, replay_from_us
+from gpuwaste.agent.hour_aggregator import HourBook, replay_from_us
 from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.model import GpuReading, Holding, HostUse, JobMap
-from gpuwaste.core.hour import HOUR_MS, AllocationHour, hour_from_wire
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.hour import HOUR_MS, AllocationHour, hour_from_wire
+from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.slurm.run import RunKey
 
 HOUR_0 = 1_800_000_000 // 3600 * 3600 * 1000  # ms
 KEY = RunKey("gw", 7, HOUR_0 // 1000)

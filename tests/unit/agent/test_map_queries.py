@@ -11,9 +11,9 @@ import pytest
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
 from gpuwaste.agent.map_queries import Questions
 from gpuwaste.core.errors import NoDataError, RetryableWireError, SlurmError
-from gpuwaste.core.sample import MapSource
-from gpuwaste.slurm.gres import GresOnNode
-from gpuwaste.slurm.scontrol import parse_jobs
+from gpuwaste.ledger.sample import MapSource
+from gpuwaste.slurm.clients.scontrol import parse_jobs
+from gpuwaste.slurm.formats.gres import GresOnNode
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 HUB_JOB = {

@@ -4,7 +4,7 @@ import pytest
 
 from gpuwaste.agent.accumulator import whole_percent
 from gpuwaste.agent.meter import MeterSpan, Stretch, utilization
-from gpuwaste.core.hour import HOUR_MS
+from gpuwaste.ledger.hour import HOUR_MS
 
 BASE = 1000 * HOUR_MS
 

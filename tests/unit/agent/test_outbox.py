@@ -7,12 +7,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.unit.wire.outboxes import rejected
+from tests.unit.net.outboxes import rejected
 
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.run import RunKey
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.run import RunKey
 
 HOUR = 1_700_002_800
 

@@ -11,9 +11,9 @@ from gpuwaste.agent.own_node import Stopped, find_own_node, match_node
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.slurm.cluster_config import NodeInfo
+from gpuwaste.net.daemon_client import daemon_client
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.wire.daemon_client import daemon_client
 
 NODES = [
     NodeInfo("gpu1", "host-a"),

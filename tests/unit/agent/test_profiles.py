@@ -6,15 +6,15 @@ from tests.unit.agent.fakes import START_US, FakeClock, FakeGpus, FakeHost, Fake
 from gpuwaste.agent.accumulator import OpenHour
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.hour_book import HourBook
+from gpuwaste.agent.hour_aggregator import HourBook
 from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, Holding, JobMap
 from gpuwaste.agent.profiles import with_profiles
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.core.hour import AllocationHour, hour_from_wire
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, Sample
+from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
+from gpuwaste.ledger.sample import Confidence, Sample
+from gpuwaste.slurm.run import RunKey
 
 BUSY = GpuReading("GPU-0", util_pct=100.0)
 FEW = GpuProfile(sm_active=0.02, tensor_active=0.01, dram_active=0.1, nvlink_b_s=1000.0, pcie_b_s=2000.0)

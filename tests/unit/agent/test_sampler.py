@@ -13,8 +13,8 @@ from gpuwaste.agent.model import GpuReading, GpuScan, Holding, HostUse, JobMap, 
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource, Sample, UnknownReason
+from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
+from gpuwaste.slurm.run import RunKey
 
 BUSY = GpuReading("GPU-0", duty=((1, 50.0),), util_pct=50.0, mem_used_b=5, pids=frozenset({7, 8, 9}))
 IDLE = GpuReading("GPU-1", util_pct=0.0, pids=frozenset())

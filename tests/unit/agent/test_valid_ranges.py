@@ -16,7 +16,7 @@ from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.valid_ranges import RANGES, ReadingCheck
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.core.sample import Sample, UnknownReason
+from gpuwaste.ledger.sample import Sample, UnknownReason
 
 GOOD = GpuReading(
     "GPU-0", util_pct=50.0, mem_used_b=1 << 29, mem_total_b=1 << 30, power_mw=250_000, energy_mj=10**9, sm_ratio=0.5,

@@ -14,8 +14,8 @@ from gpuwaste.cli.as_job import sbatch_words, submit_and_tell, without_own
 from gpuwaste.cli.main import main
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm import sbatch_run
-from gpuwaste.slurm.command import CommandError, Output
+from gpuwaste.slurm.clients.command import CommandError, Output
+from gpuwaste.slurm.submit import sbatch_run
 
 
 def options(**more: object) -> argparse.Namespace:

@@ -5,19 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.predict.bundles import manifest_of, probability_graph, quantile_graph
+from tests.unit.advice.predict.bundles import manifest_of, probability_graph, quantile_graph
 
+from gpuwaste.advice.predict.bundle import BASELINE, FeatureSet, our_features
+from gpuwaste.advice.predict.drift import bins
+from gpuwaste.advice.predict.manifest import Manifest, TargetModel
+from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.underuse import UNDER_USE
-from gpuwaste.history.table import table_of
+from gpuwaste.jobs.history.table import table_of
 from gpuwaste.models.export import write_files
-from gpuwaste.predict.bundle import BASELINE, FeatureSet, our_features
-from gpuwaste.predict.drift import bins
-from gpuwaste.predict.manifest import Manifest, TargetModel
-from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.vectors import replay_vectors
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuwaste.advice.policy.loading import policy_from_toml
 from gpuwaste.core.config import config_from_dict, describe_config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import parse_toml
-from gpuwaste.policy.loading import policy_from_toml
 
 KEYS = [(section, key) for section, key, *_ in describe_config()]
 VALUES = st.sampled_from(

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import gpuwaste.core
+from gpuwaste.act.notify.notify_settings import NotifySettings
+from gpuwaste.advice.policy.values import READERS
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.day_hours import Hours, parse_day_hours
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.notify.notify_settings import NotifySettings
-from gpuwaste.policy.values import READERS
 
 
 def _of_notices(value: Any) -> Hours | None:

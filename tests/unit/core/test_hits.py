@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gpuwaste.store.hub
-from gpuwaste.core.hits import HIT_SHARE, RunEnd, all_ends, came_true
+from gpuwaste.advice.verdicts.hits import HIT_SHARE, RunEnd, all_ends, came_true
 
 
 @pytest.mark.parametrize(

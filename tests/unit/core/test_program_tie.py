@@ -3,7 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.core.program_tie import ProgramTie, ScriptProgram, comment_of, script_program, tie_from, tie_of
+from gpuwaste.slurm.submit.program_tie import ProgramTie, ScriptProgram, comment_of, script_program, tie_from, tie_of
 
 HASH = "0123456789abcdef" * 4
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.core.program_estimate import ProgramRun
 from gpuwaste.estimate.hybrid import Job, RunTime, spoken
 from gpuwaste.estimate.step_answer import StepTime
+from gpuwaste.jobs.program_estimate import ProgramRun
 
 JOB = Job("h100", 1, 1000, "train")
 HISTORY = RunTime("history", 900.0, 100.0, 2000.0, 0.8)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.core.program_estimate import ProgramEstimate, ProgramRun
-from gpuwaste.core.program_tie import ProgramTie
 from gpuwaste.estimate.devices import GIB
 from gpuwaste.estimate.hybrid import Job
 from gpuwaste.estimate.memory import MemoryEstimate
 from gpuwaste.estimate.program_answer import capacities_of, program_estimate
+from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun
+from gpuwaste.slurm.submit.program_tie import ProgramTie
 
 TIE = ProgramTie("a" * 64, 100)
 NEEDS_30 = MemoryEstimate(30 * GIB, 28 * GIB, 34 * GIB, 29 * GIB, "liveness")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.unit.estimate.planted_times import planted, program
-from tests.unit.history.test_array_file import IMPOSSIBLE
+from tests.unit.jobs.history.test_array_file import IMPOSSIBLE
 
 from gpuwaste.core.errors import ModelError
 from gpuwaste.estimate.devices import device

@@ -4,10 +4,10 @@ import threading
 from typing import Any
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
-from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 
 AGENT_UID = 900
 HOUR = 1_700_000_000 // 3600 * 3600

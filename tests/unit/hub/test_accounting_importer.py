@@ -7,14 +7,14 @@ from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
-from gpuwaste.hub.accounting_importer import Importer, RunsStored
-from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.ingest.accounting import ImportSettings
-from gpuwaste.slurm.cluster_config import Partition
-from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.importers.accounting import ImportSettings
+from gpuwaste.jobs.importers.accounting_importer import Importer, RunsStored
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.site.cluster_config import Partition
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 

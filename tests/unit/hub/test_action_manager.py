@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from tests.unit.hub.rig import FakeClock
 
-from gpuwaste.core.intent import Intent
-from gpuwaste.core.run import RunKey
-from gpuwaste.documents.action_types import ActionReport
-from gpuwaste.hub.actions.action_manager import ActionManager
+from gpuwaste.act.actions.action_store import ActionRow, ActionStore
+from gpuwaste.act.actions.action_types import ActionReport
+from gpuwaste.act.actions.hub.action_manager import ActionManager
+from gpuwaste.act.rules.intent import Intent
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import MEMORY
-from gpuwaste.store.hub.action_store import ActionRow, ActionStore
 from gpuwaste.store.hub.hub_store import HubStore
 
 NOW = 1_700_000_000

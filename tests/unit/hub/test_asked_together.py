@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gpuwaste.hub.asked_together import AskedTogether
+from gpuwaste.core.request_coalescer import AskedTogether
 
 ASKERS = 20
 PATIENCE_S = 60

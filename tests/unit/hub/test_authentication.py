@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.refusal import Refusal
 from gpuwaste.hub.roles import Roles
-from gpuwaste.slurm.cluster_config import NodeInfo
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.net.identity import Caller
+from gpuwaste.net.tokens import TokenChecker
+from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.wire.identity import Caller
-from gpuwaste.wire.tokens import TokenChecker
 
 NODE, USER = "n" * 32, "u" * 32
 

@@ -12,16 +12,16 @@ from tests.unit.hub.test_judging import LEDGER, STOP, STRICT, judging
 from tests.unit.store.test_rollup import DAY, NOW, row, run, same
 
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.documents.report import report_document
-from gpuwaste.documents.report_types import Scope
+from gpuwaste.ledger.judged import JudgedRun
+from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.load import Selection
+from gpuwaste.ledger.packing import JudgedPacking
+from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.reports.report_types import Scope
+from gpuwaste.ledger.run_sums import RunSums
+from gpuwaste.ledger.tally import ENERGY, Tally
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import JudgedPacking
-from gpuwaste.waste.judged import JudgedRun
-from gpuwaste.waste.judged_runs import TAKEN_RUNS, judged_runs
-from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.waste.load import Selection
-from gpuwaste.waste.run_sums import RunSums
-from gpuwaste.waste.tally import ENERGY, Tally
 
 pytestmark = pytest.mark.long
 

@@ -6,29 +6,29 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.analytics.sites import fact
 from tests.unit.hub.rig import HOUR, FakeClock, hour, record
+from tests.unit.views.sites import fact
 
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.energy_config import EnergyConfig
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import J_PER_KWH
-from gpuwaste.documents.energy_types import EnergyCost
-from gpuwaste.energy.site_tariff import SiteTariff
-from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.report_reads import ReportQuestion
-from gpuwaste.hub.view_reads import ViewQuestion, ViewReads
-from gpuwaste.report.layout import Look
-from gpuwaste.report.machine import table, to_csv
-from gpuwaste.report.report_text import job_text, report_text
+from gpuwaste.ledger.energy.energy_types import EnergyCost
+from gpuwaste.ledger.energy.site_tariff import SiteTariff
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.load import HANG_LIMITS
+from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.job_page import job_page
+from gpuwaste.ledger.reports.report_reads import ReportQuestion
+from gpuwaste.ledger.reports.report_text import job_text, report_text
+from gpuwaste.ledger.reports.usage_page import Asked, usage_page
+from gpuwaste.ledger.rollup import Rollup
+from gpuwaste.show.environment import Frame
+from gpuwaste.show.layout import Look
+from gpuwaste.show.machine import table, to_csv
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rollup import Rollup
-from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.waste.load import HANG_LIMITS
-from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.job import job_page
-from gpuwaste.web.pages.usage import Asked, usage_page
+from gpuwaste.views.view_reads import ViewQuestion, ViewReads
 
 NOW = HOUR + 10 * 86400
 ALL = Scope(user="root", everything=True)

@@ -13,16 +13,16 @@ from tests.unit.hub.test_judging import LEDGER, STOP, judging
 from tests.unit.store.test_rollup import DAY, new_store, row, run, same
 
 from gpuwaste.core.cluster_account import ClusterAccount
-from gpuwaste.core.hour import HOUR_MS, HOUR_S, AllocationHour
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
-from gpuwaste.documents.report import ReportLines, report_document, report_totals, totals_by_account, user_reports
+from gpuwaste.ledger.hour import HOUR_MS, HOUR_S, AllocationHour
+from gpuwaste.ledger.job_lines import LineFilter
+from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
+from gpuwaste.ledger.load import Selection
+from gpuwaste.ledger.open_run_snapshot import KeptRuns, OpenRunJudge
+from gpuwaste.ledger.reports.report import ReportLines, report_document, report_totals, totals_by_account, user_reports
+from gpuwaste.ledger.tally import Tally
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.job_lines import LineFilter
-from gpuwaste.waste.judged_runs import TAKEN_RUNS, judged_runs
-from gpuwaste.waste.kept_runs import KeptRuns, OpenRunJudge
-from gpuwaste.waste.load import Selection
-from gpuwaste.waste.tally import Tally
 
 pytestmark = pytest.mark.long
 

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.hub.rig import hour
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.hour import AllocationHour
 from gpuwaste.hub.group_commit import MAX_ROWS, GroupCommit
+from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.testing.cluster_process import wait_until
 
 

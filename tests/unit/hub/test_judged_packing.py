@@ -7,8 +7,8 @@ from tests.unit.hub.test_judging import LEDGER, STOP, STRICT, documents, judging
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
 
 from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.packing import STRETCH_S, JudgedPacking
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import STRETCH_S, JudgedPacking
 
 pytestmark = pytest.mark.long
 

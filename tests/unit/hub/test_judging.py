@@ -12,22 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.hub.rig import FakeClock
+from tests.unit.ledger import builders
 from tests.unit.store.test_rollup import DAY, new_store, row, run, same, sites
-from tests.unit.waste import builders
 
+from gpuwaste.act.notify.notices import staff_list
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import HOUR_S, AllocationHour
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
-from gpuwaste.documents.notices import staff_list
-from gpuwaste.documents.report import report_document
-from gpuwaste.documents.report_types import Scope
-from gpuwaste.hub.judging import Judging
+from gpuwaste.ledger.hour import HOUR_S, AllocationHour
+from gpuwaste.ledger.judged_runs import judged_runs
+from gpuwaste.ledger.judging import Judging
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.load import Selection
+from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.reports.report_types import Scope
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.judged_runs import judged_runs
-from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.waste.load import Selection
 
 pytestmark = pytest.mark.long
 

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from tests.unit.hub.rig import FakeClock
 
-from gpuwaste.hub.kept_answers import KeptAnswers
+from gpuwaste.core.response_cache import KeptAnswers
 
 READERS: Final = 8
 

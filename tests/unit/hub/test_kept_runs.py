@@ -12,11 +12,11 @@ from tests.unit.hub.test_judging import LEDGER, STOP, judging
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
 
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.documents.report import report_document, report_totals
-from gpuwaste.documents.report_types import Scope
-from gpuwaste.hub.shared_runs import FRESH_S, OLD_S, SharedRuns
+from gpuwaste.ledger.open_run_snapshot import KeptRuns, OpenRunJudge, OutdatedError, Window
+from gpuwaste.ledger.reports.report import report_document, report_totals
+from gpuwaste.ledger.reports.report_types import Scope
+from gpuwaste.ledger.shared_runs import FRESH_S, OLD_S, SharedRuns
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.kept_runs import KeptRuns, OpenRunJudge, OutdatedError, Window
 
 pytestmark = pytest.mark.long
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from tests.unit.hub.rig import FakeClock
-from tests.unit.ingest.rows import T0
+from tests.unit.jobs.importers.rows import T0
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.hub.page_reader import PageReader
-from gpuwaste.ingest.importer import import_again, import_source
-from gpuwaste.ingest.sources.sacct import SacctFile
-from gpuwaste.store.hub.history_store import HistoryStore
+from gpuwaste.jobs.importers.history_store import HistoryStore
+from gpuwaste.jobs.importers.importer import import_again, import_source
+from gpuwaste.jobs.importers.page_reader import PageReader
+from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.store.hub.hub_store import HubStore
 
 COLUMNS = "JobIDRaw|Submit|Start|End|ElapsedRaw|State|NTasks|Priority|Flags|JobName"

@@ -11,8 +11,8 @@ from fastapi import Request, Response
 
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.pages.answers import Pages
+from gpuwaste.hub.per_user_limit import Turns
 from gpuwaste.hub.threads import ThreadPool, UserPlaces
-from gpuwaste.hub.turns import Turns
 
 AT_ONCE: Final = 2
 READERS: Final = 10

@@ -14,9 +14,9 @@ from tests.unit.store.test_rollup import same
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
-from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.report_reads import ReportQuestion
-from gpuwaste.hub.shared_runs import SharedRuns
+from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.report_reads import ReportQuestion
+from gpuwaste.ledger.shared_runs import SharedRuns
 
 pytestmark = pytest.mark.long
 

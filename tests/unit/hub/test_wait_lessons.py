@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
-from gpuwaste.hub.wait_lessons import SAMPLED, WaitLessons
+from gpuwaste.advice.predict.conformal import MIN_ENDS
 from gpuwaste.plan.live_queue import live_queue
-from gpuwaste.plan.when.past_runs import PastRuns
-from gpuwaste.predict.conformal import MIN_ENDS
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.plan.start_time.past_runs import PastRuns
+from gpuwaste.plan.wait_lessons import SAMPLED, WaitLessons
+from gpuwaste.slurm.clients.scontrol import RunningJob
 
 
 def step(lessons: WaitLessons, now: int, *jobs: RunningJob) -> None:

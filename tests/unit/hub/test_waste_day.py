@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 
-from gpuwaste.documents.report import report_document
-from gpuwaste.hub.waste_day import EVERY_S, MAX_GROUPS, STALE_S, WasteDay
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.waste_day import EVERY_S, MAX_GROUPS, STALE_S, WasteDay
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.ledger_settings import LedgerSettings
 
 NOW = HOUR + 7200
 SETTINGS = LedgerSettings()

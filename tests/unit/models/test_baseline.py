@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tools.baseline import CHAIN, PRIOR_RATE, STRENGTH, write_baseline
 
-from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle, our_features
+from gpuwaste.advice.predict.bundle import BASELINE, Bundle, load_bundle, our_features
 
 
 @pytest.fixture(scope="module")

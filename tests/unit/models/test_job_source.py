@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.history.test_follow import T0, some_jobs
-from tests.unit.history.test_from_store import assert_equal, hour_of
+from tests.unit.jobs.history.test_follow import T0, some_jobs
+from tests.unit.jobs.history.test_from_store import assert_equal, hour_of
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import NoDataError, RetryableWireError, StoreError, UsageError, WireError
 from gpuwaste.core.scope import Scope
-from gpuwaste.history.from_store import read_table
-from gpuwaste.hub.reads import Reads
+from gpuwaste.jobs.history.from_store import read_table
+from gpuwaste.jobs.importers.history_store import HistoryStore
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.reports.document_queries import Reads
 from gpuwaste.models import job_source as source
 from gpuwaste.models.job_source import load_hub, load_source, load_store
 from gpuwaste.store.database import migrations
 from gpuwaste.store.duckdb_connection import connect
-from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.ledger_settings import LedgerSettings
 
 
 class DirectHub:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gpuwaste.advice.predict.curve import Curve
 from gpuwaste.models import prediction_metrics as metrics
-from gpuwaste.predict.curve import Curve
 
 
 def test_figures_of_a_case_worked_by_hand() -> None:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tests.public_data import public
 
+from gpuwaste.advice.predict.targets import TARGETS
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.table import ABSENT
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.table import ABSENT
 from gpuwaste.models.job_source import load_swf
 from gpuwaste.models.prepare import prepare
 from gpuwaste.models.usable import reason_of, warnings_of
-from gpuwaste.predict.targets import TARGETS
 from gpuwaste.testing.planted import planted_table
 
 

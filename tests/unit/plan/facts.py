@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from gpuwaste.advice.predict.prediction import Change, TargetPrediction
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.plan.asked import Submission
+from gpuwaste.plan.plan_request import Submission
 from gpuwaste.plan.site import Site, read_site
-from gpuwaste.predict.prediction import Change, TargetPrediction
-from gpuwaste.slurm.sbatch_run import DryRun
+from gpuwaste.slurm.submit.sbatch_run import DryRun
 
 NOW = 1_800_000_000
 UID = 1001

@@ -7,11 +7,11 @@ import pytest
 from tests.unit.plan.facts import NOW, accepted, fewer, options_of, shorter, site, submission, targets
 
 from gpuwaste.core.errors import ParseError, SlurmError, WireError
-from gpuwaste.core.request import JobRequest
-from gpuwaste.documents.fields import Interval
+from gpuwaste.core.fields import Interval
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
 from gpuwaste.plan.document import PlanDocument
-from gpuwaste.slurm.sbatch_run import DryRun
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch_run import DryRun
 
 
 def probe(words: Sequence[str]) -> DryRun:

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from tests.unit.plan.facts import CONFIG, NODES, PARTITIONS, fewer, shorter, site, submission
 
-from gpuwaste.plan.asked import Asked
+from gpuwaste.advice.predict.prediction import Change, TargetPrediction
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.candidates import MAX_CANDIDATES, Candidate, all_candidates, proposers
 from gpuwaste.plan.own_jobs import QueuedJobs
-from gpuwaste.predict.prediction import Change, TargetPrediction
+from gpuwaste.plan.plan_request import Asked
 
 
 def asked(

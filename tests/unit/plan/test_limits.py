@@ -3,9 +3,9 @@
 import pytest
 from tests.unit.plan.facts import CONFIG, LIMITS, PARTITIONS, UID, Answers, site, submission
 
-from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.limits import problems, waits
+from gpuwaste.plan.plan_request import Asked
 from gpuwaste.plan.site import read_site
 
 

@@ -6,13 +6,13 @@ import pytest
 from tests.unit.plan.facts import NODES
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.live_queue import MAX_TASKS, LiveQueue, live_queue
-from gpuwaste.plan.when.expectation import expect
-from gpuwaste.plan.when.past_runs import PastRuns
-from gpuwaste.slurm.cluster_config import parse_nodes
-from gpuwaste.slurm.gres import GresOnNode
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.plan.start_time.expectation import expect
+from gpuwaste.plan.start_time.past_runs import PastRuns
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.slurm.site.cluster_config import parse_nodes
+from gpuwaste.slurm.submit.request import JobRequest
 
 NOW = 1_800_000_000
 NODE_LIST = parse_nodes(NODES.replace("   State=", "   CfgTRES=cpu=16,mem=64000M,gres/gpu=4\n   State="))

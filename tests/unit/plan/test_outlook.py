@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuwaste.core.request import JobRequest
+from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.plan.outlook import above, quantile, risk_of
-from gpuwaste.predict.prediction import TargetPrediction
+from gpuwaste.slurm.submit.request import JobRequest
 
 LEVELS = {"0.5": 100.0, "0.9": 200.0}
 

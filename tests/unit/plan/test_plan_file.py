@@ -12,9 +12,9 @@ from tests.unit.plan.facts import NOW, SCRIPT, accepted, site
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError, UsageError
-from gpuwaste.plan.asked import Submission
 from gpuwaste.plan.builder import Sources, build_plan
 from gpuwaste.plan.plan_file import MAX_PLAN_B, PlanFile, candidate_of, plan_file, read_plan, unchanged, write_plan
+from gpuwaste.plan.plan_request import Submission
 from gpuwaste.plan.submit import submit_candidate
 
 KEYS = st.sampled_from(["plan", "words", "gpuwaste_plan", "candidates", "chosen"])

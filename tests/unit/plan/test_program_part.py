@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from tests.unit.plan.facts import NOW, accepted, shorter, site, submission, targets
 
 from gpuwaste.core.errors import WireError
-from gpuwaste.core.program_estimate import Estimator, ProgramEstimate
-from gpuwaste.core.request import JobRequest
-from gpuwaste.documents.fields import Interval
-from gpuwaste.plan.asked import Asked
+from gpuwaste.core.fields import Interval
+from gpuwaste.jobs.program_estimate import Estimator, ProgramEstimate
 from gpuwaste.plan.builder import Predicted, Sources, build_plan
 from gpuwaste.plan.document import PlanCandidate, PlanDocument
+from gpuwaste.plan.plan_request import Asked
+from gpuwaste.slurm.submit.request import JobRequest
 
 GIB = 1 << 30
 

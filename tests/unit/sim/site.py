@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from gpuwaste.slurm import site_tables
-from gpuwaste.slurm.cluster_config import parse_config, records
-from gpuwaste.slurm.site_tables import SiteTables, parse_table
+from gpuwaste.slurm.site import site_tables
+from gpuwaste.slurm.site.cluster_config import parse_config, records
+from gpuwaste.slurm.site.site_tables import SiteTables, parse_table
 
 SITE = Path(__file__).parents[2] / "fixtures" / "slurm" / "site"
 

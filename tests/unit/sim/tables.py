@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import GpuUse, JobTable, table_of
+from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
 from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.sim.whatif import Case
+from gpuwaste.slurm.accounting.job import JobRecord
 
 
 class Ran(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.sim.tables import Ran, case_of, history
 
 from gpuwaste.core.units import J_PER_KWH
-from gpuwaste.history.table import Categories, GpuEnergy, JobTable
+from gpuwaste.jobs.history.table import Categories, GpuEnergy, JobTable
 from gpuwaste.sim.difference import Named, Run, difference
 from gpuwaste.sim.energy import freed_j, idle_watts, measured_energy, used_j
 from gpuwaste.sim.whatifs import gpus, policy

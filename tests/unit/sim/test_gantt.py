@@ -8,7 +8,7 @@ import pytest
 from tests.unit.sim.tables import Ran, history
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition
 from gpuwaste.sim.document import Gantt
 from gpuwaste.sim.gantt import MOST_BARS, gantt, window_of

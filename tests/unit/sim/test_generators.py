@@ -11,7 +11,7 @@ from tests.examples import examples
 from tests.public_data import public
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.history.swf_table import swf_table
+from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.sim.generating import all_generators, generated, generator_parameters
 from gpuwaste.sim.load import Load
 from gpuwaste.sim.log import Log

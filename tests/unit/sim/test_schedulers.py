@@ -12,7 +12,7 @@ from tests.public_data import public
 from tests.unit.sim import reference
 from tests.unit.sim.reference import Job
 
-from gpuwaste.history.swf_table import swf_table
+from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.sim.schedulers import conservative, easy, fcfs, sjf
 from gpuwaste.sim.trace import Planned, trace_of
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.sim.slurm_reference import Job, Settings, Slurm
 
-from gpuwaste.history.table import Categories
+from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage, Partition, Qos, Reservation
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.nodes import layout

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from gpuwaste.core.errors import ConfigError, NoDataError, UsageError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import JobTable, table_of
+from gpuwaste.jobs.history.table import JobTable, table_of
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage, Partition
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.slurm import board as b
@@ -17,6 +16,7 @@ from gpuwaste.sim.slurm.preemption import preemption
 from gpuwaste.sim.slurm.requests import requests_of
 from gpuwaste.sim.slurm.settings import scheduler_settings
 from gpuwaste.sim.trace import trace_of
+from gpuwaste.slurm.accounting.job import JobRecord
 
 NODES = (
     *(Node(f"c{k}", 8, 64 << 20, weight=5) for k in range(2)),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.load import Load
 from gpuwaste.sim.time_travel import all_steps, read_steps, travelled
 

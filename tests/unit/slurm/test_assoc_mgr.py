@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.plan.facts import LIMITS
 
-from gpuwaste.slurm.assoc_mgr import Share, parse_assoc_mgr
+from gpuwaste.slurm.site.assoc_mgr import Share, parse_assoc_mgr
 
 
 def test_limits_and_what_is_used() -> None:

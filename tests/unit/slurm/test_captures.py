@@ -3,11 +3,11 @@
 import pytest
 from tests.public_data import public
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.cluster_config import parse_config, parse_partitions
-from gpuwaste.slurm.hostlist import expand
-from gpuwaste.slurm.sacct import BadRow, parse_sacct
-from gpuwaste.slurm.scontrol import RunningJob, parse_jobs
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
+from gpuwaste.slurm.clients.scontrol import RunningJob, parse_jobs
+from gpuwaste.slurm.formats.hostlist import expand
+from gpuwaste.slurm.site.cluster_config import parse_config, parse_partitions
 
 SONAR = (
     *("JobID", "JobIDRaw", "User", "Account", "State", "Start", "End", "AveCPU", "AveDiskRead", "AveDiskWrite"),

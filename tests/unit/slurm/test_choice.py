@@ -6,9 +6,9 @@ import pytest
 
 from gpuwaste.core.config import CommonConfig, Config, SlurmClientConfig
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.slurm.choice import accounting_client, client_name, slurm_client
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.rest_client import RestClient
+from gpuwaste.slurm.clients.choice import accounting_client, client_name, slurm_client
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.rest_client import RestClient
 
 REST = CommonConfig(slurmrestd_url="unix:/run/s")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.cluster_config import parse_config, parse_nodes, parse_partitions, whole_node_partitions
+from gpuwaste.slurm.site.cluster_config import parse_config, parse_nodes, parse_partitions, whole_node_partitions
 
 CONFIG = """Configuration data as of 1700000000
 ClusterName             = gw

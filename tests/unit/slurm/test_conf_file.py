@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.slurm.conf_file import MAX_FILE_B, read_conf
+from gpuwaste.slurm.formats.conf_file import MAX_FILE_B, read_conf
 
 
 def pairs(path: Path, text: str | bytes) -> list[tuple[int, tuple[tuple[str, str], ...]]]:

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.accounted_run import AccountedRun, JobDetails
 from gpuwaste.core.errors import ConfigError, GpuwasteError, UsageError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.csv_jobs import header_of, read_csv
-from gpuwaste.slurm.csv_mapping import parse_mapping
-from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.tres import parse_tres
+from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.tres import parse_tres
+from gpuwaste.slurm.formats.csv_jobs import header_of, read_csv
+from gpuwaste.slurm.formats.csv_mapping import parse_mapping
 from gpuwaste.store.hub.json_rows import job_row, to_json
 
 MAPPING = """

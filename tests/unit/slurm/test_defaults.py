@@ -1,8 +1,8 @@
 """What a partition gives a job that did not say."""
 
-from gpuwaste.core.request import JobRequest
-from gpuwaste.slurm.cluster_config import Partition, SlurmConfig, parse_partitions
-from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.site.cluster_config import Partition, SlurmConfig, parse_partitions
+from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.submit.request import JobRequest
 
 SITE = SiteDefaults.of(
     [Partition("long", max_time_s=9000), Partition("gpu", default=True, max_time_s=7200, default_time_s=600)]

@@ -3,15 +3,15 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.waste.builders import job
+from tests.unit.ledger.builders import job
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
-from gpuwaste.slurm.gpu_items import MOST, count_of, gpu_item, gpu_items, typed_count
-from gpuwaste.slurm.job_desc import read_job_desc
-from gpuwaste.slurm.sacct_request import request_tres
-from gpuwaste.slurm.sbatch import read_submission
-from gpuwaste.slurm.tres import gpu_count, parse_tres
-from gpuwaste.waste.gpu_options import gpu_request
+from gpuwaste.ledger.gpu_options import gpu_request
+from gpuwaste.slurm.accounting.sacct_request import request_tres
+from gpuwaste.slurm.accounting.tres import gpu_count, parse_tres
+from gpuwaste.slurm.submit.gpu_items import MOST, count_of, gpu_item, gpu_items, typed_count
+from gpuwaste.slurm.submit.job_desc import read_job_desc
+from gpuwaste.slurm.submit.sbatch import read_submission
 
 # A list as in --gres: GPUs and their types as Slurm counts them.
 LISTS = [

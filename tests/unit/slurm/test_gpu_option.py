@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
-from gpuwaste.slurm.sbatch import read_submission
+from gpuwaste.slurm.submit.gpu_option import GPU_OPTIONS, GpuRequest
+from gpuwaste.slurm.submit.sbatch import read_submission
 
 REQUESTS = st.builds(
     GpuRequest, st.sampled_from(GPU_OPTIONS), st.just("") | st.from_regex(r"[a-z0-9_][a-z0-9_.-]{0,9}", fullmatch=True)

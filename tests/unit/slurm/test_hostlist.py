@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.hostlist import MAX_NAMES, compressed, expand, natural_key
+from gpuwaste.slurm.formats.hostlist import MAX_NAMES, compressed, expand, natural_key
 
 
 @pytest.mark.parametrize(

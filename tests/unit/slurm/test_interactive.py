@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuwaste.slurm.interactive import is_interactive
+from gpuwaste.slurm.accounting.interactive import is_interactive
 
 
 @pytest.mark.parametrize(

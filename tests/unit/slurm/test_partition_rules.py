@@ -4,8 +4,8 @@ import pytest
 from tests.unit.plan.facts import PARTITIONS
 
 from gpuwaste.sim.clusters.hardware import partition_of
-from gpuwaste.slurm.partition_rules import parse_rules
-from gpuwaste.slurm.tres_weights import billing
+from gpuwaste.slurm.site.partition_rules import parse_rules
+from gpuwaste.slurm.site.tres_weights import billing
 
 
 def test_rules_of_each_partition() -> None:

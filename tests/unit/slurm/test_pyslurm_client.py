@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm import pyslurm_jobs
-from gpuwaste.slurm.pyslurm_client import PyslurmClient
-from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.clients import pyslurm_jobs
+from gpuwaste.slurm.clients.pyslurm_client import PyslurmClient
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures" / "own_recordings"

@@ -10,19 +10,21 @@ from hypothesis import strategies as st
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.sim.clusters import hardware, values
-from gpuwaste.slurm import csv_tres, req_mem, sacct_request, sacctmgr, site_tables, times, tres
-from gpuwaste.slurm.cluster_config import parse_config, parse_nodes, parse_partitions
-from gpuwaste.slurm.csv_mapping import parse_mapping
-from gpuwaste.slurm.gres import job_gres_on_node, parse_gres, parse_positions
-from gpuwaste.slurm.printed_id import parse_printed
-from gpuwaste.slurm.rest_value import load
-from gpuwaste.slurm.sacct import FIELDS, BadRow, parse_sacct
-from gpuwaste.slurm.sacct_file import header_columns
-from gpuwaste.slurm.sacct_hint import hint
-from gpuwaste.slurm.scontrol import parse_jobs
-from gpuwaste.slurm.slurmd_g import parse_slurmd_g
-from gpuwaste.slurm.swf import read_swf
-from gpuwaste.slurm.tres_weights import parse_weights
+from gpuwaste.slurm.accounting import req_mem, sacct_request, tres
+from gpuwaste.slurm.accounting.rest_value import load
+from gpuwaste.slurm.accounting.sacct import FIELDS, BadRow, parse_sacct
+from gpuwaste.slurm.accounting.sacct_file import header_columns
+from gpuwaste.slurm.accounting.sacct_hint import hint
+from gpuwaste.slurm.clients.scontrol import parse_jobs
+from gpuwaste.slurm.formats import csv_tres, times
+from gpuwaste.slurm.formats.csv_mapping import parse_mapping
+from gpuwaste.slurm.formats.gres import job_gres_on_node, parse_gres, parse_positions
+from gpuwaste.slurm.formats.printed_id import parse_printed
+from gpuwaste.slurm.formats.slurmd_g import parse_slurmd_g
+from gpuwaste.slurm.formats.swf import read_swf
+from gpuwaste.slurm.site import sacctmgr, site_tables
+from gpuwaste.slurm.site.cluster_config import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.site.tres_weights import parse_weights
 
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "time": (times.parse_time_s, ["2024-01-01T10:00:00", "+25:61", "Unknown", "9" * 13, "0000-00-00T00:00:00"]),

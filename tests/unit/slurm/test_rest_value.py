@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError, SlurmError
-from gpuwaste.slurm import rest_value as value
+from gpuwaste.slurm.accounting import rest_value as value
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

@@ -6,11 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.accounted_run import MAX_STEPS, MAX_TEXT, AccountedRun, JobDetails, StepRecord
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
-from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_argv, sacct_fields
+from gpuwaste.slurm.accounting.accounted_run import MAX_STEPS, MAX_TEXT, AccountedRun, JobDetails, StepRecord
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import (
+    ADMIN_COMMENT,
+    FIELDS,
+    MORE_FIELDS,
+    BadRow,
+    parse_sacct,
+    sacct_argv,
+    sacct_fields,
+)
+from gpuwaste.slurm.run import RunKey
 
 D = "\x1f"
 JOB = {

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.public_data import public
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.sacct import BadRow, parse_sacct
-from gpuwaste.slurm.sacct_file import columns_of, cut_pages, header_columns
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
+from gpuwaste.slurm.accounting.sacct_file import columns_of, cut_pages, header_columns
 
 COLUMNS = ("JobIDRaw", "JobName", "Submit", "Start", "End", "ElapsedRaw", "State", "MaxRSS")
 ROW = b"%d|%s|1700000000|1700000010|1700000020|10|COMPLETED|\n"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.sacct import BadRow, parse_sacct
-from gpuwaste.slurm.sacct_file import columns_of, header_columns
-from gpuwaste.slurm.sacct_shape import settle
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
+from gpuwaste.slurm.accounting.sacct_file import columns_of, header_columns
+from gpuwaste.slurm.accounting.sacct_shape import settle
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "sacct"
 MIDDLE = ("JobIDRaw", "JobName", "Submit", "State", "ExitCode")

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
-from gpuwaste.core.request import JobRequest
-from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, SbatchSubmission, read_argv, read_submission
-from gpuwaste.slurm.sbatch_options import OPTIONS, candidates
+from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, SbatchSubmission, read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch_options import OPTIONS, candidates
 
 GIB = 1 << 30
 

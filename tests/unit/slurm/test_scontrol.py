@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.gres import GresOnNode
-from gpuwaste.slurm.scontrol import RunningJob, parse_job, parse_jobs
+from gpuwaste.slurm.clients.scontrol import RunningJob, parse_job, parse_jobs
+from gpuwaste.slurm.formats.gres import GresOnNode
 
 ODD = Path(__file__).parents[2] / "fixtures" / "slurm"
 

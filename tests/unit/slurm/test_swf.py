@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.log_file import read_lines
-from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.swf import SwfFacts, read_swf
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.formats.log_file import read_lines
+from gpuwaste.slurm.formats.swf import SwfFacts, read_swf
 
 ROW: dict[str, object] = {
     "job": 7, "submit": 1000, "wait": 50, "run": 300, "procs": 4, "cpu": 20, "mem": 9, "rprocs": 8, "limit": 600,

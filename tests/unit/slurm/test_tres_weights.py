@@ -16,8 +16,8 @@ from gpuwaste.sim.clusters.hardware import partition_of
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.tres import tres_row
 from gpuwaste.sim.usage import billing as billing_of_all
-from gpuwaste.slurm.partition_rules import parse_rules
-from gpuwaste.slurm.tres_weights import billing, parse_weights, weights_text
+from gpuwaste.slurm.site.partition_rules import parse_rules
+from gpuwaste.slurm.site.tres_weights import billing, parse_weights, weights_text
 
 MIB = 2**20
 
@@ -100,9 +100,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_no_other_module_reads_weights() -> None:
-    """slurm/tres_weights.py is the one reader: the others call it."""
+    """slurm/site/tres_weights.py is the one reader: the others call it."""
     root = Path(next(iter(gpuwaste.slurm.__path__))).parent
     reader = re.compile(r"^def \w*weights\w*\(text", re.MULTILINE)
     found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if reader.search(path.read_text())}
-    assert found == {"slurm/partition_rules.py", "slurm/tres_weights.py"}
-    assert "return parse_weights(text)" in (root / "slurm/partition_rules.py").read_text()
+    assert found == {"slurm/site/partition_rules.py", "slurm/site/tres_weights.py"}
+    assert "return parse_weights(text)" in (root / "slurm/site/partition_rules.py").read_text()

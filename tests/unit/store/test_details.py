@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails, StepRecord
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 STEP = StepRecord("0", "train", 1010, 5, 2, 1024, "COMPLETED", 0, 0)

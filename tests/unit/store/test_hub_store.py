@@ -11,9 +11,9 @@ from tests.examples import examples
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 HOUR = 1_700_000_000 // 3600 * 3600

@@ -5,9 +5,9 @@ from typing import Any
 
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.act.notify.notice_store import OPEN, NoticeStatus, NoticeStore
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.notice_store import OPEN, NoticeStatus, NoticeStore
 
 
 def made() -> tuple[NoticeStore, FakeClock]:

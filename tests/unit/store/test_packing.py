@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.store.test_rollup import DAY, documents, new_store, roll, row, run, same, sites, sums
 
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.packing import STRETCH_S, DayPacking, JobPacking
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import STRETCH_S, DayPacking, JobPacking
 
 pytestmark = pytest.mark.long
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import HOUR_MS, HOUR_S, AllocationHour
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
-from gpuwaste.documents.report import job_document, report_document
-from gpuwaste.documents.report_types import Scope
+from gpuwaste.ledger.hour import HOUR_MS, HOUR_S, AllocationHour
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.load import HANG_LIMITS
+from gpuwaste.ledger.reports.report import job_document, report_document
+from gpuwaste.ledger.reports.report_types import Scope
+from gpuwaste.ledger.rollup import Rollup
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rollup import Rollup
-from gpuwaste.waste.ledger_settings import LedgerSettings
-from gpuwaste.waste.load import HANG_LIMITS
 
 pytestmark = pytest.mark.long
 

@@ -5,11 +5,11 @@ from tests.unit.hub.rig import FakeClock
 from tests.unit.store.stored_people import fill, texts
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.events.stored_event import ToldEvent
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.data_inventory import Retention
-from gpuwaste.store.hub.event_store import EventStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.table_retention import delete_old, retentions
 

@@ -11,16 +11,16 @@ from tests.examples import examples
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.advice.verdicts import verdict_store
+from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
-from gpuwaste.core.verdict import Verdict
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import migrations
 from gpuwaste.store.duckdb_connection import connect
-from gpuwaste.store.hub import verdict_store
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
 
 NOW = 1_700_100_000
 HOUR = NOW // 3600 * 3600

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.hour import AllocationHour, hour_from_wire
+from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
+from gpuwaste.net.batch import encode_hour
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet_compare import Comparison, compare
 from gpuwaste.testing.fleet_rows import GPUS, check, jobs_of, rows_of_hour
-from gpuwaste.wire.batch import encode_hour
 
 HOURS = 40
 

@@ -8,8 +8,8 @@ import pytest
 
 from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse
-from gpuwaste.core.sample import MapSource, UnknownReason
-from gpuwaste.slurm.slurmd_g import DRM_MAJOR, DeviceNode
+from gpuwaste.ledger.sample import MapSource, UnknownReason
+from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, DeviceNode
 from gpuwaste.testing.recording.format import (
     FORMAT,
     AgentStart,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.wire.advice import HEADER, MAX_REQUEST
+from gpuwaste.advice.submit_frames import HEADER, MAX_REQUEST
 from tools.matrix.rig import Rig, expect, says
 
 NAME: Final = "hostile job descriptions"

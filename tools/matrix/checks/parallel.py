@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from gpuwaste.wire.advice import encode_reply
+from gpuwaste.advice.submit_frames import encode_reply
 from tools.matrix.rig import Request, Rig, expect
 
 NAME: Final = "parallel submitters"

@@ -5,7 +5,7 @@ The comparison is made when all columns are there (tools.matrix.compare); here e
 
 from typing import Any, Final
 
-from gpuwaste.slurm.job_desc import read_job_desc
+from gpuwaste.slurm.submit.job_desc import read_job_desc
 from tools.matrix.rig import Rig, expect, says
 
 NAME: Final = "requests of a fixed list"

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._library import MAX_DEVICES, MAX_PID, Library
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 VRAM: Final = ctypes.c_uint32(0)
 """The type of GPU memory, among those that the libraries know."""

@@ -21,7 +21,7 @@ from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._library import MAX_DEVICES, ErrorCodes, Library, address, device_count, load, text
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.valid_ranges import UTILIZATION
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 NAMES: Final = (
     *(f"libamd_smi.so.{generation}" for generation in (26, 25, 24)),

@@ -1,6 +1,6 @@
 """What one call of a vendor's library may take away; the rest is CollectorError, which takes the collector."""
 
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 
 class GpuLostError(Exception):

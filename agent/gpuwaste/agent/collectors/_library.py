@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 MAX_DEVICES: Final = 256  # far above what a node holds, partitions included
 MAX_PID: Final = 2**22  # of Linux

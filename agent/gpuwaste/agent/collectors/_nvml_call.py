@@ -7,7 +7,7 @@ import pynvml
 
 from gpuwaste.agent.collectors._errors import FieldError, GpuLostError
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 _DRIVER: Final = frozenset(
     {

@@ -15,7 +15,7 @@ from gpuwaste.agent.collectors._amd_library import (
 from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._library import ErrorCodes, Library, address, device_count, load, text
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 NAMES: Final = (
     *(f"librocm_smi64.so.{version}" for version in (7, 6, 5, 1)),

@@ -17,7 +17,7 @@ from gpuwaste.agent.collectors._drm import minors_at, nodes_of
 from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"
 _VENDOR: Final = "amd"

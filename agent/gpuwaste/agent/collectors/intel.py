@@ -20,7 +20,7 @@ from gpuwaste.agent.collectors._level_zero import EngineGroup, LevelZero, Proces
 from gpuwaste.agent.collectors._rate import Rate
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"
 _VENDOR: Final = "intel"

@@ -20,7 +20,7 @@ from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.agent.valid_ranges import UTILIZATION
 from gpuwaste.core.clock import Clock, StepDetector
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"
 _VALUE_FIELDS: Final = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal")  # by nvmlValueType_t

@@ -15,7 +15,7 @@ from gpuwaste.agent.bounded import BoundedThread
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"
 _TIMEOUT: Final = urllib3.Timeout(connect=0.5, read=1.5)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpuwaste.core.sample import MapSource
-from gpuwaste.slurm.slurmd_g import DeviceNode
+from gpuwaste.ledger.sample import MapSource
+from gpuwaste.slurm.formats.slurmd_g import DeviceNode
 
 
 @dataclass(slots=True)

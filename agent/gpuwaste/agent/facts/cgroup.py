@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.agent.facts.base import LocalRun, MinorFacts
-from gpuwaste.core.sample import MapSource
-from gpuwaste.slurm.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode
+from gpuwaste.ledger.sample import MapSource
+from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode
 
 _CONTROL: Final = 254  # nvidia-modeset; 255 is nvidiactl
 _LINE = re.compile(r"([abc]) (\d{1,9}|\*):(\d{1,9}|\*) [rwm]+")

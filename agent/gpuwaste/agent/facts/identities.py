@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from gpuwaste.agent.facts.base import MinorFacts
 from gpuwaste.agent.model import GpuIdentity
-from gpuwaste.slurm.slurmd_g import NVIDIA_MAJOR, DeviceNode, DevicePosition
+from gpuwaste.slurm.formats.slurmd_g import NVIDIA_MAJOR, DeviceNode, DevicePosition
 
 _K = TypeVar("_K")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
 
 Signature = tuple[tuple[int, int] | None, ...]
 

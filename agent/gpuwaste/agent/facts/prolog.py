@@ -14,8 +14,8 @@ from typing import Final
 
 from gpuwaste.agent.facts.base import LocalRun, PositionFacts
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.sample import MapSource
-from gpuwaste.slurm.gres import parse_positions
+from gpuwaste.ledger.sample import MapSource
+from gpuwaste.slurm.formats.gres import parse_positions
 
 _MAX_BYTES: Final = 4096
 _DAY_US: Final = 86_400_000_000

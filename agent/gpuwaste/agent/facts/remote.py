@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.agent.facts.base import LocalRun, PositionFacts
-from gpuwaste.core.sample import MapSource
+from gpuwaste.ledger.sample import MapSource
 
 RUNNING: Final = frozenset({"RUNNING", "SUSPENDED", "STOPPED"})
 GONE: Final = "GONE"  # the one who was asked does not know the job (any more)

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.advice.predict.targets import TARGETS, Target
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.table import Floats, JobTable
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import Method, MethodAnswer, all_methods
 from gpuwaste.models.evaluate.task import NO_STATUS, EvaluationTask, has_status
 from gpuwaste.models.split import Split, split_by_time
 from gpuwaste.models.usable import reason_of
-from gpuwaste.predict.targets import TARGETS, Target
 
 Progress = Callable[[str], None]
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from tabulate import tabulate
 
+from gpuwaste.advice.predict.targets import BY_NAME, Target
 from gpuwaste.models.evaluate.evaluation import Evaluation, Log, Result
 from gpuwaste.models.evaluate.method import OURS
-from gpuwaste.predict.targets import BY_NAME, Target
 
 JFP: Final = "JFP protocol: uses facts known only after the run; not available at submission"
 PROBABILITY: Final = {

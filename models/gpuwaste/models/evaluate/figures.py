@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import Floats
+from gpuwaste.advice.predict.curve import Curve
+from gpuwaste.advice.predict.drift import short
+from gpuwaste.jobs.history.table import Floats
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.prediction_metrics import Interval, bootstrap_by_user, worst_decile
-from gpuwaste.predict.curve import Curve
-from gpuwaste.predict.drift import short
 
 PRECISION: Final = 0.95
 MIN_TEST: Final = 20  # labelled test rows below which no figure means anything

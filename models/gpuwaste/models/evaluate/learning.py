@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import Floats, JobTable
+from gpuwaste.advice.predict.roll import roll
+from gpuwaste.advice.predict.targets import Target
+from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.recipe import Recipe
 from gpuwaste.models.split import Rows, Split, known_before
-from gpuwaste.predict.roll import roll
-from gpuwaste.predict.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.history.table import Floats
+from gpuwaste.advice.predict.targets import Target
+from gpuwaste.jobs.history.table import Floats
 from gpuwaste.models.evaluate import methods
 from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.predict.targets import Target
 
 OURS: Final = "model"
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import Floats, JobTable
-from gpuwaste.predict.roll import SUBMIT, told
+from gpuwaste.advice.predict.roll import SUBMIT, told
+from gpuwaste.jobs.history.table import Floats, JobTable
 
 State = tuple[float, ...]
 

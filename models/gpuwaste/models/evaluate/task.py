@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.table import Floats, JobTable
+from gpuwaste.advice.predict.bundle import our_features
+from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.targets import Target, labels
+from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.models.evaluate.learning import FittedModel, learn
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, Split
-from gpuwaste.predict.bundle import our_features
-from gpuwaste.predict.rolling import busy_users
-from gpuwaste.predict.targets import Target, labels
 
 NO_STATUS = "the log has no status: walltime only"
 _NEEDS_STATUS = frozenset({"failure", "failure_or_cancel", "timeout"})

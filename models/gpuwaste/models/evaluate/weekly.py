@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.advice.predict.comparison import PairedComparison, compare
 from gpuwaste.core.units import DAY_S
 from gpuwaste.models.evaluate.evaluation import judge
 from gpuwaste.models.evaluate.figures import Figures
@@ -18,7 +19,6 @@ from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.fit import fit
 from gpuwaste.models.split import Rows, known_before
-from gpuwaste.predict.comparison import PairedComparison, compare
 
 WEEK_S: Final = 7 * DAY_S
 

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.documents.time_card import TimeFigures
 from gpuwaste.estimate.roofline import work_of
+from gpuwaste.estimate.time_card import TimeFigures
 from gpuwaste.estimate.time_model import TimeModel
 from gpuwaste.models.times.fit import fit_model
 from gpuwaste.models.times.measurements import Measurements

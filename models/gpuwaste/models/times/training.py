@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError
-from gpuwaste.documents.time_card import TimeCard, TimeCardType, TimeFigures
 from gpuwaste.estimate.calibrate.folder import read_facts
 from gpuwaste.estimate.calibrate.records import Record, read_records
 from gpuwaste.estimate.devices import find
 from gpuwaste.estimate.op_sums import OpSum, op_sums
 from gpuwaste.estimate.time_arrays import MAX_PROGRAMS
 from gpuwaste.estimate.time_bundle import CARD, CARD_TEXT, TimesRegistry, write_times
+from gpuwaste.estimate.time_card import TimeCard, TimeCardType, TimeFigures
+from gpuwaste.estimate.time_card_text import card_text
 from gpuwaste.estimate.time_model import TimeModel
 from gpuwaste.models.progress import Progress
 from gpuwaste.models.times.fit import MIN_ROWS, fit_model
 from gpuwaste.models.times.judge import judge, split_count
 from gpuwaste.models.times.measurements import Measurements, measurements
 from gpuwaste.models.times.transfer import transfer
-from gpuwaste.report.time_card import card_text
 
 MIN_JUDGED: Final = 100  # programs below which errors are not judged: five folds of too few
 _NAMED: Final = 4  # kinds of hardware that a card names

@@ -4,7 +4,7 @@ import time
 
 from tabulate import tabulate
 
-from gpuwaste.documents.wait_card import WaitCard
+from gpuwaste.plan.wait_card import WaitCard
 
 
 def card_text(card: WaitCard) -> str:

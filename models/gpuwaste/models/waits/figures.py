@@ -5,10 +5,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.documents.wait_card import WaitFigures
 from gpuwaste.models.waits.learnt import corrected
 from gpuwaste.models.waits.replay import WaitRows
-from gpuwaste.plan.when.expectation import QUANTILES
+from gpuwaste.plan.start_time.expectation import QUANTILES
+from gpuwaste.plan.wait_card import WaitFigures
 
 Floats = NDArray[np.float64]
 JUDGED_FROM: Final = 0.2  # share of the log that is only learnt from

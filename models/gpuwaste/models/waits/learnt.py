@@ -13,9 +13,9 @@ import xgboost
 from numpy.typing import NDArray
 
 from gpuwaste.models.waits.replay import WaitRows
+from gpuwaste.plan.start_time.correction import WaitShifts
+from gpuwaste.plan.start_time.expectation import QUANTILES
 from gpuwaste.plan.waits.trees import raw_of, seconds_of
-from gpuwaste.plan.when.correction import WaitShifts
-from gpuwaste.plan.when.expectation import QUANTILES
 
 Floats = NDArray[np.float64]
 WINDOWS: Final = 10  # of equally many submissions; the trees are fitted anew before each

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import Floats, JobTable
+from gpuwaste.jobs.history.table import Floats, JobTable
+from gpuwaste.plan.start_time.queue import NO_LIMIT_S
 from gpuwaste.plan.waits.instant import Instant, JobRows
 from gpuwaste.plan.waits.knowledge import Knowledge
-from gpuwaste.plan.when.queue import NO_LIMIT_S
 
 Ints = NDArray[np.int64]
 

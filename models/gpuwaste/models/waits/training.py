@@ -14,9 +14,10 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from gpuwaste.advice.predict.manifest import Manifest, TargetModel
+from gpuwaste.advice.predict.registry import WAITS, Registry
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.underuse import UNDER_USE
-from gpuwaste.documents.wait_card import WaitCard
 from gpuwaste.models.export import write_bundle
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.progress import Progress
@@ -26,12 +27,11 @@ from gpuwaste.models.waits.figures import figures
 from gpuwaste.models.waits.learnt import corrected, fitted, learnt
 from gpuwaste.models.waits.queue_at import WaitLog, wait_log
 from gpuwaste.models.waits.replay import WaitRows, wait_rows
+from gpuwaste.plan.start_time.correction import WaitShifts
+from gpuwaste.plan.start_time.expectation import QUANTILES
+from gpuwaste.plan.wait_card import WaitCard
 from gpuwaste.plan.waits.features import TARGET, wait_features
 from gpuwaste.plan.waits.trees import MACHINE, SHIFTS, Machine, PoolSize
-from gpuwaste.plan.when.correction import WaitShifts
-from gpuwaste.plan.when.expectation import QUANTILES
-from gpuwaste.predict.manifest import Manifest, TargetModel
-from gpuwaste.predict.registry import WAITS, Registry
 
 DRAWS: Final = 20
 MIN_STARTED: Final = 500  # jobs that have started, below which nothing is learnt

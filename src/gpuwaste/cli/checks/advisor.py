@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.advice.submit_frames import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.unix_socket import connect_unix
-from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
-from gpuwaste.wire.peer import peer_of
+from gpuwaste.net.peer import peer_of
 
 PLACE: Final = 80
 NAME: Final = "advisor"

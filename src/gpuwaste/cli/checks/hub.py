@@ -10,8 +10,8 @@ from msgspec import UNSET
 
 from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, NoDataError
-from gpuwaste.documents.health import AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
-from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
+from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN
+from gpuwaste.net.health import AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
 
 PLACE: Final = 90
 NAME: Final = "hub"
@@ -26,7 +26,7 @@ _WAIT_S: Final = 15.0  # less than all checks have together: a host that does no
 
 def check(around: Surroundings) -> Iterator[Check]:
     """Query the hub's health at each of its URLs, and judge each part of the first answer."""
-    from gpuwaste.wire.hub_client import StandsByError
+    from gpuwaste.net.hub_client import StandsByError
 
     asked = _ask_all(around)
     serving = [one for one in asked if one.health is not None]
@@ -77,7 +77,7 @@ class _Asked:
 
 def _ask_all(around: Surroundings) -> list[_Asked]:
     """Ask all URLs at once, so that a host that does not answer costs the others no time."""
-    from gpuwaste.wire.http import split_urls
+    from gpuwaste.net.http import split_urls
 
     urls = split_urls(around.config.common.hub_url)
     asked = [_Asked(url) for url in urls] or [_Asked(around.config.common.hub_url)]

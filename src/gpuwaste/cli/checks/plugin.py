@@ -7,8 +7,8 @@ from typing import Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import ConfigError, ParseError
-from gpuwaste.slurm.conf_file import read_text
-from gpuwaste.slurm.plugin_file import read_plugin
+from gpuwaste.slurm.formats.conf_file import read_text
+from gpuwaste.slurm.formats.plugin_file import read_plugin
 
 PLACE: Final = 75
 NAME: Final = "plugin"

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.policy.loading import load_policies
 
 PLACE: Final = 85
 NAME: Final = "policies"

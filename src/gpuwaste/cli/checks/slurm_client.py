@@ -7,8 +7,8 @@ from typing import Final
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.choice import COMMANDS, PYSLURM, client_name, slurm_client
-from gpuwaste.slurm.pyslurm_probe import probe_pyslurm
+from gpuwaste.slurm.clients.choice import COMMANDS, PYSLURM, client_name, slurm_client
+from gpuwaste.slurm.clients.pyslurm_probe import probe_pyslurm
 
 PLACE: Final = 35
 NAME: Final = "slurm client"

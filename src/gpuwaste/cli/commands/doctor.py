@@ -69,7 +69,7 @@ def _printed(options: argparse.Namespace) -> int:
     except GpuwasteError as error:
         if not options.nagios:
             raise
-        from gpuwaste.report.cells import one_line
+        from gpuwaste.show.cells import one_line
 
         sys.stdout.write(f"GPUWASTE UNKNOWN - {one_line(str(error))}\n")
         return doctor.NAGIOS_UNKNOWN
@@ -110,7 +110,7 @@ def _surroundings(options: argparse.Namespace) -> "Surroundings":
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.programs import load_program
     from gpuwaste.core.config import DEFAULT_PATH
-    from gpuwaste.slurm.commands import CommandClient
+    from gpuwaste.slurm.clients.commands import CommandClient
 
     config = config_of(options)
     limit_s = options.timeout or doctor.DEADLINE_S

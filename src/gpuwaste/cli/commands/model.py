@@ -9,11 +9,11 @@ from gpuwaste.cli.words import path_word
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gpuwaste.advice.predict.registry import Registry
+    from gpuwaste.advice.renewal.model_types import ModelChange
     from gpuwaste.core.bundle_registry import BundleRegistry
     from gpuwaste.core.config import Config
-    from gpuwaste.documents.model_types import ModelChange
-    from gpuwaste.predict.registry import Registry
-    from gpuwaste.report.layout import Look
+    from gpuwaste.show.layout import Look
 
 HELP = "models: list, show, status, trial, challenge, withdraw, promote, rollback, add, prune"
 EXAMPLES = (
@@ -92,7 +92,7 @@ def _registry(options: argparse.Namespace, config: "Config") -> "BundleRegistry[
             "gpuwaste.estimate.time_bundle", "predict", "this host"
         ).TimesRegistry(models_dir)
         return times
-    registries = load_program("gpuwaste.predict.registry", "predict", "this host")
+    registries = load_program("gpuwaste.advice.predict.registry", "predict", "this host")
     registry: BundleRegistry[Any, Any] = registries.Registry(models_dir)
     if options.action not in _NOT_OF_OTHERS and options.waits:
         features = load_program("gpuwaste.plan.waits.features", "sim", "this host")
@@ -101,10 +101,10 @@ def _registry(options: argparse.Namespace, config: "Config") -> "BundleRegistry[
 
 
 def _list(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: "Config") -> int:
+    from gpuwaste.advice.renewal.model_types import ModelRow, ModelsDocument
+    from gpuwaste.advice.renewal.models_text import list_text
     from gpuwaste.core.errors import NoDataError
     from gpuwaste.core.owner import become_owner
-    from gpuwaste.documents.model_types import ModelRow, ModelsDocument
-    from gpuwaste.report.models import list_text
 
     become_owner(registry.models_dir)
     entries = registry.list()
@@ -128,10 +128,10 @@ def _list(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: 
 
 
 def _show(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", config: "Config") -> int:
+    from gpuwaste.advice.renewal.model_types import model_document
+    from gpuwaste.advice.renewal.models_text import show_text
     from gpuwaste.core.owner import become_owner
-    from gpuwaste.documents.model_types import model_document
-    from gpuwaste.report.models import show_text
-    from gpuwaste.waste.ledger_settings import LedgerSettings
+    from gpuwaste.ledger.ledger_settings import LedgerSettings
 
     become_owner(registry.models_dir)
     bundle = _bundle(registry, options.name)
@@ -147,12 +147,12 @@ def _show(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", con
 def _status(options: argparse.Namespace, registry: "Registry", config: "Config") -> int:
     from msgspec.structs import replace
 
+    from gpuwaste.advice.predict.vectors import replay_vectors
+    from gpuwaste.advice.renewal.model_status import drifted, status_document
+    from gpuwaste.advice.renewal.models_text import status_text
     from gpuwaste.cli.programs import load_program
     from gpuwaste.cli.sources import known_source
     from gpuwaste.core.owner import as_owner, become_owner
-    from gpuwaste.documents.model_status import drifted, status_document
-    from gpuwaste.predict.vectors import replay_vectors
-    from gpuwaste.report.models import status_text
 
     with as_owner(registry.models_dir):
         if registry.champion() is None:
@@ -167,11 +167,11 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
 
 
 def _trial(options: argparse.Namespace, config: "Config") -> int:
+    from gpuwaste.advice.renewal.trial_text import trial_text
+    from gpuwaste.advice.renewal.trial_types import TrialDocument
     from gpuwaste.cli.hub_access import hub_client
     from gpuwaste.core.codec import convert
-    from gpuwaste.documents.trial_types import TrialDocument
-    from gpuwaste.report.trial import trial_text
-    from gpuwaste.wire.hub_client import TRIAL_PATH
+    from gpuwaste.net.hub_client import TRIAL_PATH
 
     document = convert(hub_client(config).get(TRIAL_PATH), TrialDocument, "the hub's trial of models")
     print_own(document, trial_text, as_json=options.json)
@@ -179,9 +179,9 @@ def _trial(options: argparse.Namespace, config: "Config") -> int:
 
 
 def _change(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: "Config") -> int:
+    from gpuwaste.advice.renewal.model_types import ModelChange
     from gpuwaste.core.owner import as_owner, become_owner
     from gpuwaste.core.typed import convert
-    from gpuwaste.documents.model_types import ModelChange
 
     files = None
     if options.action == "add":

@@ -29,8 +29,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
-    from gpuwaste.documents.now_types import NowDocument
-    from gpuwaste.report.now_text import now_text
+    from gpuwaste.ledger.now.now_text import now_text
+    from gpuwaste.ledger.now.now_types import NowDocument
 
     raw = ask_hub(config_of(options), "/v1/now", {"limit": options.limit})
     document = typed(raw, NowDocument, printed=options.form is None)

@@ -55,12 +55,12 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "check":
         return policies.check(options.paths, config)
     if options.action == "explain":
-        from gpuwaste.report.policy_text import explain_text
+        from gpuwaste.advice.policy.policy_text import explain_text
 
         print_own(policies.explain(options, config), explain_text, as_json=options.json)
         return 0
+    from gpuwaste.advice.policy.policy_text import replay_text
     from gpuwaste.cli.policy_replay import replay_policies
-    from gpuwaste.report.policy_text import replay_text
 
     document = replay_policies(options, config)
     wasted = document.false_reject_ratio

@@ -39,11 +39,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read the request, ask for its prediction, and print it."""
+    from gpuwaste.advice.predict.predict_text import predict_text
+    from gpuwaste.advice.predict.prediction_types import PredictionsDocument
     from gpuwaste.cli import asking
     from gpuwaste.cli.predicted_programs import with_programs
     from gpuwaste.core.errors import UsageError
-    from gpuwaste.documents.prediction import PredictionsDocument
-    from gpuwaste.report.predict_text import predict_text
 
     if bool(options.words) == bool(options.jobs):
         raise UsageError("predict: give a batch script or -j ID")

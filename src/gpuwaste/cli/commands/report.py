@@ -42,8 +42,8 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
     from gpuwaste.cli.time_options import query_of
     from gpuwaste.core.errors import NoDataError
-    from gpuwaste.documents.report_types import ReportDocument
-    from gpuwaste.report.report_text import report_text
+    from gpuwaste.ledger.reports.report_text import report_text
+    from gpuwaste.ledger.reports.report_types import ReportDocument
 
     window = query_of(options.starttime, options.endtime)
     every_job = options.form and options.table == _TABLES[0]

@@ -24,8 +24,8 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.time_options import parse_time
     from gpuwaste.core.errors import NoDataError, UsageError
-    from gpuwaste.documents.report_types import TopDocument
-    from gpuwaste.report.report_text import top_text
+    from gpuwaste.ledger.reports.report_text import top_text
+    from gpuwaste.ledger.reports.report_types import TopDocument
 
     if not 0 < options.hours <= 24 * 365:
         raise UsageError(f"--hours {options.hours}: expected 1 to {24 * 365}")

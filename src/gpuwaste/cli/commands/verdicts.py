@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit, typed
 
 if TYPE_CHECKING:
-    from gpuwaste.documents.verdict_score import ScoreDocument
+    from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
 
 HELP = "verdicts at sbatch, and how good they were"
 EXAMPLES = (("gpuwaste verdicts --score", "How good the verdicts of each policy were."),)
@@ -26,12 +26,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
+    from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
+    from gpuwaste.advice.verdicts.verdict_text import score_text, verdicts_text
+    from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.time_options import window_of
     from gpuwaste.core.errors import NoDataError, UsageError
-    from gpuwaste.documents.verdict_score import ScoreDocument
-    from gpuwaste.documents.verdict_types import VerdictsDocument
-    from gpuwaste.report.verdict_text import score_text, verdicts_text
 
     since = options.starttime or ("now-30days" if options.score else "now-7days")
     start, end = window_of(since, options.endtime)

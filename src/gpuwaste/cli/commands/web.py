@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     """Have the hub make a link and print it."""
     from gpuwaste.cli.hub_access import hub_client
     from gpuwaste.cli.web_link import url_of
-    from gpuwaste.wire.hub_client import LINK_PATH
+    from gpuwaste.net.hub_client import LINK_PATH
 
     url, expires_s = url_of(hub_client(config_of(options)).post(LINK_PATH, {}))
     sys.stderr.write(f"Open this link in a browser within {expires_s} s; it works once and signs in as you.\n")

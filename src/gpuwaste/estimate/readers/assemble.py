@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.liveness import peak_b
 from gpuwaste.estimate.program import CompiledMemory, Op, Program, Source, fingerprint
+from gpuwaste.estimate.readers.buffer_lifetimes import buffers_of
 from gpuwaste.estimate.readers.graph import Graph
-from gpuwaste.estimate.readers.lives import buffers_of
 from gpuwaste.estimate.readers.order import freeing_order
 from gpuwaste.estimate.readers.steps import Step, Steps
 

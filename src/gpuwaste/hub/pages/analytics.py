@@ -9,17 +9,17 @@ from fastapi import Response
 from msgspec import json
 from starlette.datastructures import QueryParams
 
-from gpuwaste.analytics.document import ViewDocument
+from gpuwaste.core.refusal import not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.pages.answers import html, plain
 from gpuwaste.hub.pages.question import other_question, page_number, view_form, view_question
-from gpuwaste.hub.refusal import not_found
-from gpuwaste.hub.view_reads import ViewQuestion, ViewReads
-from gpuwaste.report.view_text import comparison_csv, view_csv
-from gpuwaste.web.charts.draw import chart_file, file_policy
-from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.comparison import comparison_page, pair_files
-from gpuwaste.web.pages.view import MOST_CHARTS, view_page, views_page
+from gpuwaste.show.charts.draw import chart_file, file_policy
+from gpuwaste.show.environment import Frame
+from gpuwaste.show.view_document import ViewDocument
+from gpuwaste.show.view_page import MOST_CHARTS, view_page, views_page
+from gpuwaste.views.comparison_page import comparison_page, pair_files
+from gpuwaste.views.view_reads import ViewQuestion, ViewReads
+from gpuwaste.views.view_text import comparison_csv, view_csv
 
 _Two = tuple[ViewQuestion, ViewQuestion]
 

@@ -9,14 +9,14 @@ from fastapi import Request, Response
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
+from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, TOO_MANY, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, TOO_MANY, UNAUTHORIZED, Refusal
+from gpuwaste.hub.per_user_limit import Turns
 from gpuwaste.hub.sign_in.visitors import SignInNeeded
 from gpuwaste.hub.threads import ThreadPool
-from gpuwaste.hub.turns import Turns
-from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.message import error_page, sign_in_page
+from gpuwaste.show.environment import Frame
+from gpuwaste.show.message_page import error_page, sign_in_page
 
 SEE_OTHER: Final = 303
 _HTML: Final = "text/html; charset=utf-8"

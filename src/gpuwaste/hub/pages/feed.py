@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from gpuwaste.act.events.event_reads import EventReads, may_see
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.scope import Scope
-from gpuwaste.events.envelope import Event
-from gpuwaste.hub.event_reads import EventReads, may_see
 from gpuwaste.hub.threads import ThreadPool
+from gpuwaste.jobs.events.envelope import Event
 
 _LOOK_S: Final = 1.0
 _AFTER_ERROR_S: Final = 15.0

@@ -5,10 +5,10 @@ from typing import Final
 
 from fastapi import Response
 
-from gpuwaste.documents.fields import Document
+from gpuwaste.core.fields import Document
+from gpuwaste.core.refusal import not_found
 from gpuwaste.hub.pages.answers import html, plain
-from gpuwaste.hub.refusal import not_found
-from gpuwaste.report.machine import to_csv, to_json
+from gpuwaste.show.machine import to_csv, to_json
 
 _FORMS: Final = (".json", ".csv")
 

@@ -8,18 +8,18 @@ from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse
 
-from gpuwaste.core.run import RunKey
+from gpuwaste.act.events.event_reads import EventReads
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.disputes import Disputes
-from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.pages.answers import SEE_OTHER, html
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import node_name
-from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.sign_in.visitors import Visitors
-from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.helpdesk import helpdesk_page
-from gpuwaste.web.pages.job import job_page
+from gpuwaste.ledger.disputes.disputes import Disputes
+from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.helpdesk_page import helpdesk_page
+from gpuwaste.ledger.reports.job_page import job_page
+from gpuwaste.show.environment import Frame
+from gpuwaste.slurm.run import RunKey
 
 
 class JobViews:

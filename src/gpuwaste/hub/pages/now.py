@@ -7,16 +7,16 @@ from fastapi import Response
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
+from gpuwaste.act.events.event_reads import EventReads
 from gpuwaste.core.scope import Scope
-from gpuwaste.documents.now_types import NowDocument
-from gpuwaste.hub.event_reads import EventReads
-from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
-from gpuwaste.hub.report_reads import MAX_ROWS
-from gpuwaste.web.charts.node_grid import node_grid
-from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.now import ROWS, now_page
+from gpuwaste.ledger.charts.node_grid import node_grid
+from gpuwaste.ledger.now.now_page import ROWS, now_page
+from gpuwaste.ledger.now.now_reads import NowReads
+from gpuwaste.ledger.now.now_types import NowDocument
+from gpuwaste.ledger.reports.report_reads import MAX_ROWS
+from gpuwaste.show.environment import Frame
 
 
 class NowViews:

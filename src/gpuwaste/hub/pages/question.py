@@ -6,12 +6,12 @@ from typing import Final
 
 from starlette.datastructures import QueryParams
 
+from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.units import DAY_S
-from gpuwaste.hub.refusal import BAD, Refusal
-from gpuwaste.hub.view_reads import MAX_OFFSET_S, ViewQuestion, previous
-from gpuwaste.waste.job_lines import LineFilter
-from gpuwaste.web.pages.usage import Asked, asked_of
-from gpuwaste.web.pages.view import NOTHING, PREVIOUS, ViewForm
+from gpuwaste.ledger.job_lines import LineFilter
+from gpuwaste.ledger.reports.usage_page import Asked, asked_of
+from gpuwaste.show.view_page import NOTHING, PREVIOUS, ViewForm
+from gpuwaste.views.view_reads import MAX_OFFSET_S, ViewQuestion, previous
 
 _DAYS: Final = (7, 30, 90)
 _MOST_DAYS: Final = 3660

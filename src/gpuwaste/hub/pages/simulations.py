@@ -6,16 +6,16 @@ from fastapi import Response
 from msgspec import json
 from starlette.datastructures import QueryParams
 
-from gpuwaste.analytics.kept_simulations import KeptSimulation
+from gpuwaste.core.refusal import not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.pages.answers import html, plain
 from gpuwaste.hub.pages.question import page_number
-from gpuwaste.hub.refusal import not_found
-from gpuwaste.hub.simulation_reads import SimulationReads
-from gpuwaste.report.view_text import view_csv
-from gpuwaste.web.charts.draw import chart_file, file_policy
-from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.simulation import simulation_page, simulations_page
+from gpuwaste.show.charts.draw import chart_file, file_policy
+from gpuwaste.show.environment import Frame
+from gpuwaste.sim.kept_simulations import KeptSimulation
+from gpuwaste.sim.simulation_page import simulation_page, simulations_page
+from gpuwaste.sim.simulation_reads import SimulationReads
+from gpuwaste.views.view_text import view_csv
 
 
 class SimulationViews:

@@ -10,10 +10,10 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import asked
-from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.report_reads import ALL_CLUSTERS, ReportQuestion
-from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.usage import ROWS, Asked, usage_page
+from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.report_reads import ALL_CLUSTERS, ReportQuestion
+from gpuwaste.ledger.reports.usage_page import ROWS, Asked, usage_page
+from gpuwaste.show.environment import Frame
 
 _ALL: Final = 10_000  # lines of the table in JSON and CSV
 

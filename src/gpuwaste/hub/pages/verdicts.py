@@ -6,18 +6,18 @@ from fastapi import Response
 from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 
+from gpuwaste.advice.renewal.models_page import models_page
+from gpuwaste.advice.verdicts.verdict_reads import VerdictQuestion, VerdictReads
+from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
+from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
+from gpuwaste.advice.verdicts.verdicts_page import verdicts_page
+from gpuwaste.core.request_coalescer import AskedTogether
 from gpuwaste.core.scope import Scope
-from gpuwaste.documents.health import HealthAnswer
-from gpuwaste.documents.verdict_score import ScoreDocument
-from gpuwaste.documents.verdict_types import VerdictsDocument
-from gpuwaste.hub.asked_together import AskedTogether
-from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
-from gpuwaste.hub.verdict_reads import VerdictQuestion, VerdictReads
-from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.models import models_page
-from gpuwaste.web.pages.verdicts import verdicts_page
+from gpuwaste.ledger.disputes.disputes import Disputes
+from gpuwaste.net.health import HealthAnswer
+from gpuwaste.show.environment import Frame
 
 
 class VerdictViews:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import FastAPI, Query, Request, Response
 from fastapi import Path as InPath
 
-from gpuwaste.documents.action_types import (
+from gpuwaste.act.actions.action_types import (
     ActionClaim,
     ActionDocument,
     ActionLent,
@@ -17,10 +17,10 @@ from gpuwaste.documents.action_types import (
     ActionsStopped,
     ActionTaken,
 )
-from gpuwaste.hub.actions.service import MAX_ACTIONS
+from gpuwaste.act.actions.hub.service import MAX_ACTIONS
+from gpuwaste.hub.admission_control import Gate
 from gpuwaste.hub.batch_receiver import SignedAnswer
 from gpuwaste.hub.exchange import Exchange, Name, Number, authorization, target
-from gpuwaste.hub.gate import Gate
 from gpuwaste.hub.openapi import answers, body
 
 _MAX_BODY: Final = 64 * 1024

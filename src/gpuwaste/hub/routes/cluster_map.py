@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.documents.map_types import MapAnswer
+from gpuwaste.core.refusal import LATER, Refusal, not_found
 from gpuwaste.hub.exchange import Exchange, Name, json_response
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.refusal import LATER, Refusal, not_found
+from gpuwaste.jobs.map_types import MapAnswer
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

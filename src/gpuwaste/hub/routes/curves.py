@@ -5,14 +5,14 @@ import gzip
 from fastapi import FastAPI, Request, Response
 
 from gpuwaste.core.scope import Scope
-from gpuwaste.documents.curve_types import JobCurves
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.pages.answers import Pages
 from gpuwaste.hub.pages.question import node_name
-from gpuwaste.hub.run_choice import ANY, JobQuestion
-from gpuwaste.hub.turns import Turns
-from gpuwaste.web.environment import Frame
+from gpuwaste.hub.per_user_limit import Turns
+from gpuwaste.ledger.curves.curve_types import JobCurves
+from gpuwaste.ledger.reports.run_choice import ANY, JobQuestion
+from gpuwaste.show.environment import Frame
 
 _MOST_AT_ONCE = 2  # of a user: each makes nodes read
 

@@ -2,11 +2,11 @@
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.report_reads import ReportQuestion
-from gpuwaste.hub.run_choice import JobQuestion
+from gpuwaste.ledger.reports.report_reads import ReportQuestion
+from gpuwaste.ledger.reports.report_types import JobDocument, ReportDocument, TopDocument
+from gpuwaste.ledger.reports.run_choice import JobQuestion
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.documents.event_catalogue import catalogue_document
-from gpuwaste.documents.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
-from gpuwaste.hub.event_reads import MAX_EVENTS, EventText
+from gpuwaste.act.events.event_catalogue import catalogue_document
+from gpuwaste.act.events.event_reads import MAX_EVENTS, EventText
+from gpuwaste.act.events.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
 from gpuwaste.hub.exchange import Exchange, Number
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.places import PlacedStream, Places

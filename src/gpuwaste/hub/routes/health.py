@@ -2,11 +2,11 @@
 
 from fastapi import FastAPI, Response
 
-from gpuwaste.documents.health import HealthAnswer
+from gpuwaste.core.made_together import MadeTogether
+from gpuwaste.core.refusal import LATER
 from gpuwaste.hub.exchange import Exchange, json_response
-from gpuwaste.hub.made_together import MadeTogether
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.refusal import LATER
+from gpuwaste.net.health import HealthAnswer
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -7,11 +7,11 @@ from typing import Annotated, Final
 from fastapi import FastAPI, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from gpuwaste.core.refusal import FORBIDDEN, Refusal
 from gpuwaste.hub.exchange import Exchange, Number
 from gpuwaste.hub.models import HistoryAnswer
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.reads import MAX_HISTORY
-from gpuwaste.hub.refusal import FORBIDDEN, Refusal
+from gpuwaste.ledger.reports.document_queries import MAX_HISTORY
 
 _PART: Final = 256 * 1024
 

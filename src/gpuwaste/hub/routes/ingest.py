@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from fastapi import FastAPI, Request, Response
 
+from gpuwaste.core.refusal import Refusal
+from gpuwaste.hub.admission_control import Gate
 from gpuwaste.hub.batch_receiver import LocalUid, SignedAnswer
 from gpuwaste.hub.exchange import Exchange, authorization, target
-from gpuwaste.hub.gate import Gate
 from gpuwaste.hub.models import AckAnswer
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.refusal import Refusal
-from gpuwaste.wire.local_peer import uid_at_other_end
+from gpuwaste.net.local_peer import uid_at_other_end
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -2,12 +2,12 @@
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.documents.inlet_types import InletAnswer, InletsDocument
+from gpuwaste.act.events.inlet_parts import MAX_BODY
+from gpuwaste.act.events.inlet_types import InletAnswer, InletsDocument
+from gpuwaste.core.refusal import TOO_LARGE, Refusal
+from gpuwaste.hub.admission_control import Gate
 from gpuwaste.hub.exchange import Exchange, json_response
-from gpuwaste.hub.gate import Gate
-from gpuwaste.hub.inlet_parts import MAX_BODY
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.refusal import TOO_LARGE, Refusal
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

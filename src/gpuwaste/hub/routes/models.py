@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.documents.trial_types import TrialDocument
+from gpuwaste.advice.renewal.trial_types import TrialDocument
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.openapi import answers
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.documents.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
+from gpuwaste.act.notify.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
+from gpuwaste.act.notify.service import MAX_NOTICES, NoticeQuestion
+from gpuwaste.advice.predict.predict_body import NoticeRunQuestion, NoticeWish
 from gpuwaste.hub.exchange import Exchange, Name, Number
-from gpuwaste.hub.notify.service import MAX_NOTICES, NoticeQuestion
 from gpuwaste.hub.openapi import answers, body
-from gpuwaste.hub.predict_body import NoticeRunQuestion, NoticeWish
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

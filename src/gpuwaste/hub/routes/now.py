@@ -4,10 +4,10 @@ from typing import Annotated, Final
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.documents.now_types import NowDocument
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.report_reads import MAX_ROWS
+from gpuwaste.ledger.now.now_types import NowDocument
+from gpuwaste.ledger.reports.report_reads import MAX_ROWS
 
 PAGE: Final = 50  # idle jobs where nobody says how many
 

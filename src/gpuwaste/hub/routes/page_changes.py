@@ -11,12 +11,12 @@ from typing import Final
 from fastapi import FastAPI, Request, Response
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.made_together import MadeTogether
+from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.made_together import MadeTogether
 from gpuwaste.hub.pages.feed import Follower, PageFeed
 from gpuwaste.hub.places import PlacedStream, Places
-from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.sign_in.visitors import SignInNeeded
 
 IN_ALL: Final = 128

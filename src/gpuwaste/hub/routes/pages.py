@@ -17,7 +17,7 @@ from gpuwaste.hub.pages.jobs import JobViews
 from gpuwaste.hub.pages.now import NowViews
 from gpuwaste.hub.pages.usage import UsageViews
 from gpuwaste.hub.pages.verdicts import VerdictViews
-from gpuwaste.web.environment import Frame
+from gpuwaste.show.environment import Frame
 
 _LONGEST_ID: Final = 32
 

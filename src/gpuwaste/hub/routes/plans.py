@@ -2,9 +2,9 @@
 
 from fastapi import FastAPI, Request, Response
 
+from gpuwaste.advice.predict.predict_body import PredictQuestion
 from gpuwaste.hub.exchange import Exchange, Name
 from gpuwaste.hub.openapi import answers, body
-from gpuwaste.hub.predict_body import PredictQuestion
 from gpuwaste.plan.document import ExpectAnswer, PlansRecorded, SubmittedPlan, WaitTableAnswer
 
 

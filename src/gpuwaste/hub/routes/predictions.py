@@ -2,10 +2,10 @@
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.documents.prediction import PredictAnswer
+from gpuwaste.advice.predict.predict_body import PredictQuestion
+from gpuwaste.advice.predict.prediction_types import PredictAnswer
 from gpuwaste.hub.exchange import Exchange, Name
 from gpuwaste.hub.openapi import answers, body
-from gpuwaste.hub.predict_body import PredictQuestion
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -2,9 +2,9 @@
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.core.program_estimate import ProgramRunsAnswer
 from gpuwaste.hub.exchange import Exchange, Name
 from gpuwaste.hub.openapi import answers
+from gpuwaste.jobs.program_estimate import ProgramRunsAnswer
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

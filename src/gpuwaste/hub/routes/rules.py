@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.documents.rule_types import LookDocument, ReplayDocument, RuleQuestion, RulesDocument
+from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument, RuleQuestion, RulesDocument
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.openapi import answers, body
 

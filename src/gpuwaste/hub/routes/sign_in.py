@@ -5,14 +5,14 @@ from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request, Response
 
+from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.models import LinkAnswer
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.refusal import BAD, Refusal
 from gpuwaste.hub.sign_in import page
 from gpuwaste.hub.sign_in.cookie import drop_cookie, set_cookie
 from gpuwaste.hub.sign_in.visitors import LINK_S, SignInNeeded
-from gpuwaste.wire.hub_client import LINK_PATH
+from gpuwaste.net.hub_client import LINK_PATH
 
 _HOME: Final = "/me"
 _LARGEST_FORM: Final = 4096

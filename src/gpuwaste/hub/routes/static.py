@@ -4,9 +4,9 @@ from typing import Final
 
 from fastapi import FastAPI, Response
 
+from gpuwaste.core.refusal import NOT_FOUND, Refusal
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.refusal import NOT_FOUND, Refusal
-from gpuwaste.web.static_files import PREFIX, served_files
+from gpuwaste.show.static_files import PREFIX, served_files
 
 _HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.documents.verdict_score import ScoreDocument
-from gpuwaste.documents.verdict_types import VerdictsDocument
+from gpuwaste.advice.verdicts.verdict_reads import MAX_VERDICTS, VerdictQuestion
+from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
+from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.verdict_reads import MAX_VERDICTS, VerdictQuestion
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

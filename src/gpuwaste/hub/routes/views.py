@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.analytics.document import ComparisonDocument, ViewDocument, ViewsDocument
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.view_reads import MAX_OFFSET_S, ViewQuestion
+from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewsDocument
+from gpuwaste.views.view_reads import MAX_OFFSET_S, ViewQuestion
 
 Offset = Annotated[int, Query(ge=-MAX_OFFSET_S, le=MAX_OFFSET_S)]
 

@@ -13,7 +13,7 @@ from fastapi import Request
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.loopback import is_loopback
 from gpuwaste.hub.sign_in.rejection import CLEAR, HOST, ORIGIN, Rejection
-from gpuwaste.wire.listen_address import parse_listen
+from gpuwaste.net.listen_address import parse_listen
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
 _PORTS: Final = {"https": 443, "http": 80}

@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import Response
 
-from gpuwaste.web.static_files import static_url
+from gpuwaste.show.static_files import static_url
 
 SCRIPT: Final = """\
 "use strict";

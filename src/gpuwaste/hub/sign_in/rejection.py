@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.hub.refusal import FORBIDDEN, Refusal
+from gpuwaste.core.refusal import FORBIDDEN, Refusal
 
 HOST: Final = "host"
 CLEAR: Final = "clear"

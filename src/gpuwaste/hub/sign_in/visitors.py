@@ -11,9 +11,9 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config, WebConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.hub.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
 from gpuwaste.hub.sign_in.cookie import cookie_of
 from gpuwaste.hub.sign_in.lake_tokens import LakeTokens, tokens_of
 from gpuwaste.hub.sign_in.origins import Origins, require_same_origin

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.plan_request import Asked
 
 MAX_CANDIDATES: Final = 16
 """Each costs slurmctld one --test-only, so that a site with a hundred partitions is not asked a hundred times."""

@@ -3,8 +3,8 @@
 import shlex
 from typing import Final
 
-from gpuwaste.plan.asked import Asked
-from gpuwaste.predict.prediction import Change
+from gpuwaste.advice.predict.prediction import Change
+from gpuwaste.plan.plan_request import Asked
 
 GPUS: Final = "gpus"
 TIME: Final = "time_limit_s"

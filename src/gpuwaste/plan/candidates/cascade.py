@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from gpuwaste.core.units import HOUR_S, format_duration, say_duration
-from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.plan_request import Asked
 
 RANK: Final = 9
 LONG_S: Final = 8 * HOUR_S  # a shorter job gains little from a split

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.candidates import Candidate
-from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
+from gpuwaste.plan.plan_request import Asked
+from gpuwaste.slurm.submit.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
 
 RANK: Final = 6
 _MOST: Final = 3

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.plan_request import Asked
 
 RANK: Final = 10
 _LIKELY: Final = 0.5

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.candidates import Candidate
 from gpuwaste.plan.candidates._changes import MEMORY, change_of, options_of
+from gpuwaste.plan.plan_request import Asked
 
 RANK: Final = 5
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from gpuwaste.core.units import say_duration
-from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.candidates import Candidate
 from gpuwaste.plan.outlook import cost_of
+from gpuwaste.plan.plan_request import Asked
 from gpuwaste.plan.wrapping import AFTER_END_S, LONGEST_S, MANY, Gain, Way, gain, nearest_share
 from gpuwaste.plan.wrapping_study import CHAIN_JOBS, JOB_RUN_S
-from gpuwaste.slurm.printed_id import task_count
+from gpuwaste.slurm.formats.printed_id import task_count
 
 RANK: Final = 11
 _AFTER: Final = re.compile(r"(?:after|singleton)", re.IGNORECASE)

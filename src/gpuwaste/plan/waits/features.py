@@ -13,14 +13,14 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.advice.predict.bundle import FeatureSet
+from gpuwaste.plan.start_time.correction import log_wait
+from gpuwaste.plan.start_time.expectation import QUANTILES
 from gpuwaste.plan.waits.instant import Instant, JobRows
 from gpuwaste.plan.waits.knowledge import Knowledge
 from gpuwaste.plan.waits.last_waits import GROUPS, Started
 from gpuwaste.plan.waits.simulated import Simulated
 from gpuwaste.plan.waits.usage import Usage
-from gpuwaste.plan.when.correction import log_wait
-from gpuwaste.plan.when.expectation import QUANTILES
-from gpuwaste.predict.bundle import FeatureSet
 
 VERSION: Final = 1
 TARGET: Final = "wait"

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.plan.waits.instant import Ints, JobRows
 from gpuwaste.plan.waits.last_waits import LastWaits
 from gpuwaste.plan.waits.usage import Usage
-from gpuwaste.plan.when.past_runs import PastRuns
 
 
 class Knowledge:

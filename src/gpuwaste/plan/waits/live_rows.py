@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from gpuwaste.core.request import JobRequest
+from gpuwaste.plan.start_time.queue import NO_LIMIT_S
 from gpuwaste.plan.waits.instant import Instant, Ints, JobRows, no_rows
 from gpuwaste.plan.waits.trees import Machine
-from gpuwaste.plan.when.queue import NO_LIMIT_S
-from gpuwaste.slurm.printed_id import task_count
-from gpuwaste.slurm.scontrol import HOLDING, RunningJob
-from gpuwaste.slurm.tres_request import request_from_tres, request_like
+from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
+from gpuwaste.slurm.clients.scontrol import HOLDING, RunningJob
+from gpuwaste.slurm.formats.printed_id import task_count
+from gpuwaste.slurm.submit.request import JobRequest
 
 MAX_ROWS: Final = 50_000  # of a live queue, tasks of arrays one by one
 MAX_TASKS: Final = 1000  # of one waiting array

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpuwaste.plan.start_time.checks import checked
+from gpuwaste.plan.start_time.expectation import QUANTILES
+from gpuwaste.plan.start_time.past_runs import PastRuns
+from gpuwaste.plan.start_time.play import waits_of
+from gpuwaste.plan.start_time.queue import LEVELS, Ints, Jobs, Queue, jobs_in_pools, one_node_each
 from gpuwaste.plan.waits.instant import Instant, JobRows
-from gpuwaste.plan.when.checks import checked
-from gpuwaste.plan.when.expectation import QUANTILES
-from gpuwaste.plan.when.past_runs import PastRuns
-from gpuwaste.plan.when.play import waits_of
-from gpuwaste.plan.when.queue import LEVELS, Ints, Jobs, Queue, jobs_in_pools, one_node_each
 
 
 class Simulated(NamedTuple):

@@ -13,13 +13,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from gpuwaste.advice.predict.bundle import RETRAIN, Bundle, load_bundle
+from gpuwaste.advice.predict.bundle_files import read_bundle
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ModelError
+from gpuwaste.plan.start_time.correction import FLOOR_S
+from gpuwaste.plan.start_time.expectation import QUANTILES
 from gpuwaste.plan.waits.features import TARGET, wait_features
-from gpuwaste.plan.when.correction import FLOOR_S
-from gpuwaste.plan.when.expectation import QUANTILES
-from gpuwaste.predict.bundle import RETRAIN, Bundle, load_bundle
-from gpuwaste.predict.bundle_files import read_bundle
 
 MACHINE: Final = "machine.json"
 SHIFTS: Final = "shifts.json"

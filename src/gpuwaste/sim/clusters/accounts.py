@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from gpuwaste.core.errors import ParseError
 from gpuwaste.sim.cluster import Association, Limits, Qos
 from gpuwaste.sim.clusters import values
-from gpuwaste.slurm.site_tables import Row
+from gpuwaste.slurm.site.site_tables import Row
 
 _PARENT = "parent"
 

@@ -7,11 +7,11 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.sim.cluster import Node, Partition, PreemptMode
 from gpuwaste.sim.clusters import values
 from gpuwaste.sim.clusters.values import Fields
-from gpuwaste.slurm.cluster_config import gives_whole_nodes
-from gpuwaste.slurm.gres import parse_gres
-from gpuwaste.slurm.hostlist import expand, natural_key
-from gpuwaste.slurm.node_state import is_usable
-from gpuwaste.slurm.tres_weights import parse_weights
+from gpuwaste.slurm.formats.gres import parse_gres
+from gpuwaste.slurm.formats.hostlist import expand, natural_key
+from gpuwaste.slurm.site.cluster_config import gives_whole_nodes
+from gpuwaste.slurm.site.node_state import is_usable
+from gpuwaste.slurm.site.tres_weights import parse_weights
 
 _LINEAR: Final = "select/linear"
 

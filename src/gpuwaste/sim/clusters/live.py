@@ -10,12 +10,12 @@ from gpuwaste.sim.clusters import accounts, hardware, settings, values
 from gpuwaste.sim.clusters.checked import checked
 from gpuwaste.sim.clusters.described import Described
 from gpuwaste.sim.clusters.values import Fields
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.hostlist import expand
-from gpuwaste.slurm.node_state import is_usable
-from gpuwaste.slurm.site_tables import Row, SiteTables
-from gpuwaste.slurm.times import parse_time_s
-from gpuwaste.slurm.tres import parse_tres
+from gpuwaste.slurm.accounting.tres import parse_tres
+from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.formats.hostlist import expand
+from gpuwaste.slurm.formats.times import parse_time_s
+from gpuwaste.slurm.site.node_state import is_usable
+from gpuwaste.slurm.site.site_tables import Row, SiteTables
 
 SOURCE: Final = "the live cluster"
 

@@ -8,8 +8,8 @@ from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.text import words_of
 from gpuwaste.sim.cluster import PreemptMode
 from gpuwaste.sim.clusters import values
-from gpuwaste.slurm.hostlist import expand
-from gpuwaste.slurm.tres_weights import parse_weights
+from gpuwaste.slurm.formats.hostlist import expand
+from gpuwaste.slurm.site.tres_weights import parse_weights
 
 Bytes = NewType("Bytes", int)
 Count = NewType("Count", int)

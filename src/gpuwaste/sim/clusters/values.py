@@ -7,7 +7,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.sim.cluster import PreemptMode
-from gpuwaste.slurm.tres import parse_tres, tres_name
+from gpuwaste.slurm.accounting.tres import parse_tres, tres_name
 
 Fields = Mapping[str, str]
 MIB: Final = 1 << 20

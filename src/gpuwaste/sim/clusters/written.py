@@ -12,8 +12,8 @@ from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage
 from gpuwaste.sim.clusters.table_values import gpus_text
 from gpuwaste.sim.clusters.tables import ALL, parent_of
 from gpuwaste.sim.clusters.values import size_text, tres_text
-from gpuwaste.slurm.hostlist import MAX_NAMES, compressed
-from gpuwaste.slurm.tres_weights import weights_text
+from gpuwaste.slurm.formats.hostlist import MAX_NAMES, compressed
+from gpuwaste.slurm.site.tres_weights import weights_text
 
 _LAST_DATE: Final = 253_402_300_800  # the year 10000
 Pairs = Iterable[tuple[str, str]]

@@ -7,8 +7,8 @@ from typing import Any, Final
 from msgspec import to_builtins
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.history.swf_table import swf_table
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.swf_table import swf_table
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.generating import generated, generator_parameters
 from gpuwaste.sim.log import Log
 from gpuwaste.sim.parameters import read_named

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.history.swf_table import swf_table
+from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.sim.fair_share_queue import MARENOSTRUM
 from gpuwaste.sim.trace import Ints, trace_of
 from gpuwaste.sim.wrapped_load import BackgroundLoad, workflow_starts

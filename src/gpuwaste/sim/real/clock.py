@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.sim.real.reaper import remove_origin
-from gpuwaste.slurm.command import run_command
+from gpuwaste.slurm.clients.command import run_command
 
 _NAMES: Final = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED")
 _MOST_LINES: Final = 10_000

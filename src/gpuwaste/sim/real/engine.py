@@ -16,7 +16,7 @@ from gpuwaste.core.errors import StoreError, UsageError
 from gpuwaste.core.files import open_lock, write_whole
 from gpuwaste.core.typed import decode
 from gpuwaste.core.version import own_version
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.document import EngineDocument, RealRun

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, FULL, MAIN, STARTED, SUBMITTED, TESTED, Instant
 from gpuwaste.sim.real.jobs import submissions

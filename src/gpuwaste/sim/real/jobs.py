@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.table import Categories, JobTable
+from gpuwaste.jobs.history.table import Categories, JobTable
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.trace import Trace, trace_of
 

@@ -13,7 +13,7 @@ from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.instants import Instant, read_log
 from gpuwaste.sim.real.jobs import Submission
 from gpuwaste.sim.real.outcomes import NEVER_STARTED, PENDING, REFUSED, Ended, Outcome, read_ended
-from gpuwaste.slurm.command import check, last_line
+from gpuwaste.slurm.clients.command import check, last_line
 
 Progress = Callable[[int, int, int], None]
 """Called with jobs submitted, jobs ended and jobs of the trace."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, SlurmError
-from gpuwaste.slurm.command import run_command
+from gpuwaste.slurm.clients.command import run_command
 
 NEEDED: Final = ("slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "munged", "faketime")
 SEARCHED: Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.placed import Placed, Placements
 from gpuwaste.sim.slurm import board as b

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuwaste.history.table import Categories
+from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.compiled import in_place
 from gpuwaste.sim.limit_checks import MAY_START, charge_wall, count_job, held_by

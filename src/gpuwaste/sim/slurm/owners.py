@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import Categories
+from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.accounts import Accounts, accounts_of, completed
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.priority_settings import PrioritySettings

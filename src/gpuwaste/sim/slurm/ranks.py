@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpuwaste.history.table import Categories
+from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.accounts import AccountTree
 from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.cluster import ClusterModel

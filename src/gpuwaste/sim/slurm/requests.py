@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.history.table import Categories, JobTable
+from gpuwaste.jobs.history.table import Categories, JobTable
 from gpuwaste.sim.cluster import ClusterModel, Partition
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Flags, Ints

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.history.table import Categories
+from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, Flags, Ints

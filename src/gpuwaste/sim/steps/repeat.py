@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.history.table import JobTable
+from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.parameters import SEED, Parameter
 from gpuwaste.sim.time_travel import MOST_JOBS, of_rows
 

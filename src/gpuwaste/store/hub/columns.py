@@ -7,8 +7,8 @@ from types import UnionType
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 from gpuwaste.core.codec import KeyColumn, annotated
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.text import storable
+from gpuwaste.slurm.run import RunKey
 
 _R = TypeVar("_R")
 _Write = Callable[[Any], dict[str, Any]]

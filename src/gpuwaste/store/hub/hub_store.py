@@ -17,16 +17,17 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.job_event import HistoryEvent, RunUse
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.details import STAGES, take_details, take_steps
+from gpuwaste.jobs.job_columns import FAR_S
+from gpuwaste.jobs.job_event import HistoryEvent, RunUse
+from gpuwaste.jobs.named_runs import pick_named
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.changed_ends import ChangedEnds
-from gpuwaste.store.hub.details import STAGES, take_details, take_steps
-from gpuwaste.store.hub.job_columns import FAR_S
 from gpuwaste.store.hub.json_rows import (
     HOUR_COLUMNS,
     HOUR_KEY,
@@ -37,7 +38,6 @@ from gpuwaste.store.hub.json_rows import (
     step_rows,
     to_json,
 )
-from gpuwaste.store.hub.named_runs import pick_named
 from gpuwaste.store.hub.touched import Touched
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
@@ -169,7 +169,7 @@ class HubStore:
         return len(changed)
 
     def upsert_jobs(self, jobs: Sequence[JobRecord]) -> int:
-        """Take runs from accounting by their keys, with their events (core/job_event.py); returns how many changed."""
+        """Take runs from accounting by their keys, with their events (jobs/job_event.py); returns how many changed."""
         if not jobs:
             return 0
         rows = {job.run_key: job_row(job) for job in jobs}

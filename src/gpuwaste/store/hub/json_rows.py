@@ -7,11 +7,11 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import Any, Final
 
-from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
-from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.job import JobRecord
+from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.text import storable
-from gpuwaste.core.verdict import Verdict
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails, StepRecord
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.columns import Columns
 
 HOUR_COLUMNS: Final = Columns(AllocationHour)

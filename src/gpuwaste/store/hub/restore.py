@@ -14,10 +14,10 @@ from typing import BinaryIO, Final
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import open_plain, sync_directory
 from gpuwaste.core.owner import as_owner, become_owner
+from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.store.database import Database, migrations
 from gpuwaste.store.hub.backup_format import STORE, About, read_backup
 from gpuwaste.store.hub.moved_file import forget_moved
-from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.store.hub.store_lock import nobody_has
 
 BEFORE: Final = ".before-restore"

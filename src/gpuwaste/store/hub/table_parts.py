@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.packing import STRETCH_S
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.packing import STRETCH_S
 from gpuwaste.store.tables import TableColumn, schema_tables
 
 Side = Literal["file", "lake"]

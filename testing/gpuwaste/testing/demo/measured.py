@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.agent.accumulator import IDLE_RUN_MS
+from gpuwaste.ledger.findings.cpu_starved import SATURATED
 from gpuwaste.testing.demo.jobs import DemoJob
 from gpuwaste.testing.simnvml import OracleEvent
-from gpuwaste.waste.findings.cpu_starved import SATURATED
 
 CPU_MARGIN: Final = 0.05
 """Of the CPUs' time: the batch script's own, and accounting's whole seconds of a run of 40 s."""

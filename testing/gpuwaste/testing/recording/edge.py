@@ -13,8 +13,8 @@ from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.model import GpuScan, HostUse
 from gpuwaste.agent.runs import RunTracker
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.sample import MapSource
-from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.ledger.sample import MapSource
+from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.recording.format import Accounted, Devices, RecordedMap, RecordedTick, SiteFacts
 

@@ -16,11 +16,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
 from gpuwaste.agent.model import GpuScan, HostUse
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.core.sample import MapSource, UnknownReason
-from gpuwaste.slurm.cluster_config import NodeInfo, Partition
-from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.ledger.sample import MapSource, UnknownReason
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
 from gpuwaste.testing.simnvml import OracleEvent
 
 FORMAT: Final = 1

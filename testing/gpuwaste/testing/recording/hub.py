@@ -8,20 +8,20 @@ from pathlib import Path
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.daemon import make_checkers, serve
 from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
-from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.coordination import AccountPlace
-from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site_tables import SiteTables
-from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.site.coordination import AccountPlace
+from gpuwaste.slurm.site.site_tables import SiteTables
 from gpuwaste.testing.recording.format import Accounted, RecordedMap, SiteFacts
 from gpuwaste.testing.recording.tape import Tape
 

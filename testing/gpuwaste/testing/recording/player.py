@@ -27,6 +27,7 @@ from gpuwaste.hub.daemon import make_checkers
 from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, listening, open_tcp
+from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.testing.recording.clock import PlayedClock
 from gpuwaste.testing.recording.edge import PlayedNode, PlayedSlurm
 from gpuwaste.testing.recording.format import (
@@ -47,7 +48,6 @@ from gpuwaste.testing.recording.format import (
 from gpuwaste.testing.recording.keys import Keys
 from gpuwaste.testing.running_site import SiteOptions
 from gpuwaste.testing.simnvml import OracleEvent
-from gpuwaste.wire.daemon_client import daemon_client
 
 _COMMAND_S: Final = 60.0
 _END_S: Final = 30.0

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.unit.hub.rig import FakeClock
-from tests.unit.waste.builders import T0, add_rows, hour, job
+from tests.unit.ledger.builders import T0, add_rows, hour, job
 
+from gpuwaste.act.notify.notice_store import NoticeStore
+from gpuwaste.act.notify.parts import NotifyParts, notify_parts
+from gpuwaste.act.notify.runner import Accounting, NoticeRunner
 from gpuwaste.core.config import NotifyConfig
-from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
-from gpuwaste.hub.notify.runner import Accounting, NoticeRunner
+from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.notice_store import NoticeStore
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
-from gpuwaste.waste.ledger_settings import LedgerSettings
 
 DAY = 86400
 HOUR = 3600

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.act.notify.addresses import AddressBook, AddressError, is_address, read_names
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.notify.addresses import AddressBook, AddressError, is_address, read_names
 
 
 def book(tmp_path: Path, lines: str = "", pattern: str = "", command: tuple[str, ...] = ()) -> AddressBook:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.integration.hub.notify.rig import DAY, HOUR, Rig, notifying
 
+from gpuwaste.act.notify.mailer import Delivery
+from gpuwaste.act.notify.runner import NoticeRunner
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.notify.mailer import Delivery
-from gpuwaste.hub.notify.runner import NoticeRunner
 
 OPERATOR = Scope("oper", everything=True)
 

@@ -16,8 +16,8 @@ from tests.integration.hub.rig import Rig, running_hub
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import WebConfig
 from gpuwaste.hub.threads import ThreadPool
+from gpuwaste.net.http import UnixConnection
 from gpuwaste.testing.patience import patient
-from gpuwaste.wire.http import UnixConnection
 
 PUBLIC = "https://gpuwaste.example.org"
 PAGE = "/a-page-of-the-tests"

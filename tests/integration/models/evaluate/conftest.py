@@ -3,8 +3,8 @@
 import pytest
 from tests.integration.models.evaluate.logs import mixed_jobs, table
 
+from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
-from gpuwaste.predict.vectors import replay_vectors
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Iterable
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import JobTable, table_of
+from gpuwaste.jobs.history.table import JobTable, table_of
+from gpuwaste.slurm.accounting.job import JobRecord
 
 HOUR = 3600
 

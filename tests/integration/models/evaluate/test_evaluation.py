@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from tests.integration.models.evaluate.logs import job, mixed_jobs, table
 
+from gpuwaste.advice.predict.bundle import our_features
+from gpuwaste.advice.predict.roll import roll
+from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.targets import BY_NAME
+from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
 from gpuwaste.models.evaluate.evaluation_text import JFP, evaluation_json, evaluation_text
 from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.bundle import our_features
-from gpuwaste.predict.roll import roll
-from gpuwaste.predict.rolling import busy_users
-from gpuwaste.predict.targets import BY_NAME
-from gpuwaste.predict.vectors import replay_vectors
 
 
 def test_the_json_is_target_method_metric_value(evaluated: Evaluation) -> None:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_curve
 
+from gpuwaste.advice.predict.curve import Curve
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.figures import of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.predict.curve import Curve
 
 ROW = st.tuples(st.booleans(), st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]), st.integers(0, 3))
 

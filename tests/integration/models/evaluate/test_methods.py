@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from tests.integration.models.evaluate.logs import job, table
 
-from gpuwaste.core.job import JobRecord
+from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.models.evaluate.method import MethodAnswer, all_methods
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.split import Split
-from gpuwaste.predict.targets import BY_NAME
+from gpuwaste.slurm.accounting.job import JobRecord
 
 
 def ask(name: str, target: str, jobs: Sequence[JobRecord], learn: int, test: int) -> MethodAnswer:

@@ -15,7 +15,7 @@ from gpuwaste.agent.collectors.intel import IntelCollector, busiest, groups_to_r
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core.event_log import EventLog
-from gpuwaste.core.sample import UnknownReason
+from gpuwaste.ledger.sample import UnknownReason
 from gpuwaste.testing.sim_sysfs import make_pci_devices
 from gpuwaste.testing.simnvml import make_intel_gpus
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from gpuwaste.act.notify.notify_settings import NotifySettings
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.notify.notify_settings import NotifySettings
 
 
 @pytest.mark.parametrize(

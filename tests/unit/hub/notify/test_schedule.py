@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from gpuwaste.act.notify.schedule import Schedule, read_zone
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.notify.schedule import Schedule, read_zone
 
 EIGHT = time(8)
 BERLIN = ZoneInfo("Europe/Berlin")

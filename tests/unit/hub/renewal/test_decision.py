@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpuwaste.advice.predict.comparison import PairedComparison, PairedFigure
+from gpuwaste.advice.renewal.decision import promotion, rollback
+from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
 from gpuwaste.core.config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.renewal.decision import promotion, rollback
-from gpuwaste.hub.renewal.renewal_settings import RenewalSettings
-from gpuwaste.predict.comparison import PairedComparison, PairedFigure
 
 RULE = RenewalSettings(renew=True, min_outcomes=100, min_users=10)
 

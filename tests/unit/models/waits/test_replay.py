@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from tests.unit.models.waits.logs import drawn_log
 
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import table_of
+from gpuwaste.jobs.history.table import table_of
 from gpuwaste.models.waits.queue_at import WaitLog, submissions, wait_log
 from gpuwaste.models.waits.replay import LAST, REQUEST, ROLLED, wait_rows
 from gpuwaste.plan.waits.instant import JobRows
 from gpuwaste.plan.waits.knowledge import Knowledge
+from gpuwaste.slurm.accounting.job import JobRecord
 
 
 def column(*values: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

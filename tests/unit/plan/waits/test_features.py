@@ -5,13 +5,13 @@ import math
 import numpy as np
 from tests.unit.plan.test_live_queue import NOW, job
 
-from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.waits.features import NAMES, vector
 from gpuwaste.plan.waits.instant import Instant, JobRows
 from gpuwaste.plan.waits.knowledge import Knowledge, learnt_of
 from gpuwaste.plan.waits.live_rows import MAX_TASKS, LiveRows
 from gpuwaste.plan.waits.simulated import simulated
 from gpuwaste.plan.waits.trees import Machine, PoolSize
+from gpuwaste.slurm.submit.request import JobRequest
 
 MACHINE = Machine([PoolSize("other", 4, 0), PoolSize("gpu", 8, 8)], 5)
 

@@ -1,12 +1,12 @@
 """The forward simulation once more, plainly: each pass looks at each job, at each limit and at each node.
 
-Job by job it is what plan/when/forward.py does; it keeps no verdict from one job or pass to the next.
+Job by job it is what plan/start_time/forward.py does; it keeps no verdict from one job or pass to the next.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpuwaste.plan.when.queue import Ints
+from gpuwaste.plan.start_time.queue import Ints
 
 NEVER = 1 << 60
 

@@ -11,10 +11,10 @@ from tests.examples import examples
 from tests.unit.plan.when.queues import exactly, queue, spread
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.plan.when.checks import checked
-from gpuwaste.plan.when.expectation import CORRECTED, SIMULATED, expect
-from gpuwaste.plan.when.play import waits_of
-from gpuwaste.plan.when.queue import LEVELS, MAX_POOLS, NO_LIMIT_S, Candidate, Queue, jobs_of
+from gpuwaste.plan.start_time.checks import checked
+from gpuwaste.plan.start_time.expectation import CORRECTED, SIMULATED, expect
+from gpuwaste.plan.start_time.play import waits_of
+from gpuwaste.plan.start_time.queue import LEVELS, MAX_POOLS, NO_LIMIT_S, Candidate, Queue, jobs_of
 from gpuwaste.sim.schedulers import easy, fcfs
 from gpuwaste.sim.trace import Planned
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.plan.when.plain import Job, Plain
 
-from gpuwaste.plan.when.checks import checked
-from gpuwaste.plan.when.expectation import expect
-from gpuwaste.plan.when.play import waits_of
-from gpuwaste.plan.when.queue import LEVELS, Candidate, Holdings, Jobs, Nodes, Queue, QueueLimits, jobs_of
+from gpuwaste.plan.start_time.checks import checked
+from gpuwaste.plan.start_time.expectation import expect
+from gpuwaste.plan.start_time.play import waits_of
+from gpuwaste.plan.start_time.queue import LEVELS, Candidate, Holdings, Jobs, Nodes, Queue, QueueLimits, jobs_of
 from gpuwaste.sim.accounts import accounts_of
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
 from gpuwaste.sim.limits import limit_table

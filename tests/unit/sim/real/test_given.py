@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import table_of
+from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition
 from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, MAIN, STARTED, SUBMITTED, TESTED, Instant
+from gpuwaste.slurm.accounting.job import JobRecord
 
 MODEL = ClusterModel("small", (Node("n1", 1, 1),), (Partition("p", ("n1",), default=True),))
 

@@ -3,10 +3,10 @@
 import pytest
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import table_of
+from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.real.jobs import Submission, submissions
+from gpuwaste.slurm.accounting.job import JobRecord
 
 MODEL = ClusterModel(
     "t",

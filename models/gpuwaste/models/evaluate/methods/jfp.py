@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import ABSENT, JobTable
+from gpuwaste.advice.predict.targets import Target
+from gpuwaste.jobs.history.table import ABSENT, JobTable
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.predict.targets import Target
 
 TITLE: Final = "JFP protocol"
 ORDER: Final = 90

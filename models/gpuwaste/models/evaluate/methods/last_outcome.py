@@ -4,10 +4,10 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.advice.predict.targets import Target
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import by_user
 from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.predict.targets import Target
 
 TITLE: Final = "user's last outcome"
 ORDER: Final = 20

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.advice.predict.targets import Target, request_cap
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import State, by_user
 from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.predict.targets import Target, request_cap
 
 TITLE: Final = "Tsafrir's last two"
 ORDER: Final = 20

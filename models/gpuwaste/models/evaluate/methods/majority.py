@@ -4,9 +4,9 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.advice.predict.targets import Target
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.predict.targets import Target
 
 TITLE: Final = "majority"
 ORDER: Final = 10

@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from gpuwaste.advice.predict.targets import Target
 from gpuwaste.models.evaluate.learning import FittedModel
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.predict.targets import Target
 
 TITLE: Final = "model"
 ORDER: Final = 50

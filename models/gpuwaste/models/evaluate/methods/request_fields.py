@@ -5,11 +5,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.advice.predict.features import GROUPS
+from gpuwaste.advice.predict.targets import Target
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.predict.features import GROUPS
-from gpuwaste.predict.targets import Target
 
 TITLE: Final = "request fields only"
 ORDER: Final = 40

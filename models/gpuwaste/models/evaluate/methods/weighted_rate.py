@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from gpuwaste.advice.predict.targets import Target
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import by_user
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.prediction_metrics import best_f1_threshold
-from gpuwaste.predict.targets import Target
 
 TITLE: Final = "weighted rate"
 ORDER: Final = 30

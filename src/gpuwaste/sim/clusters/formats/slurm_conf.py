@@ -14,9 +14,9 @@ from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.clusters import hardware, settings, values
 from gpuwaste.sim.clusters.checked import MAX_NAMES, MAX_NODES
 from gpuwaste.sim.clusters.described import Described, Place, located
-from gpuwaste.slurm.conf_file import ConfLine, read_conf
-from gpuwaste.slurm.hostlist import expand
-from gpuwaste.slurm.node_state import is_usable
+from gpuwaste.slurm.formats.conf_file import ConfLine, read_conf
+from gpuwaste.slurm.formats.hostlist import expand
+from gpuwaste.slurm.site.node_state import is_usable
 
 TITLE: Final = "slurm.conf, or the directory with slurm.conf and gres.conf"
 _KEYS = re.compile(

@@ -12,7 +12,7 @@ from gpuwaste.sim.clusters import tables
 from gpuwaste.sim.clusters.checked import MAX_NODES
 from gpuwaste.sim.clusters.described import Described, Kind, Place, located
 from gpuwaste.sim.clusters.table_values import READERS
-from gpuwaste.slurm.conf_file import read_bounded
+from gpuwaste.slurm.formats.conf_file import read_bounded
 
 TITLE: Final = "TOML with [[nodes]] (docs/how-to/simulate.md)"
 _TABLE = re.compile(rb"^[ \t]*\[\[?[ \t]*\w+[ \t]*\]", re.MULTILINE)

@@ -2,7 +2,7 @@
 ALTER TABLE jobs ADD COLUMN verdict_id VARCHAR DEFAULT '';
 ALTER TABLE jobs ALTER COLUMN verdict_id SET NOT NULL;
 
--- One row for each verdict, in the order in which they came. Ids rise with time (core/verdict.py), so the minima and
+-- One row for each verdict, in the order in which they came. Ids rise with time (advice/verdicts/verdict.py), so the minima and
 -- maxima of each row group leave out what a page of ids does not need; like jobs and hours it has no PRIMARY KEY.
 CREATE TABLE verdicts (
     id VARCHAR NOT NULL,

@@ -1,0 +1,250 @@
+"""ActionStore: what rules want done, and what became of it, in the hub's store."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.text import storable
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.events.event_store import append_told
+from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.json_rows import to_json
+
+WAITING: Final[tuple[ActionStatus, ...]] = ("intended", "approved")
+STOPPED: Final = "actions:stopped"  # UTC second since which no action is sent, 0 for none
+_LEASE: Final = "actor"
+_MAX_REASON: Final = 500
+_MAX_ANSWER: Final = 2000
+
+ActionCount = tuple[ActionStatus, str, int, int]
+"""Status, kind, number of actions, and when the oldest of them was decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """An action with all that happened to it; instants are UTC seconds, 0 is "not yet"."""
+
+    intent: Intent
+    status: ActionStatus
+    status_utc: int
+    person: str
+    person_utc: int
+    plan: Mapping[str, str]
+    sends: int
+    sent_utc: int
+    reason: str
+    answer: str
+    run_state: str = ""
+    run_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an action; None keeps what is stored. `sent` counts a time that it was sent."""
+
+    id: str
+    was: Collection[ActionStatus]
+    status: ActionStatus
+    reason: str = ""
+    person: str | None = None
+    plan: Mapping[str, str] | None = None
+    answer: str | None = None
+    sent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ActionQuestion:
+    """Which actions are asked for; None is every one."""
+
+    start: int
+    end: int
+    status: str | None = None
+    rule: str | None = None
+    user: str | None = None
+    limit: int = 1000
+
+
+class ActionStore:
+    """The actions of a hub's store; threads share it as they share the store. Raises StoreError."""
+
+    def __init__(self, store: HubStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def add(self, intents: Sequence[Intent], told: Mapping[str, ToldEvent]) -> list[str]:
+        """Add intents that are new and tell their events, by id; returns the ids."""
+        if not intents:
+            return []
+        now = self.now()
+        with self._store.writing() as db:
+            rows = to_json(_columns(intent, now) for intent in intents)
+            new = [str(row[0]) for row in db.run("actions_add", {"rows": rows}).fetchall()]
+            append_told(db, [told[id_] for id_ in new], now) if new else None
+        return new
+
+    def move(self, step: Step, told: Sequence[ToldEvent]) -> bool:
+        """Move an action on and tell the events; false, and nothing changed, where its status is another."""
+        now = self.now()
+        values = {
+            "id": step.id,
+            "was": sorted(step.was),
+            "status": step.status,
+            "now": now,
+            "reason": storable(step.reason[:_MAX_REASON]),
+            "person": None if step.person is None else storable(step.person),
+            "plan": None if step.plan is None else json.dumps(dict(step.plan)),
+            "answer": None if step.answer is None else storable(step.answer[:_MAX_ANSWER]),
+            "sent": int(step.sent),
+        }
+        with self._store.writing() as db:
+            moved = bool(db.run("actions_move", values).fetchall())
+            if moved and told:
+                append_told(db, told, now)
+        return moved
+
+    def found(self, beginning: str) -> list[ActionRow]:
+        """Return the actions whose id begins so; two at most."""
+        with self._store.reader() as db:
+            return [_row(row) for row in db.rows("actions_get", {"id": beginning})]
+
+    def listed(self, question: ActionQuestion) -> list[ActionRow]:
+        """Return actions, the newest first."""
+        values = {
+            "status": question.status,
+            "rule": question.rule,
+            "user": question.user,
+            "from_s": question.start,
+            "to_s": question.end,
+            "limit": question.limit,
+        }
+        with self._store.reader() as db:
+            return [_row(row) for row in db.rows("actions_list", values)]
+
+    def next(
+        self, kinds: Collection[str], *, fresh: bool, confirmed: Collection[str] | None = None
+    ) -> ActionRow | None:
+        """Return what to take next: one that was sent without an outcome, else, where `fresh`, one that may be sent.
+
+        Of those that rules want only the ids `confirmed` may be; None: all of them.
+        """
+        ids = None if confirmed is None else sorted(confirmed)
+        values = {"kinds": sorted(kinds), "now": self.now(), "fresh": fresh, "confirmed": ids}
+        with self._store.reader() as db:
+            rows = db.rows("actions_next", values)
+        return _row(rows[0]) if rows else None
+
+    def waiting(self, ids: Collection[str] | None = None) -> list[ActionRow]:
+        """Return the actions of rules that were not sent yet; None: of every id."""
+        with self._store.reader() as db:
+            rows = db.rows("actions_waiting", {"ids": None if ids is None else sorted(ids)})
+        return [_row(row) for row in rows]
+
+    def ends(self, ids: Collection[str]) -> dict[str, tuple[ActionStatus, str]]:
+        """Return status and reason of these actions, by id; one that is not there is left out."""
+        if not ids:
+            return {}
+        with self._store.reader() as db:
+            rows = db.rows("actions_ends", {"ids": sorted(ids)})
+        return {row["id"]: (row["status"], row["reason"]) for row in rows}
+
+    def overdue(self, limit: int) -> list[ActionRow]:
+        """Return actions that were not sent before they expired."""
+        with self._store.reader() as db:
+            return [_row(row) for row in db.rows("actions_due", {"now": self.now(), "limit": limit})]
+
+    def waiting_of(self, wanted: Collection[tuple[str, str]]) -> list[ActionRow]:
+        """Return the actions of some rules and their subjects that were not sent yet."""
+        pairs = [{"rule": storable(rule), "subject": storable(subject)} for rule, subject in sorted(wanted)]
+        with self._store.reader() as db:
+            return [_row(row) for row in db.rows("actions_waiting_of", {"rows": to_json(pairs)})]
+
+    def sent_last_hour(self, kinds: Collection[str]) -> int:
+        """Return how many actions of some kinds were sent in the last hour."""
+        with self._store.reader() as db:
+            found = db.rows("actions_sent_since", {"since": self.now() - HOUR_S, "kinds": sorted(kinds)})
+        return int(found[0]["actions"])
+
+    def counts(self) -> list[ActionCount]:
+        """Return how many actions stand where."""
+        with self._store.reader() as db:
+            rows = db.rows("actions_count")
+        return [(row["status"], row["kind"], int(row["actions"]), int(row["first_utc"])) for row in rows]
+
+    def lease(self, holder: str, seconds: int, *, anew: bool = False) -> tuple[str, int]:
+        """Give the lease to `holder` where nobody else has it; returns who holds it, and for how many more seconds.
+
+        One that has over half of its time left is written only where it is to last `seconds` `anew`: a lease is asked
+        for every few seconds.
+        """
+        now = self.now()
+        with self._store.writing() as db:
+            rows = db.rows("actor_lease", {"name": _LEASE})
+            if rows and rows[0]["until_utc"] > now:
+                known, until = str(rows[0]["holder"]), int(rows[0]["until_utc"])
+                if known != holder or (not anew and 0 < seconds / 2 < until - now):
+                    return known, until - now
+            db.run("actor_lease_set", {"name": _LEASE, "holder": storable(holder), "until": now + seconds}).fetchall()
+        return holder, seconds
+
+    def holder(self) -> str:
+        """Return who holds the lease now, "" for nobody."""
+        with self._store.reader() as db:
+            rows = db.rows("actor_lease", {"name": _LEASE})
+        return str(rows[0]["holder"]) if rows and rows[0]["until_utc"] > self.now() else ""
+
+    def stopped(self) -> int:
+        """Return since when no action is sent, UTC seconds, 0 for never."""
+        return self._store.mark(STOPPED) or 0
+
+    def stop(self, *, stop: bool) -> None:
+        """Stop to send actions, or lift that."""
+        self._store.set_mark(STOPPED, self.now() if stop else 0)
+
+    def now(self) -> int:
+        """Return the hub's time, UTC seconds."""
+        return self._clock.utc_us() // 1_000_000
+
+
+def _columns(intent: Intent, now: int) -> dict[str, Any]:
+    run = intent.run
+    texts = ("id", "rule", "rule_hash", "kind", "subject", "user", "account", "facts")
+    return {
+        **{name: storable(getattr(intent, name)) for name in texts},
+        "cluster": storable(run.cluster) if run else "",
+        "job_id": run.job_id if run else 0,
+        "run_start": run.start if run else 0,
+        "options": json.dumps(dict(intent.options)),
+        "approve": intent.approve,
+        "decided_utc": intent.decided_utc,
+        "expires_utc": intent.expires_utc,
+        "status": "intended",
+        "status_utc": now,
+        "person": "",
+        "person_utc": 0,
+        "plan": "{}",
+        "sends": 0,
+        "sent_utc": 0,
+        "reason": "",
+        "answer": "",
+    }
+
+
+def _row(row: Mapping[str, Any]) -> ActionRow:
+    approve: Approval = row["approve"]
+    intent = Intent(
+        **{name: row[name] for name in ("id", "rule", "rule_hash", "kind", "subject", "user", "account", "facts")},
+        decided_utc=row["decided_utc"],
+        expires_utc=row["expires_utc"],
+        options=json.loads(row["options"]),
+        run=RunKey(row["cluster"], row["job_id"], row["run_start"]) if row["job_id"] else None,
+        approve=approve,
+    )
+    same = ("status", "status_utc", "person", "person_utc", "sends", "sent_utc", "reason", "answer")
+    known: dict[str, Any] = {name: row[name] for name in same}
+    ended: dict[str, Any] = {"run_state": row.get("run_state") or "", "run_end": row.get("run_end")}
+    return ActionRow(intent=intent, plan=json.loads(row["plan"]), **known, **ended)

@@ -1,0 +1,68 @@
+"""Actions as words for a terminal."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_types import ActionDocument, ActionEntry, ActionsDocument
+from gpuwaste.show.cells import fit, local_time
+from gpuwaste.show.layout import COLUMNS, Look, facts, wrapped
+
+_ID: Final = 12  # characters of an id: `show` takes that many
+_SUBJECT: Final = 36
+_FACTS: Final = 2000
+
+
+def actions_text(document: ActionsDocument, look: Look) -> str:
+    """Render actions, a line each with the reason of its status below."""
+    lines = look.title("Actions") if look.header else []
+    if document.stopped is not None:
+        lines.append(f"  STOPPED since {local_time(document.stopped, look.zone)}: gpuwaste actions lift")
+    if not document.actor:
+        lines.append("  no actor has asked the hub for a minute: only mail is sent")
+    if not document.actions:
+        return "\n".join([*lines, "no actions in this window"]) + "\n"
+    rows = [
+        (row.id[:_ID], local_time(row.decided, look.zone), row.kind, _status(row), fit(_subject(row), _SUBJECT))
+        for row in document.actions
+    ]
+    lines += look.table(("ID", "DECIDED", "ACTION", "STATUS", "SUBJECT"), rows, frozenset(range(5)))
+    return "\n".join(lines) + "\n"
+
+
+def action_text(document: ActionDocument, look: Look) -> str:
+    """Render one action with its steps: what the rule saw, who agreed, what Slurm said, how the run ended."""
+    row = document.action
+    person = f"{row.person}, {local_time(row.person_at, look.zone)}" if row.person else ""
+    run_end = f"{row.run_state} {local_time(row.run_end, look.zone)}" if row.run_end is not None else row.run_state
+    pairs = [
+        ("action", row.kind),
+        ("status", f"{_status(row)} since {local_time(row.since, look.zone)}"),
+        ("reason", row.reason),
+        ("subject", row.subject),
+        ("user", f"{row.user} ({row.account})" if row.account else row.user),
+        ("rule", f"{row.rule} ({row.rule_hash[:_ID]})" if row.rule else ""),
+        ("decided", local_time(row.decided, look.zone)),
+        ("expires", local_time(row.expires, look.zone)),
+        ("decided by", person),
+        ("sent", f"{local_time(row.sent, look.zone)}, {row.sends} times" if row.sends else ""),
+        ("answer", row.answer),
+        ("run ended", run_end),
+    ]
+    lines = look.title(f"Action {row.id[:_ID]}") if look.header else []
+    lines += facts([(name, value) for name, value in pairs if value])
+    for name, values in (("Options", row.options), ("Read in Slurm", row.plan)):
+        if values:
+            lines += ["", f"{name}:"]
+            for key, value in sorted(values.items()):
+                lines += wrapped(f"{key}: {value}", COLUMNS, "  ", "    ")
+    if row.facts:
+        lines += ["", "What the rule saw:", *wrapped(row.facts[:_FACTS], COLUMNS, "  ", "  ")]
+    return "\n".join(lines) + "\n"
+
+
+def _status(row: ActionEntry) -> str:
+    waits = row.status == "intended" and row.approve == "person"
+    return "needs approval" if waits else row.status
+
+
+def _subject(row: ActionEntry) -> str:
+    return f"{row.jobid} {row.user}" if row.jobid is not None else row.subject

@@ -1,0 +1,132 @@
+"""The types of what the hub says of actions: to people, and to the actor."""
+
+from typing import Annotated, Final, Literal, get_args
+
+from msgspec import Meta, Struct
+
+from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
+from gpuwaste.core.fields import Document, MaybeUtc, Utc
+from gpuwaste.slurm.run import RunKey
+
+STATUSES: Final[tuple[str, ...]] = get_args(ActionStatus)
+Outcome = Literal["sent", "confirmed", "failed", "moot"]
+
+
+class ActionEntry(Struct, kw_only=True, frozen=True):
+    """An action with all that happened to it."""
+
+    id: str
+    rule: str
+    rule_hash: Annotated[str, Meta(description="Hash of the rule's file as it was.")]
+    kind: Annotated[str, Meta(description="What is done: cancel, hold ...")]
+    subject: Annotated[str, Meta(description="The run's key, node/NAME or model/NAME.")]
+    cluster: str = ""
+    jobid: Annotated[int | None, Meta(description="null: the action is about no run.")] = None
+    start: MaybeUtc = None
+    user: str = ""
+    account: str = ""
+    options: dict[str, str] = {}
+    facts: Annotated[str, Meta(description="What the rule saw, as JSON.")] = ""
+    approve: Annotated[Approval, Meta(description="person: somebody has to approve it first.")]
+    decided: Utc
+    expires: Annotated[int, Meta(description="UTC seconds after which it is not sent.")]
+    status: ActionStatus
+    since: Annotated[int, Meta(description="When it got this status, UTC seconds.")]
+    person: Annotated[str, Meta(description="Who approved or refused it.")] = ""
+    person_at: MaybeUtc = None
+    plan: Annotated[dict[str, str], Meta(description="What the actor read in Slurm before it sent the action.")] = {}
+    sends: Annotated[int, Meta(description="How often it was sent.")] = 0
+    sent: MaybeUtc = None
+    reason: Annotated[str, Meta(description="Why it has this status.")] = ""
+    answer: Annotated[str, Meta(description="Slurm's words, or the mail server's.")] = ""
+    run_state: Annotated[str, Meta(description="The run's state in accounting; empty: not known.")] = ""
+    run_end: MaybeUtc = None
+
+
+class ActionsDocument(Document, kw_only=True, frozen=True):
+    """Actions, the newest first."""
+
+    document: Literal["actions"] = "actions"
+    schema: int = 1
+    generated: Utc
+    stopped: Annotated[int | None, Meta(description="Since when nothing is sent, UTC seconds; null: not stopped.")]
+    actor: Annotated[str, Meta(description="The actor that may act now; empty: none has asked for a minute.")]
+    actions: list[ActionEntry]
+
+
+class ActionDocument(Document, kw_only=True, frozen=True):
+    """One action."""
+
+    document: Literal["action"] = "action"
+    schema: int = 1
+    action: ActionEntry
+
+
+class ActionClaim(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The body of POST /v1/actions/claim."""
+
+    actor: Annotated[str, Meta(min_length=1, max_length=200, description="The actor's name, the same after a restart.")]
+    kinds: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=64, description="What it may do.")]
+
+
+class ActionLent(Struct, kw_only=True, frozen=True):
+    """The answer to a claim: the action to take now, if any."""
+
+    now: Annotated[int, Meta(description="The hub's time, UTC seconds.")]
+    lease_s: Annotated[int, Meta(description="For how long no other actor gets an action, seconds.")]
+    holder: Annotated[str, Meta(description="The actor that may act; another one gets no action.")]
+    stopped: bool
+    action: ActionEntry | None = None
+
+
+class ActionReport(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The body of POST /v1/actions/ID/step: what the actor is about to do, or what became of it."""
+
+    actor: Annotated[str, Meta(min_length=1, max_length=200)]
+    status: Outcome
+    reason: Annotated[str, Meta(max_length=2000)] = ""
+    answer: Annotated[str, Meta(max_length=8000)] = ""
+    plan: Annotated[dict[str, str] | None, Meta(description="With status sent.")] = None
+
+
+class ActionTaken(Struct, kw_only=True, frozen=True):
+    """The answer to a report."""
+
+    taken: Annotated[bool, Meta(description="false: the action may not be sent, or the report changes nothing.")]
+    status: ActionStatus
+    lease_s: Annotated[int, Meta(description="For how long from now no other actor gets an action, seconds.")]
+    reason: str = ""
+
+
+class ActionsStop(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The body of POST /v1/actions/stop."""
+
+    stop: Annotated[bool, Meta(description="false lifts a stop.")]
+
+
+class ActionsStopped(Struct, kw_only=True, frozen=True):
+    """The answer: whether actions are stopped now."""
+
+    stopped: Annotated[int | None, Meta(description="Since when, UTC seconds; null: not stopped.")]
+
+
+def intent_of(entry: ActionEntry) -> Intent:
+    """Return the intent of an action that travelled."""
+    run = None
+    if entry.jobid is not None and entry.start is not None:
+        run = RunKey(entry.cluster, entry.jobid, entry.start)
+    return Intent(
+        id=entry.id,
+        rule=entry.rule,
+        rule_hash=entry.rule_hash,
+        kind=entry.kind,
+        subject=entry.subject,
+        decided_utc=entry.decided,
+        expires_utc=entry.expires,
+        facts=entry.facts,
+        options=entry.options,
+        run=run,
+        user=entry.user,
+        account=entry.account,
+        approve=entry.approve,
+    )

@@ -1,0 +1,29 @@
+"""cancel: ends a run, waiting or running."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
+from gpuwaste.act.actions.slurm_port import ActionSlurm
+from gpuwaste.act.actions.the_run import HELD, WAITING, command, on_run
+from gpuwaste.slurm.clients.scontrol import RunningJob
+
+
+def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
+    del request, slurm
+    if plan and job.state == "CANCELLED":
+        return LookResult("done", f"the run is {job.state}")
+    return LookResult("todo")
+
+
+# The filters make scancel leave alone a job that was requeued after the look: it is pending then.
+KIND: Final = ActionKind(
+    name="cancel",
+    about="Cancel the run.",
+    subject="run",
+    needs="operator",
+    undo="",
+    ends_runs=True,
+    execution=Execution(
+        on_run(HELD | WAITING, _judge), command("scancel", "--user={user}", "--state={state}", "{job}")
+    ),
+)

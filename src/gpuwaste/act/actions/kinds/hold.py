@@ -1,0 +1,33 @@
+"""hold: keeps a waiting job from starting."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
+from gpuwaste.act.actions.option import Option, choice
+from gpuwaste.act.actions.slurm_port import ActionSlurm
+from gpuwaste.act.actions.the_run import WAITING, on_run
+from gpuwaste.slurm.clients.scontrol import RunningJob
+
+_COMMANDS: Final = {"user": "uhold", "operator": "hold"}
+
+
+def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
+    del request, slurm, plan
+    if job.state in WAITING and job.priority == 0:
+        return LookResult("done", f"the job is held: {job.reason}")
+    return LookResult("todo")
+
+
+def _act(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> str:
+    return slurm.text("scontrol", _COMMANDS[request.options["release_by"]], plan["job"])
+
+
+KIND: Final = ActionKind(
+    name="hold",
+    about="Hold a waiting job; of an array the tasks that wait.",
+    subject="run",
+    needs="operator",
+    undo="action release, or scontrol release JOB",
+    execution=Execution(on_run(WAITING, _judge), _act),
+    options=(Option("release_by", "who can release the job: user or operator", choice("user", "operator"), "user"),),
+)

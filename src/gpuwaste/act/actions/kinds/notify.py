@@ -1,0 +1,22 @@
+"""notify: a mail to the run's user or to staff; the hub sends it, which has the mail server and the addresses."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import ActionKind
+from gpuwaste.act.actions.option import Option, choice, line, lines
+
+_SUBJECT: Final = 150
+_TEXT: Final = 8000
+
+KIND: Final = ActionKind(
+    name="notify",
+    about="Send a mail to the job's user or to staff.",
+    subject="any",
+    needs="none",
+    undo="",
+    options=(
+        Option("subject", f"one line of at most {_SUBJECT} characters", line(_SUBJECT)),
+        Option("text", f"at most {_TEXT} characters", lines(_TEXT)),
+        Option("to", "user (the job's user) or staff ([notify] staff)", choice("user", "staff"), "user"),
+    ),
+)

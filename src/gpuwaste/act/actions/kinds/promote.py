@@ -1,0 +1,17 @@
+"""promote: uses another model of the registry, if the one that the rule saw is still in use."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import ActionKind, Execution, Program
+from gpuwaste.act.actions.kinds._model import look, name_problem
+from gpuwaste.act.actions.option import Option
+
+KIND: Final = ActionKind(
+    name="promote",
+    about="Use another model, if the one that the rule saw is still in use.",
+    subject="model",
+    needs="program",
+    undo="action rollback, or gpuwaste model rollback",
+    execution=Execution(look, Program("promote", ("model", "to")), visible=False),
+    options=(Option("to", "the model to use, as `gpuwaste model list` prints it", name_problem),),
+)

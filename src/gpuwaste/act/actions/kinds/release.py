@@ -1,0 +1,25 @@
+"""release: lets a held job start."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
+from gpuwaste.act.actions.slurm_port import ActionSlurm
+from gpuwaste.act.actions.the_run import WAITING, command, on_run
+from gpuwaste.slurm.clients.scontrol import RunningJob
+
+
+def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
+    del request, slurm, plan
+    if job.state in WAITING and job.priority:
+        return LookResult("done", "the job is not held")
+    return LookResult("todo")
+
+
+KIND: Final = ActionKind(
+    name="release",
+    about="Release a held job.",
+    subject="run",
+    needs="operator",
+    undo="action hold, or scontrol hold JOB",
+    execution=Execution(on_run(WAITING, _judge), command("scontrol", "release", "{job}")),
+)

@@ -1,0 +1,51 @@
+"""requeue: ends a running batch job and puts it back into the queue, where it keeps its id."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
+from gpuwaste.act.actions.option import Option, choice
+from gpuwaste.act.actions.slurm_port import ActionSlurm
+from gpuwaste.act.actions.the_run import HELD, on_run, planned
+from gpuwaste.slurm.clients.scontrol import RunningJob
+
+_COMMANDS: Final = {"no": "requeue", "yes": "requeuehold"}
+
+
+def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
+    del request, slurm, plan
+    if not job.batch:
+        return LookResult("moot", "the run is no batch job: Slurm cannot requeue it")
+    return LookResult("todo", "", {"restarts": str(job.restarts)})
+
+
+_same_run = on_run(HELD, _judge)
+
+
+def _look(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
+    seen = _same_run(request, slurm, plan)
+    if seen.standing in {"moot", "open"} and plan and request.run is not None:
+        again = [job for job in slurm.job(request.run.job_id) if _is_again(job, request, plan)]
+        if again:
+            return LookResult("done", f"the job was requeued and is {again[0].state}")
+    return seen
+
+
+def _is_again(job: RunningJob, request: ActionRequest, plan: Plan) -> bool:
+    same = request.run is not None and job.job_id == request.run.job_id and job.user == request.user
+    return same and job.restarts > planned(plan, "restarts")
+
+
+def _act(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> str:
+    return slurm.text("scontrol", _COMMANDS[request.options["hold"]], plan["job"])
+
+
+KIND: Final = ActionKind(
+    name="requeue",
+    about="Requeue a running batch job; what it has not saved is lost.",
+    subject="run",
+    needs="operator",
+    undo="",
+    ends_runs=True,
+    execution=Execution(_look, _act),
+    options=(Option("hold", "yes: the job is held after it", choice("no", "yes"), "no"),),
+)

@@ -1,0 +1,15 @@
+"""rollback: uses the previous model again, if the one that the rule saw is still in use."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import ActionKind, Execution, Program
+from gpuwaste.act.actions.kinds._model import look
+
+KIND: Final = ActionKind(
+    name="rollback",
+    about="Use the previous model again, if the one that the rule saw is still in use.",
+    subject="model",
+    needs="program",
+    undo="gpuwaste model promote NAME",
+    execution=Execution(look, Program("rollback", ("model",)), visible=False),
+)

@@ -1,0 +1,15 @@
+"""train: has a program of the site train a model; the model in use stays."""
+
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import ActionKind, Execution, Program
+from gpuwaste.act.actions.kinds._model import look
+
+KIND: Final = ActionKind(
+    name="train",
+    about="Train a new model, by a program of the site such as a unit or a job.",
+    subject="model",
+    needs="program",
+    undo="",
+    execution=Execution(look, Program("train", ("model",)), visible=False),
+)

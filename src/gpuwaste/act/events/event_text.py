@@ -1,0 +1,71 @@
+"""The catalogue, the outlets and the inlets as words for a terminal."""
+
+from gpuwaste.act.events.event_types import CatalogueDocument, OutletRow, OutletsDocument
+from gpuwaste.act.events.inlet_types import InletRow, InletsDocument
+from gpuwaste.show.cells import fit, local_time
+from gpuwaste.show.layout import Look
+
+_SHOWN = 20
+
+
+def kinds_text(document: CatalogueDocument, look: Look) -> str:
+    """Render each kind with its sentence."""
+    lines = look.title("Kinds of events") if look.header else []
+    width = max(len(row.kind) for row in document.kinds)
+    lines += [f"  {row.kind:<{width}}  {row.about}" for row in document.kinds]
+    return "\n".join(lines) + "\n"
+
+
+def outlets_text(document: OutletsDocument, look: Look) -> str:
+    """Render how outlets stand, and what was refused last."""
+    if not document.outlets:
+        return "no outlets: the hub sends no events\n"
+    lines = look.title("Outlets") if look.header else []
+    for row in document.outlets:
+        lines += _outlet(row, look)
+    if document.refused:
+        lines += ["", "Refused, the newest first:"]
+        lines += [
+            f"  {local_time(row.at, look.zone)}  {fit(row.outlet, 16):<16}  {fit(row.kind, 16):<16}  {row.reason}"
+            for row in document.refused[:_SHOWN]
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _outlet(row: OutletRow, look: Look) -> list[str]:
+    waits = "nothing waits" if not row.behind else f"{row.behind:,} events wait"
+    since = f", the oldest since {local_time(row.oldest, look.zone)}" if row.oldest is not None and row.behind else ""
+    refused = f", {row.refused:,} refused" if row.refused else ""
+    lines = [f"  {fit(row.name, 16):<16}  {fit(row.way, 8):<8}  {waits}{since}{refused}"]
+    if row.failures:
+        lines.append(f"  {'':16}  {row.failures} attempts failed: {row.error}")
+    return lines
+
+
+def inlets_text(document: InletsDocument, look: Look) -> str:
+    """Render how inlets stand."""
+    if not document.inlets:
+        return "no inlets: the hub takes no events of other systems\n"
+    lines = look.title("Inlets, since the hub's start") if look.header else []
+    for row in document.inlets:
+        lines += _inlet(row)
+    return "\n".join(lines) + "\n"
+
+
+def quarantine_text(document: InletsDocument, look: Look) -> str:
+    """Render the events that inlets have set aside, and why."""
+    if not document.quarantine:
+        return "no events are quarantined\n"
+    lines = look.title("Quarantined events, the newest first") if look.header else []
+    for row in document.quarantine:
+        named = f"{fit(row.inlet, 16):<16}  {fit(row.kind or '-', 24):<24}  {fit(row.id or '-', 36)}"
+        lines += [f"  {local_time(row.at, look.zone)}  {named}", f"  {'':19}  {row.reason}"]
+    return "\n".join(lines) + "\n"
+
+
+def _inlet(row: InletRow) -> list[str]:
+    counts = f"{row.accepted:,} accepted, {row.repeated:,} repeated, {row.quarantined:,} quarantined"
+    lines = [f"  {fit(row.name, 16):<16}  {fit(row.way, 8):<8}  {counts}, {row.refused:,} requests refused"]
+    if row.failures:
+        lines.append(f"  {'':16}  {row.failures} attempts failed: {row.error}")
+    return lines

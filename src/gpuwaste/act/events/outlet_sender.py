@@ -1,0 +1,118 @@
+"""OutletSender: sends the stream to one outlet, from its own durable place, at least once, in order.
+
+Each outlet has a sender and a thread of its own: one that is down delays no other, and never who writes the stream.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.act.events.outlet import Outlet, OutletDownError
+from gpuwaste.act.events.outlet_files import OutletFile
+from gpuwaste.core import log_event
+from gpuwaste.core.backoff import backoff_s
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import ConfigError, StoreError
+from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.events.envelope import Event, event_of
+from gpuwaste.jobs.events.event_store import EventStore, StreamPage
+from gpuwaste.jobs.events.kinds.job import OF_RUN
+from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.job_event import HistoryEvent
+
+PAGE: Final = 5000  # a page costs the store the more the larger it is as a whole, so few pages catch up
+IDLE_S: Final = 0.25  # until the stream is looked at again: half of what an event may take to its receiver
+_FIRST_S: Final = 1.0
+_MOST_S: Final = 300.0
+_DOWN: Final = log_event.warning(
+    "outlet-down: outlet {name} takes no events, the next try is in {wait:.0f} s: {error}",
+    "Nothing is lost: the events wait in the hub's store and are handed over in order. Look at the receiver.",
+)
+_UP: Final = log_event.info("outlet-up: outlet {name} takes events again, {events} wait")
+_DEAD: Final = log_event.warning(
+    "outlet-refused: outlet {name} will never take {events} events, the first is {id}: {reason}",
+    "`gpuwaste outlets` lists what a receiver has refused. Compare its rules with the schemas of the events.",
+)
+
+
+@dataclass(slots=True)
+class SenderState:
+    """How an outlet stands: the last event handed over, failures in a row and the last one's words, counts."""
+
+    seq: int = 0
+    failures: int = 0
+    error: str = ""
+    delivered: int = 0
+    dead: int = 0
+
+
+class OutletSender:
+    """`worker` runs it; any thread may read `state`."""
+
+    def __init__(self, file: OutletFile, events: EventStore, cluster: Callable[[], str], clock: Clock) -> None:
+        self.file = file
+        self.state = SenderState()
+        self._events = events
+        self._cluster = cluster
+        self._outlet: Outlet | None = None
+        self._begun = False
+        self.worker = Worker(f"outlet {file.name}", self.step, clock, last=self._close)
+
+    def step(self) -> float:
+        """Hand over the next page; returns the seconds until the next step."""
+        try:
+            self._begin()
+            page = self._events.page(self.state.seq, PAGE)
+            if page.until == self.state.seq:
+                return IDLE_S
+            self._deliver(page)
+        except (OutletDownError, ConfigError, StoreError) as error:
+            return self._failed(error)
+        if self.state.failures:
+            _UP.log(name=self.file.name, events=self._events.behind(self.state.seq).events)
+            self.state.failures, self.state.error = 0, ""
+        return 0.0
+
+    def _begin(self) -> None:
+        """Find where the outlet stands; a new one begins as its file says."""
+        if self._begun:
+            return
+        place = self._events.place(self.file.name)
+        if place is None:
+            place = self._events.last(0) if self.file.begin == "now" else 0
+            self._events.handed(self.file.name, place)
+        self.state.seq = place
+        self._begun = True
+
+    def _deliver(self, page: StreamPage) -> None:
+        """Hand a page over and note it. Raises OutletDownError, ConfigError, StoreError."""
+        wanted: list[Event] = [event_of(stored) for stored in page.events if _kind(stored) in self.file.kinds]
+        dead: list[tuple[Event, str]] = []
+        if wanted:
+            if self._outlet is None:
+                self._outlet = self.file.make()
+            dead = list(self._outlet.deliver(wanted, self._cluster()).dead)
+        if dead:
+            _DEAD.log(name=self.file.name, events=len(dead), id=dead[0][0].id, reason=dead[0][1])
+        self._events.handed(self.file.name, page.until, [(event.seq, event.id, event.kind, why) for event, why in dead])
+        self.state.seq = page.until
+        self.state.delivered += len(wanted) - len(dead)
+        self.state.dead += len(dead)
+
+    def _failed(self, error: Exception) -> float:
+        self.state.failures += 1
+        most = backoff_s(self.state.failures, _FIRST_S, _MOST_S)
+        wait_s = most * random.uniform(0.5, 1.0)  # noqa: S311 so that hubs and outlets do not come back together
+        if self.state.error != str(error):
+            _DOWN.log(name=self.file.name, wait=wait_s, error=error)
+        self.state.error = str(error)
+        return wait_s
+
+    def _close(self) -> None:
+        if self._outlet is not None:
+            self._outlet.close()
+
+
+def _kind(stored: ToldEvent | HistoryEvent) -> str:
+    return stored.kind if isinstance(stored, ToldEvent) else OF_RUN[stored.kind]

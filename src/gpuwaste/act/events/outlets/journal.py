@@ -1,0 +1,50 @@
+"""Outlet journal: a line of JSON for each event on the hub's stderr, which systemd keeps."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.typed_toml import key
+from gpuwaste.jobs.events.envelope import Event, encoded
+
+PRIORITIES: Final = {"debug": 7, "info": 6, "notice": 5}
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSettings:
+    """Table [journal]."""
+
+    priority: str = key("info", "Priority of the lines in the journal: debug, info or notice.")
+
+
+SETTINGS: Final = JournalSettings
+
+
+class Journal:
+    """Writes lines with the priority that systemd reads (sd-daemon(3)); JSON has no line breaks."""
+
+    def __init__(self, priority: int, out: TextIO) -> None:
+        self._prefix = f"<{priority}>event "
+        self._out = out
+
+    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
+        """Write the events. Raises OutletDownError where the journal takes no more."""
+        try:
+            self._out.write("".join(f"{self._prefix}{encoded(event, cluster).decode()}\n" for event in events))
+            self._out.flush()
+        except OSError as error:
+            raise OutletDownError(f"stderr: {error.strerror}") from error
+        return DeliveryResult()
+
+    def close(self) -> None:
+        """Do nothing: stderr is the program's."""
+
+
+def make(settings: JournalSettings, where: str) -> Journal:
+    """Return the outlet. Raises ConfigError."""
+    if settings.priority not in PRIORITIES:
+        raise ConfigError(f"{where} priority {settings.priority!r:.40}: expected {', '.join(PRIORITIES)}")
+    return Journal(PRIORITIES[settings.priority], sys.stderr)

@@ -1,0 +1,36 @@
+"""Source of model.promoted: the bundle that the hub predicts with, where no rule has told the change."""
+
+from collections.abc import Sequence
+
+from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
+from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.kinds.model import ModelInUse
+from gpuwaste.jobs.events.stored_event import ToldEvent
+
+_PROMOTED = "model.promoted"
+_IN_USE = (_PROMOTED, "model.rolled_back")
+
+
+class ModelChanges:
+    """Compares the bundle with the one that was told last, by whomever."""
+
+    def __init__(self, stores: SourceStores) -> None:
+        self._events = stores.events
+
+    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+        """Return the bundle where it is another than before."""
+        found = seen.prediction
+        before = self._events.last_told(_IN_USE, "model_hash")
+        if not found.model_hash or found.model_hash == before:
+            return []
+        data = ModelInUse(seen.cluster, found.model, found.model_hash, found.created, before)
+        unique = f"{found.model_hash} {seen.now}"
+        return [tell(_PROMOTED, data, seen.now, subject=f"model/{found.model}", unique=unique)]
+
+    def told(self) -> None:
+        """Do nothing: the stream knows."""
+
+
+def make(stores: SourceStores) -> ModelChanges:
+    """Return the source."""
+    return ModelChanges(stores)

@@ -1,0 +1,41 @@
+"""Source of node.silent and node.back: nodes with held GPUs whose agent reports nothing."""
+
+from collections.abc import Sequence
+
+from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
+from gpuwaste.act.events.sources._open import Open
+from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.kinds.node import NodeHeard
+from gpuwaste.jobs.events.stored_event import ToldEvent
+
+_SILENT, _BACK = "node.silent", "node.back"
+
+
+class SilentNodes:
+    """Compares the silent nodes with those that were told."""
+
+    def __init__(self, stores: SourceStores) -> None:
+        self._open = Open(stores.events, _SILENT, _BACK)
+        self._now: dict[str, int] = {}
+
+    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+        """Return the nodes that fell silent, and those that are back."""
+        known = self._open.subjects(seen.now)
+        silent = {f"node/{one.node}": one for one in seen.held.silent}
+        self._now = {subject: one.since for subject, one in silent.items()}
+        fallen = [_event(seen, _SILENT, s, one.since) for s, one in silent.items() if s not in known]
+        return fallen + [_event(seen, _BACK, s, since) for s, since in known.items() if s not in silent]
+
+    def told(self) -> None:
+        """Note it."""
+        self._open.replace(self._now)
+
+
+def make(stores: SourceStores) -> SilentNodes:
+    """Return the source."""
+    return SilentNodes(stores)
+
+
+def _event(seen: SourceSnapshot, kind: str, subject: str, since: int) -> ToldEvent:
+    data = NodeHeard(seen.cluster, subject.removeprefix("node/"), since, float(max(0, seen.now - since)))
+    return tell(kind, data, seen.now, subject=subject, unique=str(since))

@@ -1,0 +1,1 @@
+"""Mail to users and staff: whom, when, to which address, sent once."""

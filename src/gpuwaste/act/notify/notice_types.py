@@ -1,0 +1,206 @@
+"""The types of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from gpuwaste.core.fields import Document, GpuSeconds, MaybeRatio, MaybeUtc, Recorded, Utc
+from gpuwaste.ledger.reports.report_types import FindingRow
+
+SCHEMA: Final = 1
+_Counts = Annotated[Mapping[str, int], Meta(description="Users who are not told, by reason.")]
+_Why = Annotated[str, Meta(description="Why the user is not told; empty: told.")]
+_Wasted = Annotated[float, Meta(description="GPU-seconds wasted, without what is exempt.")]
+
+
+class DigestJob(Struct, kw_only=True, frozen=True):
+    """A job, or the tasks of an array, in a digest."""
+
+    jobid: str
+    name: str
+    partition: str
+    state: str
+    tasks: int
+    gpus: int
+    gpu_s: GpuSeconds
+    mean_util_pct: Annotated[float | None, Meta(description="Percent; null: not known.")]
+    end: MaybeUtc
+    wasted_s: _Wasted
+
+
+class Digest(Document, kw_only=True, frozen=True):
+    """What a user is told of a period."""
+
+    user: str
+    start: Utc
+    end: Utc
+    job_count: int
+    unclear_jobs: Annotated[int, Meta(description="Jobs of which too little is known.")]
+    gpu_s: GpuSeconds
+    wasted_s: _Wasted
+    exempt_s: GpuSeconds
+    jobs: list[DigestJob]
+    jobs_left_out: int
+    findings: list[FindingRow]
+
+
+class StaffRow(Struct, kw_only=True, frozen=True):
+    """One user in the weekly list."""
+
+    user: str
+    accounts: list[str]
+    jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: _Wasted
+    exempt_s: GpuSeconds
+
+
+class StaffList(Document, kw_only=True, frozen=True):
+    """Who wasted most by runs that ended in a period."""
+
+    start: Utc
+    end: Utc
+    job_count: int
+    unclear_jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: _Wasted
+    exempt_s: GpuSeconds
+    users: list[StaffRow]
+    users_left_out: int
+
+
+class LimitJob(Struct, kw_only=True, frozen=True):
+    """A running job that will probably reach its time limit."""
+
+    jobid: str
+    name: str
+    partition: str
+    time_limit_s: Annotated[int, Meta(description="Seconds.")]
+    limit_at: Utc
+    p: Annotated[float, Meta(description="The probability that it reaches its limit, 0 to 1.")]
+
+
+class LimitNotice(Document, kw_only=True, frozen=True):
+    """What a user is told of jobs that will probably reach their time limits."""
+
+    user: str
+    generated: Utc
+    jobs: Annotated[list[LimitJob], Meta(description="The first to reach its limit first.")]
+
+
+class NoticeRow(Struct, kw_only=True, frozen=True):
+    """One notice: who was told, or was not, and why."""
+
+    kind: Annotated[str, Meta(description="digest, staff, or limit.")]
+    user: str
+    period_start: Utc
+    period_end: Utc
+    dry: Annotated[bool, Meta(description="Whether it was noted and not sent.")]
+    status: str
+    why: _Why
+    detail: Annotated[str, Meta(description="What became of the mail.")]
+    address: str
+    at_utc: Utc
+    jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: _Wasted
+    exempt_s: GpuSeconds
+    coverage: MaybeRatio
+    tries: int
+    next_utc: Annotated[int, Meta(description="When it is tried next, UTC seconds.")]
+
+
+class ToldRow(Struct, kw_only=True, frozen=True):
+    """One user who is told."""
+
+    user: str
+    why: _Why
+    jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: _Wasted
+    exempt_s: GpuSeconds
+    coverage: MaybeRatio
+    address: str
+
+
+class ReplayedUser(Struct, kw_only=True, frozen=True):
+    """How often one user would have been told, and of how much."""
+
+    user: str
+    times: int
+    jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: _Wasted
+
+
+class ReplayedPeriod(Struct, kw_only=True, frozen=True):
+    """Whom one period would have told."""
+
+    start: Utc
+    end: Utc
+    not_told: _Counts
+    told: list[ToldRow]
+
+
+class NoticeDocument(Document, kw_only=True, frozen=True):
+    """What all answers on notices begin with."""
+
+    document: str = ""
+    schema: int = SCHEMA
+    recorded: Recorded = False
+    generated: Utc
+    start: Annotated[int, Meta(description="UTC seconds; of one period, or of all that is answered.")]
+    end: Utc
+
+
+class NoticesDocument(NoticeDocument, kw_only=True, frozen=True):
+    """Who was told and who was not, the newest period first."""
+
+    document: Literal["notices"] = "notices"
+    notices: list[NoticeRow]
+    dry_run: bool
+
+
+class NoticePreview(NoticeDocument, kw_only=True, frozen=True):
+    """What a user would be told if a period ended now."""
+
+    document: Literal["notice-preview"] = "notice-preview"
+    user: str
+    why: _Why
+    jobs: int | UnsetType = UNSET
+    gpu_s: GpuSeconds | UnsetType = UNSET
+    wasted_s: _Wasted | UnsetType = UNSET
+    exempt_s: GpuSeconds | UnsetType = UNSET
+    coverage: MaybeRatio | UnsetType = UNSET
+    address: str | UnsetType = UNSET
+    subject: str
+    text: str
+    to: str
+
+
+class NoticeReplay(NoticeDocument, kw_only=True, frozen=True):
+    """Whom the periods of a time would have told."""
+
+    document: Literal["notice-replay"] = "notice-replay"
+    periods: list[ReplayedPeriod]
+    users: Annotated[list[ReplayedUser], Meta(description="The largest waste first.")]
+
+
+class NoticeRun(NoticeDocument, kw_only=True, frozen=True):
+    """What was decided on the newest period."""
+
+    document: Literal["notice-run"] = "notice-run"
+    dry_run: bool
+    news: Annotated[bool, Meta(description="Whether it was decided just now.")]
+    missing: Annotated[str, Meta(description="What is not known yet; empty: nothing.")]
+    not_told: _Counts
+    told: list[ToldRow]
+
+
+class NoticeWished(NoticeDocument, kw_only=True, frozen=True):
+    """Whether the caller wants mail."""
+
+    document: Literal["notice-wish"] = "notice-wish"
+    user: str
+    mail: bool

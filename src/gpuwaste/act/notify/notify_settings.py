@@ -1,0 +1,99 @@
+"""[notify] as the hub uses it: checked once, at the start."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Final, Self
+
+from gpuwaste.act.notify.addresses import is_address
+from gpuwaste.act.notify.notices import NoticeRules
+from gpuwaste.act.notify.schedule import WEEKDAYS, Schedule, read_time, read_zone
+from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.day_hours import Hours, parse_day_hours
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.units import DAY_S, HOUR_S
+
+_TLS: Final = ("none", "starttls", "tls")
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """What a notifier works by; times in seconds."""
+
+    digest: Schedule
+    weekly: Schedule
+    rules: NoticeRules = field(default_factory=NoticeRules)
+    quiet_hours: Hours | None = None
+    zone: tzinfo | None = None
+    settle_s: float = 3600.0
+    dry_run: bool = True
+    sender: str = ""
+    reply_to: str = ""
+    staff: tuple[str, ...] = ()
+    staff_users: int = 20
+    limit_mail: bool = False
+    limit_min_s: float = 3600.0
+    limit_mails: int = 3
+    text: str = ""
+    opt_out_file: Path | None = None
+
+    @classmethod
+    def from_config(cls, config: NotifyConfig) -> Self:
+        """Check the section. Raises ConfigError."""
+        zone = read_zone(config.zone)
+        weekday = _one_of("weekday", config.weekday.lower(), WEEKDAYS)
+        every = _one_of("every", config.every, ("week", "day"))
+        _one_of("smtp_tls", config.smtp_tls, _TLS)
+        _check(config)
+        at = read_time(config.at)
+        weekly = Schedule(at, weekday, zone)
+        return cls(
+            digest=weekly if every == 0 else Schedule(at, None, zone),
+            weekly=weekly,
+            rules=NoticeRules(
+                min_wasted_s=config.min_wasted_gpu_h * HOUR_S,
+                min_wasted_share=config.min_wasted_share,
+                min_coverage=config.min_coverage,
+                jobs=config.jobs,
+                max_mails=config.max_mails,
+                cooldown_s=config.cooldown_days * DAY_S,
+            ),
+            quiet_hours=parse_day_hours(config.quiet_hours, "[notify] quiet_hours") if config.quiet_hours else None,
+            zone=zone,
+            settle_s=config.settle_s,
+            dry_run=config.dry_run,
+            sender=config.sender,
+            reply_to=config.reply_to,
+            staff=config.staff,
+            staff_users=config.staff_users,
+            limit_mail=config.limit_mail,
+            limit_min_s=config.limit_min_h * HOUR_S,
+            limit_mails=config.limit_mails,
+            text=config.text,
+            opt_out_file=Path(config.opt_out_file) if config.opt_out_file else None,
+        )
+
+    def quiet(self, at: int) -> bool:
+        """Tell whether nothing is sent at `at` (UTC seconds)."""
+        return self.quiet_hours is not None and self.quiet_hours.hold(datetime.fromtimestamp(at, self.zone))
+
+
+def _check(config: NotifyConfig) -> None:
+    for name in ("min_wasted_share", "min_coverage"):
+        if getattr(config, name) > 1:
+            raise ConfigError(f"[notify] {name} {getattr(config, name)}: expected a share 0..1")
+    if config.limit_mail and not config.smtp_host:
+        raise ConfigError("[notify] limit_mail: smtp_host is empty: set the mail server")
+    if config.smtp_host and not config.sender:
+        raise ConfigError("[notify] sender is empty: set the address that mail is sent from")
+    for name, text in (("sender", config.sender), ("reply_to", config.reply_to), *(("staff", a) for a in config.staff)):
+        if text and not is_address(text):
+            raise ConfigError(f"[notify] {name} {text!r}: expected a plain address, such as hpc@example.org")
+    if config.smtp_user and config.smtp_tls == "none":
+        raise ConfigError("[notify] smtp_user: the password would be sent in clear text: set smtp_tls")
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> int:
+    if value not in known:
+        raise ConfigError(f"[notify] {name} {value!r}: expected one of {', '.join(known)}")
+    return known.index(value)

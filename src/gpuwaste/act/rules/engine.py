@@ -1,0 +1,187 @@
+"""One pass of rules over the facts of an instant: who matches, whose step is due, what keeps it back."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from gpuwaste.act.rules.intent import Intent, intent_id
+from gpuwaste.act.rules.ladder import Hold, Ladder, done, due, holding, unbroken
+from gpuwaste.act.rules.matching import AGE, PREFIXES, Matches, Subject, hold_of, matches, subjects
+from gpuwaste.act.rules.placeholders import filled, names_in
+from gpuwaste.act.rules.restraint import Spent, at_rest, exemption, needed
+from gpuwaste.act.rules.rule import DAY_S, Rule
+from gpuwaste.store.database import Database
+
+Ladders = MutableMapping[str, Ladder]
+"""How far a rule is with each subject."""
+KEPT_S: Final = 30 * DAY_S  # the ladder of a run: an action of its next round is another one than that of the last
+_SHOWN: Final = ("job.id", "job.user", "job.account", "job.partition", "job.gpus", "node.name", "model.name")
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A step that is done now, or would be: `acts` says which."""
+
+    rule: Rule
+    step: int
+    acts: bool
+    intent: Intent
+
+
+@dataclass(slots=True)
+class RulePass:
+    """What a pass over one rule gave: firings, subjects whose ladder has changed, and why others were left alone.
+
+    `held` are the subjects for whom the condition holds, `over` those for whom it held until now: what is not done yet
+    for them shall not be done.
+    """
+
+    rule: Rule
+    matched: int = 0
+    firings: list[Firing] = field(default_factory=list)
+    changed: set[str] = field(default_factory=set)
+    held: dict[str, Hold] = field(default_factory=dict)
+    over: set[str] = field(default_factory=set)
+    left: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """When a pass is: UTC seconds, the site's local time, and whether nothing was observed for a while before."""
+
+    now: int
+    local: datetime
+    gap: bool = False
+
+
+def evaluate(  # noqa: PLR0917 what a pass needs
+    db: Database,
+    rules: Sequence[Rule],
+    ladders: Mapping[str, Ladders],
+    spent: Mapping[str, Spent],
+    at: Instant,
+    told: Collection[str] | None = None,
+) -> list[RulePass]:
+    """Evaluate rules about one kind of subject over temp table facts; `ladders` and `spent`, by rule, move on.
+
+    `told` are the subjects of events since the last pass, for rules that no minute evaluates.
+    """
+    found = matches(db, rules)
+    about = rules[0].head.about if rules else "running"
+    places = {place for one in found for place in one.places}
+    names = {name for rule in rules for name in (*rule.names, *needed(rule), *_texts(rule), *_ages(rule))}
+    known = {one.place: one for one in subjects(db, about, places, names | _named(about))}
+    return [
+        _one_rule(rule, one, known, ladders[rule.name], spent[rule.name], at, told)
+        for rule, one in zip(rules, found, strict=True)
+    ]
+
+
+def _one_rule(  # noqa: PLR0917 what a pass has at hand
+    rule: Rule,
+    found: Matches,
+    known: Mapping[int, Subject],
+    ladders: Ladders,
+    spent: Spent,
+    at: Instant,
+    told: Collection[str] | None,
+) -> RulePass:
+    result = RulePass(rule)
+    rest = at_rest(rule, at.local)
+    seen: set[str] = set()
+    for place, held_s in zip(found.places, found.held_s, strict=True):
+        subject = known[place]
+        key = subject.key
+        heard = rule.periodic or key in (told or ())
+        if reason := exemption(rule, subject):
+            if heard:
+                result.left[reason] += 1
+            continue
+        hold = result.held[key] = hold_of(rule, subject, held_s, at.now)
+        if not heard:
+            continue
+        result.matched += 1
+        seen.add(key)
+        before = ladders.get(key)
+        ladder = holding(rule, before, at.now, gap=at.gap, hold=hold)
+        if before and before.step and not unbroken(rule, hold, before.step - 1, before.step_utc):
+            result.over.add(key)  # it held no more between two passes
+        step = due(rule, ladder, at.now, held_s)
+        if step is not None:
+            user = subject.text("job.user")
+            if reason := rest or spent.full(rule, user):
+                result.left[reason] += 1
+            else:
+                result.firings.append(_firing(rule, step, ladder, subject, at.now))
+                ladder = done(ladder, at.now)
+                spent.add(user)
+        if ladder != before:
+            ladders[key] = ladder
+            result.changed.add(key)
+    _ended(rule, ladders, seen, at.now, result)
+    return result
+
+
+def _ended(rule: Rule, ladders: Ladders, seen: Collection[str], now: int, result: RulePass) -> None:
+    """Note for whom the condition holds no more; a ladder on which nothing was ever done is forgotten at once."""
+    for key in [key for key in ladders if key not in seen]:
+        ladder = ladders[key]
+        if ladder.began is not None and rule.periodic:  # an event lasts no time: it is never over
+            result.over.add(key)
+        # A round in which nothing is done yet has no step to count from.
+        last = ladder.step_utc or now
+        if not (ladder.step or ladder.round) or not _kept(rule, key, now - last):
+            del ladders[key]
+        elif ladder.began is None:
+            continue
+        else:
+            ladders[key] = Ladder(None, ladder.step, last, ladder.round)
+        result.changed.add(key)
+
+
+def _kept(rule: Rule, key: str, since_s: int) -> bool:
+    """Tell whether the next round needs a number: a run is over some day, a node or a model is always the same."""
+    return key.startswith(tuple(PREFIXES.values())) or since_s < max(rule.head.cooldown, KEPT_S)
+
+
+def _firing(rule: Rule, number: int, ladder: Ladder, subject: Subject, now: int) -> Firing:
+    step = rule.steps[number]
+    shown = {name: subject.facts.get(name) for name in dict.fromkeys((*rule.names, *_SHOWN)) if name in subject.facts}
+    intent = Intent(
+        id=step_id(rule, number, ladder.round, subject.key),
+        rule=rule.name,
+        rule_hash=rule.hash,
+        kind=step.action,
+        subject=subject.key,
+        decided_utc=now,
+        expires_utc=now + rule.head.valid,
+        facts=json.dumps(shown, allow_nan=False),
+        options={name: filled(text, subject.facts) for name, text in step.options.items()},
+        run=subject.run,
+        user=subject.text("job.user"),
+        account=subject.text("job.account"),
+        approve=rule.head.approve,
+    )
+    return Firing(rule, number, rule.does(step), intent)
+
+
+def step_id(rule: Rule, number: int, round_: int, subject: str) -> str:
+    """Return the id of a step's intent: decided again after a crash it has the same one, and is one action."""
+    return intent_id(rule.name, rule.steps[number].action, subject, f"{rule.hash} {number} {round_}")
+
+
+def _ages(rule: Rule) -> Iterable[str]:
+    return [AGE] if rule.head.since.startswith("ledger.") else []
+
+
+def _texts(rule: Rule) -> Iterable[str]:
+    """Return the facts that the texts of a rule's actions name."""
+    return [name for step in rule.steps for text in step.options.values() for name in names_in(text)]
+
+
+def _named(about: str) -> set[str]:
+    space = about if about in {"node", "model"} else "job"
+    return {name for name in _SHOWN if name.startswith(f"{space}.")}

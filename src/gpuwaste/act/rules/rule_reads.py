@@ -1,0 +1,183 @@
+"""RuleReads: rules as operators ask for them over HTTP: the list, what one makes of a job now, a replay."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from gpuwaste.act.rules.ladder import due, holding
+from gpuwaste.act.rules.matching import Subject, hold_of, matches, part_values, places_of, subjects
+from gpuwaste.act.rules.replay import replayed
+from gpuwaste.act.rules.restraint import at_rest, exemption
+from gpuwaste.act.rules.rule import Rule
+from gpuwaste.act.rules.rule_file import rule_from_toml
+from gpuwaste.act.rules.rule_service import RuleParts
+from gpuwaste.act.rules.rule_types import (
+    LookDocument,
+    PartValue,
+    ReplayDocument,
+    RuleQuestion,
+    RulesDocument,
+    RuleStanding,
+    SubjectLook,
+)
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.codec import convert
+from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, Refusal
+from gpuwaste.core.scope import Scope
+from gpuwaste.core.typed import decode
+from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+
+_DAYS: Final = 30
+_MOST: Final = 20  # runs of a job that are looked at
+_LONGEST_S: Final = 366 * DAY_S
+
+
+class RuleReads:
+    """Any thread may ask; every method may raise Refusal or StoreError."""
+
+    def __init__(
+        self, parts: RuleParts, store: HubStore, cluster: Callable[[], str], clock: Clock, settings: LedgerSettings
+    ) -> None:
+        self._parts = parts
+        self._store = store
+        self._cluster = cluster
+        self._clock = clock
+        self._settings = settings
+        self._replaying = threading.Lock()
+
+    def judge_by(self, settings: LedgerSettings) -> None:
+        """Use other thresholds from the next replay on; for any thread."""
+        self._settings = settings
+
+    def rules(self, scope: Scope) -> RulesDocument:
+        """Return the rules in use and what they did."""
+        _check(scope)
+        now, figures = self._now(), self._parts.figures
+        sums = self._parts.store.sums(now - _DAYS * DAY_S)
+        rows = []
+        for rule in self._parts.rules.rules:
+            did = sums.get(rule.name, {})
+            rows.append(
+                RuleStanding(
+                    name=rule.name,
+                    mode=rule.head.mode,
+                    about=rule.head.about,
+                    where=rule.where.text,
+                    steps=[f"{step.action} after {step.after_s // 60} min" for step in rule.steps],
+                    matching=figures.matched.get(rule.name),
+                    left=figures.left.get(rule.name, {}),
+                    steps_30d=did.get("steps", 0),
+                    recorded_30d=did.get("recorded", 0),
+                    subjects_30d=did.get("subjects", 0),
+                    users_30d=did.get("users", 0),
+                    last=did.get("last_utc"),
+                )
+            )
+        errors = [str(error) for error in self._parts.rules.errors]
+        passed = figures.passed_utc or None
+        return RulesDocument(generated=now, passed=passed, pass_s=figures.seconds, rules=rows, errors=errors)
+
+    def look(self, scope: Scope, body: bytes) -> LookDocument:
+        """Return what a rule makes of a job or node now; without one how many match."""
+        _check(scope)
+        question = _question(body)
+        rule, now = _rule(question), self._now()
+        with self._store.reader() as db:
+            self._parts.make_facts(db, rule.head.about, self._known_cluster(), now)
+            found = matches(db, [rule])[0]
+            places = places_of(db, question.job)[:_MOST] if question.job else []
+            if question.job and not places:
+                what = rule.head.about if rule.head.about in {"node", "model"} else f"{rule.head.about} job"
+                raise Refusal(NOT_FOUND, f"{question.job}: no {what} with facts: see gpuwaste now")
+            held = dict(zip(found.places, found.held_s, strict=True))
+            looked = [self._subject(db, rule, one, held, now) for one in subjects(db, rule.head.about, places)]
+            candidates = db.execute("SELECT count(*) FROM facts").fetchall()[0][0]
+        return LookDocument(
+            generated=now,
+            name=rule.name,
+            mode=rule.head.mode,
+            matching=len(found.places),
+            candidates=candidates,
+            found=looked,
+        )
+
+    def replay(self, scope: Scope, body: bytes) -> ReplayDocument:
+        """Return what a rule would have done in a window; one at a time: it reads much of the store."""
+        _check(scope)
+        question = _question(body)
+        rule = _rule(question)
+        end = min(question.end or self._now(), self._now())
+        if not 0 < end - question.start <= _LONGEST_S:
+            raise Refusal(BAD, "start: expected an instant before the end, at most 366 days")
+        if not self._replaying.acquire(blocking=False):
+            raise Refusal(LATER, "another replay is running: try again later")
+        try:
+            with self._store.reader() as db:
+                return replayed(db, rule, self._known_cluster(), question.start, end, self._settings)
+        except ConfigError as error:
+            raise Refusal(BAD, str(error)) from error
+        finally:
+            self._replaying.release()
+
+    def _subject(
+        self, db: Database, rule: Rule, subject: Subject, held: dict[int, float | None], now: int
+    ) -> SubjectLook:
+        values = part_values(db, rule, subject.place)
+        matching = subject.place in held
+        before = self._parts.ladder(rule, subject.key)
+        step = None
+        held_s: float | None = None
+        if matching:
+            ladder = holding(rule, before, now, gap=False, hold=hold_of(rule, subject, held[subject.place], now))
+            own = None if ladder.began is None else float(now - ladder.began)
+            held_s = own if held[subject.place] is None else held[subject.place]
+            rests = at_rest(rule, datetime.fromtimestamp(now))  # noqa: DTZ006 the site's own time is meant
+            step = None if rests or exemption(rule, subject) else due(rule, ladder, now, held[subject.place])
+        return SubjectLook(
+            subject=subject.key,
+            printed_id=subject.printed_id,
+            matches=matching,
+            exempt=exemption(rule, subject),
+            held_s=held_s,
+            steps_done=before.step if before else 0,
+            due="" if step is None else rule.steps[step].action,
+            parts=[
+                PartValue(text=part.text, value=value, facts={name: subject.facts[name] for name in part.names})
+                for part, value in zip(rule.where.parts, values, strict=True)
+            ],
+        )
+
+    def _known_cluster(self) -> str:
+        cluster = self._cluster()
+        if not cluster:
+            raise Refusal(LATER, "the cluster's name is not known yet: try again later")
+        return cluster
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def _check(scope: Scope) -> None:
+    if not scope.everything:
+        raise Refusal(FORBIDDEN, "rules are for operators")
+
+
+def _question(body: bytes) -> RuleQuestion:
+    try:
+        return convert(decode(body), RuleQuestion, "question")
+    except (msgspec.DecodeError, ParseError) as error:
+        raise Refusal(BAD, str(error)) from error
+
+
+def _rule(question: RuleQuestion) -> Rule:
+    try:
+        return rule_from_toml(question.text.encode("utf-8", "replace"), f"{question.name}.toml", question.name)
+    except ConfigError as error:
+        raise Refusal(BAD, str(error)) from error

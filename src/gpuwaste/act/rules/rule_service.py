@@ -1,0 +1,231 @@
+"""RuleParts: the hub's side of rules: each minute a pass over the facts, intents to their store, firings as events."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.metrics_core import Metric
+
+from gpuwaste.act.rules.engine import KEPT_S, Instant, Ladders, RulePass, evaluate
+from gpuwaste.act.rules.facts import ABOUTS, About
+from gpuwaste.act.rules.in_use import RulesInUse
+from gpuwaste.act.rules.intent_sink import IntentSink
+from gpuwaste.act.rules.ladder import GAP_S, Ladder
+from gpuwaste.act.rules.moments import ModelInUse, model_facts, moments_of, node_facts, running_facts, waiting_facts
+from gpuwaste.act.rules.restraint import Spent
+from gpuwaste.act.rules.rule import Rule
+from gpuwaste.act.rules.rule_confirmations import judged
+from gpuwaste.act.rules.rule_firings import event, stored
+from gpuwaste.act.rules.rule_metrics import RuleFigures, families
+from gpuwaste.act.rules.rule_store import RuleStore, StoredLadder
+from gpuwaste.act.rules.rule_withdrawals import Withdrawals
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.units import DAY_S
+from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.events.catalogue import kinds_of
+from gpuwaste.jobs.events.envelope import event_of
+from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.ledger.now.now import Now
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+
+MAX_EVENTS: Final = 10_000  # of one pass
+_GOOD_PASSES: Final = 3  # for as long as these take, what a pass has found counts
+_GOOD_S: Final = 60.0  # and for so long at least
+_NOT_EVALUATED: Final = log_event.warning(
+    "rules-not-evaluated: cannot evaluate rules: {error}",
+    "The store or its disk refuses. No rule acts meanwhile; a condition must hold anew after ten minutes.",
+)
+_FIRED: Final = log_event.info("rule-fired: rule {rule} ({mode}): step {step}, {action}, {subject}")
+
+
+class RuleParts:
+    """`worker` runs it; any thread may read `rules`, `figures` and `store`."""
+
+    def __init__(  # noqa: PLR0917 the hub's parts that it needs
+        self,
+        store: HubStore,
+        clock: Clock,
+        cluster: Callable[[], str],
+        now: Callable[[], Now],
+        sink: IntentSink,
+        directory: Path,
+        every_s: float,
+        xids: Collection[int] = (),
+        model: Callable[[], ModelInUse] = ModelInUse,
+    ) -> None:
+        """Read the rules; `every_s` is the time between two passes.
+
+        `xids` are the Xid errors that blame a node, `model` returns what the hub predicts with.
+        """
+        self.store = RuleStore(store)
+        self.rules = RulesInUse(directory)
+        self.figures = RuleFigures()
+        self._hub_store = store
+        self._events = EventStore(store, clock)
+        self._clock = clock
+        self._cluster = cluster
+        self._now = now
+        self._sink = sink
+        self._xids = xids
+        self._model = model
+        self._every_s = max(every_s, 1.0)
+        self._known: dict[tuple[str, str], Ladders] | None = None
+        self._withdrawals = Withdrawals()
+        self.worker = Worker("rules", self._turn, clock)
+
+    def step(self) -> list[RulePass]:
+        """Evaluate the rules once. Raises StoreError."""
+        self.rules.refresh()
+        cluster, rules = self._cluster(), self.rules.rules
+        if not cluster or not rules:
+            self._sink.drop(judged(self._sink.waiting(), (), {}, self.rules.removed).dropped)
+            return []
+        began = self._clock.mono_us()
+        now = self._clock.utc_us() // 1_000_000
+        last = self.store.last_pass()
+        at = Instant(now, datetime.fromtimestamp(now), gap=last is None or not 0 <= now - last <= GAP_S)  # noqa: DTZ006
+        ladders, dropped = self._ladders(rules, now)
+        spent = self._spent(rules, now)
+        told, seq = self._told(rules)
+        passes: list[RulePass] = []
+        known, self._known = self._known, None  # after an error the ladders in memory are not those that were noted
+        for about in ABOUTS:
+            those = [rule for rule in rules if rule.head.about == about]
+            if those:
+                with self._hub_store.reader() as db:
+                    self.make_facts(db, about, cluster, now)
+                    passes += evaluate(db, those, ladders, spent, at, told)
+        self._take(passes, ladders, dropped, cluster, at, seq)
+        self._known = known
+        self._note(passes, now, (self._clock.mono_us() - began) / 1e6)
+        return passes
+
+    def make_facts(self, db: Database, about: About, cluster: str, now: int) -> None:
+        """Make temp table facts of now. Raises StoreError."""
+        if about == "running":
+            running_facts(db, moments_of(self._now().runs, now))
+        elif about == "waiting":
+            waiting_facts(db, cluster, now)
+        elif about == "node":
+            node_facts(db, cluster, now, self._xids)
+        else:
+            model_facts(db, cluster, now, self._model())
+
+    def ladder(self, rule: Rule, subject: str) -> Ladder | None:
+        """Return how far a rule is with a run or node; None: it has not begun, or the file is another one."""
+        known = self._known or {}
+        return known.get((rule.name, rule.hash), {}).get(subject)
+
+    def metrics(self) -> Iterator[Metric]:
+        """Return the families."""
+        return families(self.figures, len(self.rules.rules), len(self.rules.errors))
+
+    def _ladders(self, rules: Sequence[Rule], now: int) -> tuple[dict[str, Ladders], set[tuple[str, str]]]:
+        """Return the ladders of each rule, and those of other versions, which are dropped."""
+        fresh = {(rule.name, rule.hash) for rule in rules}
+        if self._known is None:
+            known: dict[tuple[str, str], Ladders] = defaultdict(dict)
+            for row in self.store.ladders():
+                known[row.rule, row.hash][row.subject] = Ladder(row.began_utc, row.step, row.step_utc, row.round)
+            self._known = known
+        else:
+            fresh -= self._known.keys()
+        # A file that was removed and is put back does not take the actions of its first life for those of its second.
+        for rule, digest, subject, last_utc in self.store.last_steps(fresh, now - KEPT_S):
+            subjects = self._known.setdefault((rule, digest), {})
+            subjects.setdefault(subject, Ladder(None, step_utc=last_utc, round=last_utc))
+        current = {(rule.name, rule.hash) for rule in rules}
+        dropped = {(key[0], subject) for key, found in self._known.items() if key not in current for subject in found}
+        self._known = {key: found for key, found in self._known.items() if key in current}
+        return {rule.name: self._known.setdefault((rule.name, rule.hash), {}) for rule in rules}, dropped
+
+    def _spent(self, rules: Sequence[Rule], now: int) -> Mapping[str, Spent]:
+        hashes, spent = {rule.name: rule.hash for rule in rules}, {rule.name: Spent() for rule in rules}
+        for row in self.store.spent(now - DAY_S):
+            # What was done counts whatever the file was; what another version only recorded cost nobody anything.
+            if row["rule"] in spent and (row["done"] or hashes[row["rule"]] == row["hash"]):
+                spent[row["rule"]].steps += row["steps"]
+                spent[row["rule"]].users[row["user"]] += row["steps"]
+        return spent
+
+    def _told(self, rules: Sequence[Rule]) -> tuple[Collection[str], int | None]:
+        """Return the subjects of the events that rules wait for, and the last event that was looked at."""
+        patterns = {one for rule in rules if not rule.periodic for one in rule.head.on}
+        if not patterns:
+            return (), None
+        after = self.store.last_event()
+        if after is None:
+            return (), self._events.last(0)
+        page = self._events.page(after, MAX_EVENTS)
+        kinds, found = kinds_of(sorted(patterns), "on"), map(event_of, page.events)
+        return {event.key for event in found if event.kind in kinds}, page.until
+
+    def _take(  # noqa: PLR0917 what a pass has changed
+        self,
+        passes: Sequence[RulePass],
+        ladders: Mapping[str, Ladders],
+        dropped: Collection[tuple[str, str]],
+        cluster: str,
+        at: Instant,
+        seq: int | None,
+    ) -> None:
+        """Hand over the intents, then note the pass: after a crash between the two the intents are known already."""
+        firings = [firing for one in passes for firing in one.firings]
+        # What the rule saw may change while an action waits for a person: it acts on what it sees now.
+        if over := self._withdrawals.due(passes, ladders, at):
+            self._sink.withdraw(over)
+        self._sink.intend([firing.intent for firing in firings if firing.acts])
+        found = judged(self._sink.waiting(), passes, ladders, self.rules.removed)
+        self._sink.drop(found.dropped)
+        changed, gone = _changes(passes, ladders)
+        rows = [stored(firing, cluster) for firing in firings]
+        told = [event(firing, cluster) for firing in firings]
+        self.store.save(at.now, seq, changed, gone | set(dropped), rows, told)
+        self._sink.confirm(found.wanted, max(_GOOD_PASSES * self._every_s, _GOOD_S))
+        for firing in firings:
+            intent = firing.intent
+            _FIRED.log(
+                rule=intent.rule,
+                mode=firing.rule.head.mode,
+                step=firing.step + 1,
+                action=intent.kind,
+                subject=intent.subject,
+            )
+
+    def _note(self, passes: Sequence[RulePass], now: int, seconds: float) -> None:
+        figures = self.figures
+        figures.passed_utc, figures.seconds = now, seconds
+        figures.matched = {one.rule.name: one.matched for one in passes}
+        figures.left = {one.rule.name: dict(one.left) for one in passes}
+        for one in passes:
+            for firing in one.firings:
+                figures.steps[one.rule.name, "intended" if firing.acts else "recorded"] += 1
+
+    def _turn(self) -> float:
+        try:
+            self.step()
+        except GpuwasteError as error:
+            _NOT_EVALUATED.log(error=error)
+        return self._every_s
+
+
+def _changes(
+    passes: Sequence[RulePass], ladders: Mapping[str, Ladders]
+) -> tuple[list[StoredLadder], set[tuple[str, str]]]:
+    changed: list[StoredLadder] = []
+    gone: set[tuple[str, str]] = set()
+    for one in passes:
+        rule = one.rule
+        for subject in one.changed:
+            ladder = ladders[rule.name].get(subject)
+            if ladder is None:
+                gone.add((rule.name, subject))
+            else:
+                steps = (ladder.began, ladder.step, ladder.step_utc, ladder.round)
+                changed.append(StoredLadder(rule.name, rule.hash, subject, *steps))
+    return changed, gone

@@ -1,0 +1,126 @@
+"""The types of what the hub says of rules: the list, what a rule makes of a job, a replay."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from gpuwaste.core.fields import Document, MaybeRatio, MaybeUtc, Ratio, Utc
+
+
+class RuleQuestion(Struct, kw_only=True, frozen=True):
+    """A rule as its file has it, and the job or node that is asked about."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    text: Annotated[str, Meta(max_length=65536, description="The file.")]
+    job: Annotated[str, Meta(max_length=256, description="Job id as Slurm prints it, or a node's name.")] = ""
+    start: Annotated[int, Meta(ge=0, le=2**40, description="UTC seconds; for a replay.")] = 0
+    end: Annotated[int, Meta(ge=0, le=2**40, description="UTC seconds; for a replay.")] = 0
+
+
+class RuleStanding(Struct, kw_only=True, frozen=True):
+    """A rule in use."""
+
+    name: str
+    mode: Literal["observe", "notify", "act"]
+    about: Literal["running", "waiting", "node", "model"]
+    where: str
+    steps: Annotated[list[str], Meta(description="Each step's delay and action.")]
+    matching: Annotated[
+        int | None, Meta(description="Jobs or nodes for which it held at the last pass; null: none yet.")
+    ]
+    left: Annotated[dict[str, int], Meta(description="Those that it skipped then, by reason.")]
+    steps_30d: Annotated[int, Meta(description="Steps of the last 30 days.")]
+    recorded_30d: Annotated[int, Meta(description="Steps of these that were only recorded.")]
+    subjects_30d: Annotated[int, Meta(description="Different jobs or nodes of these steps.")]
+    users_30d: Annotated[int, Meta(description="Different users of these steps.")]
+    last: MaybeUtc
+
+
+class RulesDocument(Document, kw_only=True, frozen=True):
+    """The rules of the hub."""
+
+    document: Literal["rules"] = "rules"
+    schema: int = 1
+    generated: Utc
+    passed: MaybeUtc
+    pass_s: Annotated[float, Meta(description="Duration of the last pass, seconds.")]
+    rules: list[RuleStanding]
+    errors: Annotated[list[str], Meta(description="Files that are not in use, and why.")]
+
+
+class PartValue(Struct, kw_only=True, frozen=True):
+    """A part of a condition, of those that && joins."""
+
+    text: str
+    value: Annotated[bool | None, Meta(description="null: not known; the rule does not match then.")]
+    facts: dict[str, Any]
+
+
+class SubjectLook(Struct, kw_only=True, frozen=True):
+    """What a rule makes of one job or node now."""
+
+    subject: str
+    printed_id: str
+    matches: bool
+    exempt: Annotated[str, Meta(description="Why the rule skips it; empty: it does not.")]
+    held_s: Annotated[float | None, Meta(description="For how long the condition has held; null: it does not.")]
+    steps_done: int
+    due: Annotated[str, Meta(description="The step that would be done now; empty: none.")]
+    parts: list[PartValue]
+
+
+class LookDocument(Document, kw_only=True, frozen=True):
+    """What a rule makes of a job or node now."""
+
+    document: Literal["rule-look"] = "rule-look"
+    schema: int = 1
+    generated: Utc
+    name: str
+    mode: Literal["observe", "notify", "act"]
+    matching: Annotated[int, Meta(description="Jobs or nodes that match now.")]
+    candidates: Annotated[int, Meta(description="Jobs or nodes that were checked.")]
+    found: list[SubjectLook]
+
+
+class ReplayRow(Struct, kw_only=True, frozen=True):
+    """What the rule would have done with one delay."""
+
+    after_s: int
+    step: Annotated[str, Meta(description="The rule's own action at this delay; empty: it has none there.")]
+    jobs: Annotated[int, Meta(description="Runs that would have been hit.")]
+    users: int
+    judged: Annotated[int, Meta(description="Runs of these that have ended.")]
+    wrong: Annotated[int, Meta(description="Judged runs of which a GPU was active again before the end.")]
+    precision: MaybeRatio
+    precision_low: MaybeRatio
+    precision_high: MaybeRatio
+    recall: Annotated[float | None, Meta(description="Share of the runs that stayed idle to their end, 0 to 1.")]
+    recall_low: MaybeRatio
+    recall_high: MaybeRatio
+    freed_gpu_h: Annotated[float, Meta(description="GPU-hours from the hit to the end of the runs that stayed idle.")]
+    lost_gpu_h: Annotated[float, Meta(description="GPU-hours from the hit to the end of the runs that woke up.")]
+
+
+class ReplayUser(Struct, kw_only=True, frozen=True):
+    """What the rule would have meant for a user, at its last step."""
+
+    user: str
+    jobs: int
+    wrong: int
+    freed_gpu_h: float
+
+
+class ReplayDocument(Document, kw_only=True, frozen=True):
+    """What a rule would have done in a window of the history."""
+
+    document: Literal["rule-replay"] = "rule-replay"
+    schema: int = 1
+    name: str
+    start: Utc
+    end: Utc
+    runs: Annotated[int, Meta(description="Runs with GPUs in the window.")]
+    idle_to_end: Annotated[int, Meta(description="Ended runs whose GPUs were idle to the end, for 5 minutes and more.")]
+    by_day_ratio: Annotated[Ratio, Meta(description="Share of the GPU time that is kept by day only.")]
+    interval: Annotated[str, Meta(description="How the intervals were made.")] = "bootstrap over users, 95 %"
+    rows: list[ReplayRow]
+    users: Annotated[list[ReplayUser], Meta(description="The 20 with the most hits at the last step.")]

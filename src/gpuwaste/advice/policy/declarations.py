@@ -1,0 +1,153 @@
+"""A policy file's tables and keys: typed, each declared once, with the text that the reference prints.
+
+What a key holds is ready for use: patterns are compiled, hours are minutes of the day.
+"""
+
+# ruff: noqa: RUF009 - a key is declared by a call, and every default is immutable
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final
+
+from gpuwaste.advice.policy.values import ALWAYS, EVERY_DAY, NONE, NOT_SET, Days, Patterns, Ratio, Threshold
+from gpuwaste.advice.verdicts.verdict import Mode
+from gpuwaste.core.day_hours import Hours
+from gpuwaste.core.typed_toml import key as _key
+
+GPUS: Final = "gpus"
+PROBABILITIES: Final = ("failure", "timeout", "failure_or_cancel")  # targets that are a probability as they stand
+QUANTITIES: Final = {"walltime": "time_limit", "memory": "memory"}  # target -> the kind of suggestion that it needs
+TARGETS: Final = ("failure", "timeout", "failure_or_cancel", GPUS, "memory", "walltime")  # of equals the first is told
+FIRST_DAY: Final = date.min
+LAST_DAY: Final = date.max
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The policy's name and mode."""
+
+    name: str = _key("", "Letters, digits, `.`, `_` and `-`, 64 at most; empty: the file's name without .toml.")
+    mode: Mode = _key("shadow", "The strongest action: off, shadow, annotate, warn or reject.")
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Which submissions the policy judges: all keys must match. Without this table it judges every submission."""
+
+    partitions: Patterns = _key(NONE, "Shell patterns; of several requested partitions, one must match.")
+    qos: Patterns = _key(NONE, "Shell patterns of the QOS.")
+    accounts: Patterns = _key(NONE, "Shell patterns of the account.")
+    users: Patterns = _key(NONE, "Shell patterns of the user's name.")
+    groups: Patterns = _key(NONE, "Shell patterns; one of the user's Unix groups must match.")
+    hours: Hours = _key(ALWAYS, 'Local time of day, "08:00-18:00"; "22:00-06:00" spans midnight.')
+    weekdays: Days = _key(EVERY_DAY, "Days of submission: mon, tue, wed, thu, fri, sat, sun.")
+    from_: date = _key(FIRST_DAY, "First day of the policy, a TOML date: 2026-12-01.")
+    until: date = _key(LAST_DAY, "Last day of the policy.")
+    min_gpus: int = _key(0, "Minimum number of requested GPUs.")
+    min_nodes: int = _key(0, "Minimum number of requested nodes; a request without a number counts as one.")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRule:
+    """The thresholds of a target; a key that is not set has no effect."""
+
+    warn: Threshold = _key(NOT_SET, 'Threshold of a warning: a probability over 0 and up to 1, or "model".')
+    reject: Threshold = _key(NOT_SET, 'Threshold of a reject: a probability over 0 and up to 1, or "model".')
+    basis: int = _key(3, "Minimum number of earlier jobs for a prediction from job history only (default for gpus: 2).")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limit of rejects per user."""
+
+    rejects_per_user_per_day: int = _key(5, "Rejects per local day; then warnings instead. An array counts once.")
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Whether users can override a reject, with `--comment=gpuwaste:override=REASON`."""
+
+    allowed: bool = _key(default=True, text="Whether an override is accepted; the text of a reject then names it.")
+    per_user_per_day: int = _key(5, "Overrides per local day; further ones are rejected.")
+
+
+@dataclass(frozen=True, slots=True)
+class Exempt:
+    """Submissions that the policy never judges, although they match `[when]`. One match is enough."""
+
+    users: Patterns = _key(NONE, "Shell patterns of the user's name.")
+    accounts: Patterns = _key(NONE, "Shell patterns of the account.")
+    groups: Patterns = _key(NONE, "Shell patterns of the user's Unix groups.")
+    partitions: Patterns = _key(NONE, "Shell patterns; of several requested partitions, one is enough.")
+    qos: Patterns = _key(NONE, "Shell patterns of the QOS.")
+    names: Patterns = _key(NONE, "Shell patterns of the job's name.")
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSample:
+    """The share of rejects that is accepted at random: only these jobs show how often a reject is right."""
+
+    pass_ratio: Ratio = _key(Ratio(0.05), "Share of rejects that is accepted and marked, 0 to 1.")
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Minimum precision: below the floor the policy falls back to shadow mode."""
+
+    precision: Ratio = _key(Ratio(0.5), "Minimum share of right warnings and rejects; 0: no floor.")
+    min_verdicts: int = _key(50, "Minimum number of judged warnings and rejects; with fewer there is no floor.")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeMin:
+    """Sets --time-min, so that Slurm can start the job earlier with less time; only if this table exists."""
+
+    ratio: Ratio = _key(Ratio(0.8), "Never less than this share of the time limit, nor than the predicted run time.")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedStart:
+    """Prints the expected start at sbatch, in mode warn and reject; only if this table exists. Needs the hub."""
+
+    min_wait_minutes: int = _key(10, "No line if the job is expected to start sooner, in minutes.")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy with all its tables; `file` is its path, "" for the built-in one."""
+
+    policy: Head = field(default_factory=Head)
+    when: When = field(default_factory=When)
+    targets: Mapping[str, TargetRule] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    override: Override = field(default_factory=Override)
+    exempt: Exempt = field(default_factory=Exempt)
+    sample: RandomSample = field(default_factory=RandomSample)
+    floor: Floor = field(default_factory=Floor)
+    time_min: TimeMin | None = None
+    expected_start: ExpectedStart | None = None
+    file: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.policy.name
+
+    @property
+    def mode(self) -> Mode:
+        """Its strongest action."""
+        return self.policy.mode
+
+
+TABLES: Final[Mapping[str, type]] = {
+    "policy": Head,
+    "when": When,
+    "budget": Budget,
+    "override": Override,
+    "exempt": Exempt,
+    "sample": RandomSample,
+    "floor": Floor,
+    "time_min": TimeMin,
+    "expected_start": ExpectedStart,
+}

@@ -1,0 +1,92 @@
+"""What a policy judges, and what it decides: plain values, whoever asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from gpuwaste.advice.policy.expected_waits import WaitTable
+from gpuwaste.advice.verdicts.verdict import MAX_LINES, TOLD, Action, Expectation, Mode, Op, Suggestion
+from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.slurm.submit.request import JobRequest
+
+Spent = Literal["reject", "override"]
+
+
+@dataclass(slots=True)
+class Facts:
+    """One submission as a policy sees it.
+
+    `local_time` is the site's. `groups` are the user's Unix groups. `script` says whether the batch script is one with
+    which jobs of this user and name failed before; "unknown" also where there is none, or no failure whose script is
+    known. `stale` is an advisor that does not know the history of the last while. `unread` is a submission whose texts
+    take too much CPU to be read. `waits` are those that the hub expects.
+    """
+
+    request: JobRequest
+    local_time: datetime
+    op: Op = "submit"
+    groups: frozenset[str] = frozenset()
+    script: ScriptSays = "unknown"
+    stale: bool = False
+    test_only: bool = False
+    expected: tuple[Expectation, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    unread: bool = False
+    waits: WaitTable | None = None
+
+
+class Spending(Protocol):
+    """What a user has had today, and how good a policy's rejects are: kept by whoever decides for real."""
+
+    def spent(self, kind: Spent, user: str) -> int:
+        """Return how many of a kind the user has had since local midnight."""
+        ...
+
+    def precision(self, policy: str) -> tuple[float, int] | None:
+        """Return the precision of a policy's warnings and rejects and how many it rests on, None where not known."""
+        ...
+
+
+@dataclass(slots=True)
+class Step:
+    """One rule's word on the way to a decision, for `gpuwaste policy explain`."""
+
+    rule: str
+    text: str
+    action: Action
+
+
+@dataclass(slots=True)
+class Decision:
+    """What a policy says of one submission; the fields are those of core.verdict.Verdict.
+
+    `lines` are at most three: the user's lines where `action` is warn or reject, else those of
+    `would_be`. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so,
+    and so is `expected_start` (p10, p50, p90 in UTC seconds); `notes` are printed whatever the action.
+    """
+
+    policy: str
+    mode: Mode
+    action: Action
+    would_be: Action
+    held: str = ""
+    sampled: bool = False
+    override: str = ""
+    lines: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    triggers: Mapping[str, float] = field(default_factory=dict)
+    time_min_s: int | None = None
+    expected_start: tuple[int, int, int] | None = None
+    notes: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def reply_action(self) -> Action:
+        """The action that a plugin is sent: it prints the lines of a warning and of a reject alone."""
+        return "warn" if self.notes and self.action not in TOLD else self.action
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """What sbatch prints: nothing of what is held back."""
+        return ((*self.lines, *self.notes) if self.action in TOLD else self.notes)[:MAX_LINES]

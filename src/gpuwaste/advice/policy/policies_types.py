@@ -1,0 +1,91 @@
+"""The types of what `gpuwaste policy` prints: one decision step by step, and policies on a history."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from gpuwaste.advice.verdicts.verdict import Action, Mode
+from gpuwaste.core.fields import Document, MaybeRatio, Recorded, Utc
+from gpuwaste.slurm.submit.request import JobRequest
+
+
+class PolicyStep(Struct, kw_only=True, frozen=True):
+    """One rule's word on the way to a decision."""
+
+    rule: str
+    text: str
+    action: Action
+
+
+class PolicyDecision(Struct, kw_only=True, frozen=True):
+    """What is decided on one request, step by step."""
+
+    request: JobRequest
+    file: Annotated[str, Meta(description="The policy's file; empty: the built-in one.")]
+    policy: str
+    mode: Mode
+    action: Action
+    would_be: Annotated[Action, Meta(description="The action without mode, budget and all else that holds back.")]
+    held: Annotated[str, Meta(description="What held it back; empty: nothing.")]
+    sampled: Annotated[bool, Meta(description="A would-be reject that passed at random.")]
+    override: Annotated[str, Meta(description="The user's reason to override.")]
+    lines: Annotated[list[str], Meta(description="What the user reads, or would have read.")]
+    reasons: list[str]
+    triggers: Annotated[Mapping[str, float], Meta(description="By target the number that reached the threshold.")]
+    time_min_s: Annotated[int | None, Meta(description="The TimeMin that is set, seconds.")]
+    steps: list[PolicyStep]
+
+
+class ExplainDocument(Document, kw_only=True, frozen=True):
+    """What `gpuwaste policy explain` prints."""
+
+    document: Literal["policy-explain"] = "policy-explain"
+    recorded: Recorded = False
+    decisions: list[PolicyDecision]
+    notes: list[str]
+
+
+class PolicyInForce(Struct, kw_only=True, frozen=True):
+    """A policy of those replayed."""
+
+    name: str
+    mode: Mode
+    file: Annotated[str, Meta(description="Its file; empty: the built-in one.")]
+
+
+class ReplayRow(Struct, kw_only=True, frozen=True):
+    """What one policy would have said of one target."""
+
+    policy: str
+    target: Annotated[str, Meta(description="all: each submission once.")]
+    would_be: Action
+    jobs: int
+    said: Annotated[int, Meta(description="Those shown at the terminal.")]
+    right: Annotated[int, Meta(description="Those that came out as said.")]
+    wrong: int
+    unknown: Annotated[int, Meta(description="Those whose outcome is not known.")]
+    gpu_hours: Annotated[float, Meta(description="GPU-hours of the jobs that came out as said.")]
+    users: int
+
+
+class ReplayDocument(Document, kw_only=True, frozen=True):
+    """What policies would have done on a history."""
+
+    document: Literal["policy-replay"] = "policy-replay"
+    recorded: Recorded = False
+    source: Annotated[str, Meta(description="Where the history is from.")]
+    cluster: str
+    start: Utc
+    end: Utc
+    policies: list[PolicyInForce]
+    policies_hash: str
+    model: Annotated[str, Meta(description="The bundle's name; empty: none.")]
+    submissions: int
+    by_model: Annotated[int, Meta(description="Submissions predicted by the model.")]
+    by_history: Annotated[int, Meta(description="Submissions predicted from history.")]
+    rows: list[ReplayRow]
+    held: Annotated[Mapping[str, int], Meta(description="What held back what would have been said.")]
+    users: Annotated[int, Meta(description="Users of whom something would have been said, or was held back.")]
+    false_reject_ratio: MaybeRatio
+    notes: list[str]

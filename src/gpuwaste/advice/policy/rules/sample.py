@@ -1,0 +1,19 @@
+"""A share of the rejects is accepted at random and marked: only these jobs show how often a reject is right.
+
+Their users see nothing, because a warning could change what they do.
+"""
+
+from typing import Final
+
+from gpuwaste.advice.policy.case import Case
+
+ORDER: Final = 560
+
+
+def apply(case: Case) -> None:
+    """Accept a reject with the policy's probability."""
+    ratio = case.policy.sample.pass_ratio.value
+    if case.action == "reject" and ratio and case.draws and case.chance() < ratio:
+        case.sampled = True
+        case.hold("pass", "random")
+        case.step("sample", f"one of the {ratio:.0%} of rejects that are accepted at random")

@@ -1,0 +1,17 @@
+"""A submission whose texts exceed the CPU limit of one request is accepted without being read.
+
+Ordinary scripts never reach the limit; the verdict's row shows who submits others.
+"""
+
+from typing import Final
+
+from gpuwaste.advice.policy.case import Case
+
+ORDER: Final = 90
+
+
+def apply(case: Case) -> None:
+    """End the case."""
+    if case.facts.unread:
+        case.end("not read")
+        case.step("unread", "reading the job's script takes too much CPU: job accepted without advice")

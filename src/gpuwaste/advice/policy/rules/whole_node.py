@@ -1,0 +1,16 @@
+"""No advice about GPUs if whole nodes are allocated: a smaller request would free none."""
+
+from typing import Final
+
+from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.declarations import GPUS
+
+ORDER: Final = 210
+
+
+def apply(case: Case) -> None:
+    """Drop the target gpus in a partition, or for a request, that takes whole nodes."""
+    if case.facts.request.whole_node and any(trigger.target == GPUS for trigger in case.triggers):
+        case.triggers = [trigger for trigger in case.triggers if trigger.target != GPUS]
+        case.weigh()
+        case.step("whole_node", "the job gets whole nodes: no advice about GPUs")

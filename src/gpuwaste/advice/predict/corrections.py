@@ -1,0 +1,48 @@
+"""What a bundle said at a job's submission, kept until its end, and learnt from by the rolling corrections."""
+
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.advice.predict.bundle import Bundle
+from gpuwaste.advice.predict.rolling import Rolling, busy_users
+from gpuwaste.advice.predict.targets import OF_THE_LEDGER, labels
+from gpuwaste.advice.predict.vectors import vector_of
+from gpuwaste.core.underuse import UnderUse
+from gpuwaste.jobs.history.follow_types import Scores
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
+from gpuwaste.jobs.job_event import RunUse
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.submit.request import JobRequest
+
+_BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
+
+
+class BundleCorrections:
+    """Feeds a Rolling with the runs that a follower sees end."""
+
+    def __init__(self, bundle: Bundle, rolling: Rolling) -> None:
+        self._bundle = bundle
+        self._rolling = rolling
+
+    def score(self, state: HistoryState, request: JobRequest) -> Scores:
+        """Return the raw output [1 or quantiles] of each model for a request, and whether its user was busy."""
+        vector = vector_of(state, request)
+        scores = {target: self._bundle.raw(target, vector[None])[0] for target in self._bundle.targets}
+        return scores | {_BUSY: busy_users(vector[None], self._bundle.manifest.features).astype(np.float32)}
+
+    def ended(self, scores: Scores, job: JobRecord) -> None:
+        """Learn all but what the ledger has to say."""
+        self._learn(scores, table_of([job]), frozenset(scores) - OF_THE_LEDGER - {_BUSY})
+
+    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse, under_use: UnderUse) -> None:
+        """Learn what the ledger says, as far as that answers the bundle's own question."""
+        known = GpuUse(use.used_ratio, use.gpus_active, use.coverage, job.end or 0)
+        table = table_of([job], use=[known], under_use=under_use).by_rule(self._bundle.manifest.under_use)
+        self._learn(scores, table, frozenset(scores) & OF_THE_LEDGER)
+
+    def _learn(self, scores: Scores, table: JobTable, targets: frozenset[str]) -> None:
+        busy = bool(scores[_BUSY][0]) if _BUSY in scores else False
+        for target in sorted(targets):
+            self._rolling.observe(target, scores[target].tolist(), float(labels(target, table)[0]), busy=busy)

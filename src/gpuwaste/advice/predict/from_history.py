@@ -1,0 +1,116 @@
+"""Predictions from the user's own earlier jobs, without a model of the site: counts, not estimates."""
+
+from collections.abc import Callable
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.advice.predict.prediction import Reason, TargetPrediction
+from gpuwaste.advice.predict.view import COMPLETED, FAILED, GPU_ACTIVE, GPU_USED, LAST_RUNS, LATE, LONGEST, PEAK, View
+from gpuwaste.advice.predict.wording import last_jobs, named, number, span
+from gpuwaste.core.underuse import UnderUse
+
+LEAST: Final = 3  # ended jobs from which a count says something
+_USUAL: Final = 5  # ended jobs that make a habit
+_PEAKS: Final = 3  # jobs that the feature looks back on
+
+
+def from_history(target: str, view: View, under_use: UnderUse) -> TargetPrediction | None:
+    """Return the prediction of a target from job history, None without one. Raises KeyError for an unknown target.
+
+    `under_use` is the rule by which the use of GPUs in it was counted.
+    """
+    return _gpu_underused(target, view, under_use) if target == "gpu_underused" else _SAYS[target](target, view)
+
+
+def usually_late(view: View) -> bool:
+    """Tell whether all of the user's last jobs like this one reached their limit: this one is likely meant to."""
+    key = view.own_key(_USUAL, LATE)
+    return key is not None and view[f"{key}_{LATE}"] >= view.remembered(key)
+
+
+def _said(target: str, key: str, view: View, feature: str, text: str, **values: object) -> TargetPrediction:
+    reason = Reason(f"{key}_{feature}", view.get(f"{key}_{feature}"), None, 0.0, text)
+    return TargetPrediction(target, "history", view.remembered(key), reasons=(reason,), **values)  # type: ignore[arg-type]
+
+
+def _failure(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(LEAST, FAILED, COMPLETED)
+    if key is None:
+        return None
+    failed = view[f"{key}_{FAILED}"]
+    judged = failed + view[f"{key}_{COMPLETED}"]
+    if judged < LEAST:
+        return None
+    text = f"{number(failed)} of {last_jobs(key, view)} failed"
+    return _said(target, key, view, FAILED, text, p=failed / judged)
+
+
+def _timeout(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(LEAST, LATE)
+    if key is None:
+        return None
+    late = view[f"{key}_{LATE}"]
+    text = f"{number(late)} of {last_jobs(key, view)} reached their time limit"
+    return _said(target, key, view, LATE, text, p=min(1.0, late / view.remembered(key)))
+
+
+def _walltime(target: str, view: View) -> TargetPrediction | None:
+    """Return the median of three, and the longest of k, which the next of k + 1 alike exceeds once in k + 1."""
+    key = view.own_key(LEAST, LONGEST)
+    if key is None:
+        return None
+    count, high = view.remembered(key), view[f"{key}_{LONGEST}"]
+    last = [seconds for name in LAST_RUNS if (seconds := view.seconds(key, name)) is not None]
+    quantiles = {"0.5": median(last), f"{count / (count + 1):.2f}": high} if last else {}
+    limit = view.request.time_limit_s
+    if limit is not None:
+        quantiles = {name: min(value, float(limit)) for name, value in quantiles.items()}
+    text = f"{last_jobs(key, view)} ran {span(view, key)}"
+    return _said(target, key, view, LONGEST, text, quantiles=quantiles)
+
+
+def _memory(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(1, PEAK)
+    if key is None:
+        return None
+    peak = view[f"{key}_{PEAK}"]
+    return TargetPrediction(target, "history", min(_PEAKS, view.remembered(key)), quantiles={"0.5": peak})
+
+
+def _gpu_underused(target: str, view: View, under_use: UnderUse) -> TargetPrediction | None:
+    key = view.own_key(1, GPU_USED)
+    if key is None or not view.request.gpus:
+        return None
+    used = view[f"{key}_{GPU_USED}"]
+    text = f"the GPUs of your last job{named(key, view)} were used {used:.0%} of the time"
+    reason = Reason(f"{key}_{GPU_USED}", used, None, 0.0, text)
+    limit = np.float16(under_use.below_ratio)  # as coarse as the remembered use
+    return TargetPrediction(target, "history", 1, p=float(used < limit), reasons=(reason,))
+
+
+def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(1, GPU_ACTIVE)
+    # The user's last job of any name and size may have had one GPU only, which is no measure of what this one needs.
+    if key is None or key == "user" or not view.request.gpus:
+        return None
+    active = view[f"{key}_{GPU_ACTIVE}"]
+    text = f"your last job{named(key, view)} worked on {number(active)} {'GPU' if active == 1 else 'GPUs'}"
+    reason = Reason(f"{key}_{GPU_ACTIVE}", active, None, 0.0, text)
+    quantiles = {"0.5": min(active, float(view.request.gpus))}
+    return TargetPrediction(target, "history", 1, quantiles=quantiles, reasons=(reason,))
+
+
+def _nothing(_target: str, _view: View) -> None:
+    """Return nothing: the features do not tell how many of the last jobs were cancelled."""
+
+
+_SAYS: Final[dict[str, Callable[[str, View], TargetPrediction | None]]] = {
+    "failure": _failure,
+    "failure_or_cancel": _nothing,
+    "timeout": _timeout,
+    "walltime": _walltime,
+    "memory": _memory,
+    "gpus_needed": _gpus_needed,
+}

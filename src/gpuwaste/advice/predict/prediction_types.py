@@ -1,0 +1,96 @@
+"""The types of predictions: what the hub answers for each request, and what `gpuwaste predict` prints."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from gpuwaste.advice.predict.prediction import Change, Prediction, TargetPrediction
+from gpuwaste.advice.verdicts.verdict import Action
+from gpuwaste.core.fields import Document, Recorded
+from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.jobs.program_estimate import ProgramEstimate
+from gpuwaste.slurm.submit.request import JobRequest
+
+
+class PredictPolicy(Struct, kw_only=True, frozen=True):
+    """What the site's policies would say at sbatch. To others than operators: what they would be told themselves."""
+
+    policy: Annotated[str, Meta(description="The policy that judges; empty where the caller is told nothing of it.")]
+    mode: Literal["", "off", "shadow", "annotate", "warn", "reject"]
+    action: Action
+    would_be: Annotated[
+        Action, Meta(description="The action without the policy's mode; to others than operators the action.")
+    ]
+    held: Annotated[str, Meta(description="To operators: what holds it back: shadow, override, budget ...")] = ""
+    lines: Annotated[
+        list[str],
+        Meta(description="What sbatch would print, at most three lines; to operators also what is held back."),
+    ]
+
+
+class PredictFacts(Struct, kw_only=True, frozen=True):
+    """What policies judge besides the prediction."""
+
+    own: Annotated[
+        Mapping[str, list[str]], Meta(description="Sentences in exact numbers of the user's own last runs, by target.")
+    ] = {}
+    script: Annotated[
+        ScriptSays,
+        Meta(description="Whether the script is one with which jobs of this user and name failed."),
+    ] = "unknown"
+    whole_node: Annotated[bool, Meta(description="Whether the partition gives whole nodes.")] = False
+
+
+class PredictDocument(Document, kw_only=True, frozen=True):
+    """The prediction of one request; what a model on the caller's host predicts has neither facts nor policy."""
+
+    request: Annotated[JobRequest, Meta(description="The request, without its script.")]
+    model: Annotated[str, Meta(description="Name of the bundle; empty if only job history is used.")]
+    model_hash: str
+    targets: list[TargetPrediction]
+    changes: Annotated[list[Change], Meta(description="Smaller requests, and what they would change.")]
+    notes: list[str]
+    own_history: Annotated[
+        bool,
+        Meta(
+            description="Whether any job of the user is known to have ended: if not, a model says what the site's do."
+        ),
+    ] = True
+    facts: PredictFacts | UnsetType = UNSET
+    policy: PredictPolicy | UnsetType = UNSET
+    program: Annotated[
+        ProgramEstimate | UnsetType, Meta(description="What is expected of the program that the job is tied to.")
+    ] = UNSET
+
+
+class PredictAnswer(Document, kw_only=True, frozen=True):
+    """One prediction for each request, or for each component of the job asked for."""
+
+    predictions: list[PredictDocument]
+
+
+class PredictionsDocument(Document, kw_only=True, frozen=True):
+    """What `gpuwaste predict` prints."""
+
+    document: Literal["predict"] = "predict"
+    recorded: Recorded = False
+    predictions: list[PredictDocument]
+    notes: list[str]
+
+
+def predict_document(
+    prediction: Prediction, facts: PredictFacts | UnsetType = UNSET, policy: PredictPolicy | UnsetType = UNSET
+) -> PredictDocument:
+    """Return a prediction as it is answered."""
+    return PredictDocument(
+        request=prediction.request,
+        model=prediction.model,
+        model_hash=prediction.model_hash,
+        targets=list(prediction.targets),
+        changes=list(prediction.changes),
+        notes=list(prediction.notes),
+        own_history=prediction.own_history,
+        facts=facts,
+        policy=policy,
+    )

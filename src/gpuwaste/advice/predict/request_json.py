@@ -1,0 +1,54 @@
+"""A request as JSON, on the wire of POST /v1/predict and on standard input: the fields of JobRequest by their names."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Final
+
+from msgspec import Struct, ValidationError, defstruct, structs
+
+from gpuwaste.core.codec import annotated, nullable, problem
+from gpuwaste.core.errors import UsageError
+from gpuwaste.core.typed import convert
+from gpuwaste.slurm.submit.request import JobRequest
+
+_LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: JSON can write it, UTF-8 cannot
+MAX_REQUESTS: Final = 1000
+RequestForm: Final[type[Struct]] = defstruct(
+    "JobRequest",
+    [(field.name, nullable(kind), None) for field, kind, _ in annotated(JobRequest)],
+    forbid_unknown_fields=True,
+)
+RequestForm.__doc__ = "One job as it would be submitted; null and a field left out are not said."
+
+
+def requests_from_json(data: object, *, user: str = "", submit: int = 0) -> list[JobRequest]:
+    """Read one request, a list of them, or {"requests": [...]}; `user` and `submit` stand in where they are left out.
+
+    Raises UsageError naming the request and the field.
+    """
+    found = data["requests"] if isinstance(data, Mapping) and set(data) == {"requests"} else data
+    items = found if isinstance(found, list) else [found]
+    if not items or len(items) > MAX_REQUESTS:
+        raise UsageError(f"requests: found {len(items)}, expected 1 to {MAX_REQUESTS}")
+    return [_request(item, f"request {place}", user, submit) for place, item in enumerate(items, 1)]
+
+
+def _request(item: object, where: str, user: str, submit: int) -> JobRequest:
+    try:
+        form = convert(_whole(item), RequestForm)
+    except ValidationError as error:
+        place, names = " - at " in str(error), ", ".join(field.name for field in fields(JobRequest))
+        raise UsageError(f"{where}: {problem(error)}{'' if place else f': the fields are {names}'}") from error
+    said = {name: value for name, value in structs.asdict(form).items() if value is not None}
+    for name, value in said.items():
+        if isinstance(value, str) and _LONE.search(value):
+            raise UsageError(f"{where}: {name}: expected a text in UTF-8")
+    return JobRequest(**{**said, "user": said.get("user") or user, "submit": said.get("submit") or submit})
+
+
+def _whole(item: object) -> object:
+    """Return an object whose whole numbers are such: 1e9 is one, to JSON it is none."""
+    if not isinstance(item, Mapping):
+        return item
+    return {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in item.items()}

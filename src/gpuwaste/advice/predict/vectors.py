@@ -1,0 +1,89 @@
+"""The vectors of requests: of new ones from a state, and of every run of a table by replay. One path for both."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.advice.predict.context import Context, contexts_of, facts_of
+from gpuwaste.advice.predict.features import GROUPS, Plan
+from gpuwaste.advice.predict.features.base import Group, feature_list
+from gpuwaste.core.underuse import UnderUse
+from gpuwaste.jobs.history.recent import HistoryRows
+from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.slurm.submit.request import JobRequest
+
+_KEPT: Final = 16  # requests at once for which a plan is kept
+
+
+class KeyHistories(Protocol):
+    """The part of HistoryState that vectors are computed from, and the rule by which it counts the use of GPUs."""
+
+    under_use: UnderUse
+
+    def rows_of(self, requests: Sequence[JobRequest]) -> HistoryRows:
+        """Return what is known of the requests' keys and users."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedVectors:
+    """`vectors` float32 [n, F] in the table's order; `state` after the last event of the table."""
+
+    vectors: NDArray[np.float32]
+    state: HistoryState
+
+
+class _Own(threading.local):
+    """What a thread keeps for itself: room and plan by the number of requests."""
+
+    def __init__(self) -> None:
+        self.prepared: dict[int, tuple[Context, Plan]] = {}
+
+
+_own: Final = _Own()
+
+
+def vector_of(state: KeyHistories, request: JobRequest) -> NDArray[np.float32]:
+    """Return the features [F] of a request at its submission, before the state knows of it."""
+    result: NDArray[np.float32] = vectors_of(state, (request,))[0]
+    return result
+
+
+def vectors_of(state: KeyHistories, requests: Sequence[JobRequest]) -> NDArray[np.float32]:
+    """Return the features [n, F] of some requests, none of which knows of the others: quicker than one by one."""
+    context, plan = _prepared(len(requests))
+    context.take(requests, state.rows_of(requests))
+    return plan.run().copy()
+
+
+def _prepared(count: int) -> tuple[Context, Plan]:
+    """Return room for as many requests and the plan that reads it, the thread's own."""
+    found = _own.prepared.get(count)
+    if found is None:
+        context = Context.room(count)
+        found = context, Plan(context)
+        if count <= _KEPT:
+            _own.prepared[count] = found
+    return found
+
+
+def replay_vectors(
+    table: JobTable, state: HistoryState | None = None, groups: tuple[Group, ...] = GROUPS
+) -> ReplayedVectors:
+    """Return the vector of each run of a table at its submission, and the state after the last event.
+
+    The vectors equal those of `vector_of`, asked before each submission, bit for bit.
+    """
+    facts = facts_of(table.name)
+    result = np.empty((len(table), len(feature_list(groups))), dtype=np.float32)
+
+    def fill(part: slice, known: HistoryRows) -> None:
+        Plan(contexts_of(table, part, facts, known), groups, result[part]).run()
+
+    return ReplayedVectors(result, replay(table, state, fill))

@@ -1,0 +1,96 @@
+"""RescoreStore: what was said of running jobs after their submission, each moment of a run once, in the hub's store."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.act.notify.notice_store import add_notices
+from gpuwaste.advice.rescoring.rescore import Moment, Rescore
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.text import storable
+from gpuwaste.jobs.events.event_store import append_told
+from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.store.hub.columns import Columns
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.json_rows import job_record, to_json
+
+MOST: Final = 1000  # of one job's runs that are read
+_COLUMNS: Final = Columns(Rescore)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """When: `early_s` after its start; `lead_s` before its limit, at most `share` of the limit."""
+
+    early_s: float
+    lead_s: float
+    share: float
+
+    def parameters(self, cluster: str, now: int) -> dict[str, Any]:
+        """Return the parameters of the queries."""
+        early_s, lead_s = int(self.early_s), int(self.lead_s)
+        return {"cluster": cluster, "now": now, "early_s": early_s, "lead_s": lead_s, "share": self.share}
+
+
+@dataclass(frozen=True, slots=True)
+class DueRun:
+    """A running job that is to be scored again; `limit_at` is when its limit is reached, None without a limit."""
+
+    job: JobRecord
+    moment: Moment
+    limit_at: int | None
+
+
+class RescoreStore:
+    """The table of what was said again; threads share it as they share the store."""
+
+    def __init__(self, store: HubStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def due(self, cluster: str, lead: Lead, most: int) -> list[DueRun]:
+        """Return what is due now, up to `most`, those before their limit last. Raises StoreError."""
+        with self._store.reader() as db:
+            rows = db.rows("rescored_due", {**lead.parameters(cluster, self._now()), "most": most})
+        return [DueRun(job_record(row), row["moment"], row["limit_at"]) for row in rows]
+
+    def next_at(self, cluster: str, lead: Lead) -> int | None:
+        """Return the first instant after now at which a run that is known comes due. Raises StoreError."""
+        with self._store.reader() as db:
+            found = db.rows("rescored_next", lead.parameters(cluster, self._now()))[0]["at_utc"]
+        return None if found is None else int(found)
+
+    def add(self, said: Sequence[Rescore], told: Sequence[ToldEvent], notices: Sequence[Mapping[str, Any]] = ()) -> int:
+        """Take what was said with its events and notices: all or nothing. Returns how many are new.
+
+        Raises StoreError.
+        """
+        if not said:
+            return 0
+        with self._store.writing() as db:
+            rows = to_json(map(_COLUMNS.row, said))
+            new = len(db.run("rescored_add", {"rows": rows, "shape": _COLUMNS.shape}).fetchall())
+            if told:
+                append_told(db, told, self._now())
+            if notices:
+                add_notices(db, notices)
+        return new
+
+    def of(self, runs: Collection[RunKey]) -> list[Rescore]:
+        """Return what was said of some runs, the oldest first. Raises StoreError."""
+        keys = [
+            {"cluster": storable(run.cluster), "job_id": run.job_id, "run_start": run.start} for run in sorted(runs)
+        ]
+        with self._store.reader() as db:
+            rows = db.rows("rescored_of", {"runs": to_json(keys), "most": MOST})
+        return [_rescore(row) for row in rows]
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def _rescore(row: Mapping[str, Any]) -> Rescore:
+    named = {name: row[name] for name in ("moment", "at_utc", "p", "limit_p", "limit_at", "usual", "model_hash")}
+    return Rescore(RunKey(row["cluster"], row["job_id"], row["run_start"]), **named)

@@ -1,0 +1,1 @@
+"""Verdicts: what was said at submission, how it came out, and the score."""

@@ -1,0 +1,25 @@
+"""VerdictCounts: counts the verdicts that are kept, now and then, in the importer's loop."""
+
+from typing import Final
+
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.core.clock import Clock
+
+EVERY_S: Final = 600.0
+
+
+class VerdictCounts:
+    """One thread calls `step`; `counts` may be read by any."""
+
+    def __init__(self, store: VerdictStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._next_us = 0
+        self.counts: dict[tuple[str, bool], int] = {}  # by action and whether a run has told the token
+
+    def step(self) -> None:
+        """Count if it is time. Raises StoreError."""
+        if self._clock.mono_us() < self._next_us:
+            return
+        self.counts = self._store.counts()
+        self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)

@@ -1,0 +1,165 @@
+"""What is told of verdicts, and to whom: an operator all, users what was said to them, nobody what shadow mode hides.
+
+Blocks on the store: call it off the event loop.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from msgspec import json
+from msgspec.structs import replace
+
+from gpuwaste.advice.verdicts.verdict import END, START
+from gpuwaste.advice.verdicts.verdict_score import ScoreDocument, score_document
+from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
+from gpuwaste.advice.verdicts.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal, not_found
+from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.scope import Scope
+from gpuwaste.core.typed import convert, decode
+from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.slurm.accounting.job import JobRecord
+
+MAX_VERDICTS: Final = 10_000
+SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells them nothing
+_LIST_DAYS: Final = 7
+_SCORE_DAYS: Final = 30
+_SCORE_KEPT_S: Final = 60.0
+_NOT_FOR_USERS: Final = "the score of verdicts is for operators"
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictQuestion:
+    """The parameters of GET /v1/verdicts; None is "any", or the default."""
+
+    user: str | None = None
+    policy: str | None = None
+    start: int | None = None
+    end: int | None = None
+    limit: int = 1000
+
+
+class RunOfVerdict(Protocol):
+    """What of a run leads to its verdicts."""
+
+    @property
+    def cluster(self) -> str: ...  # noqa: D102 as of JobRecord
+    @property
+    def job_id(self) -> int: ...  # noqa: D102
+    @property
+    def array_job_id(self) -> int | None: ...  # noqa: D102
+    @property
+    def user(self) -> str: ...  # noqa: D102
+    @property
+    def verdict_id(self) -> str: ...  # noqa: D102
+
+
+class VerdictReads:
+    """Builds the documents within a caller's scope."""
+
+    def __init__(self, store: VerdictStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._scores = KeptAnswers(clock)
+
+    def listed(self, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
+        """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if they did not exist."""
+        now = self._now()
+        end = now + 1 if question.end is None else question.end
+        start = end - _LIST_DAYS * DAY_S if question.start is None else question.start
+        if start > end:
+            raise Refusal(BAD, f"start {start} is after end {end}")
+        other = question.user is not None and question.user != scope.user
+        if not scope.everything and (not scope.user or (other and not scope.accounts)):
+            raise not_found()
+        user = scope.user if question.user is None and not (scope.everything or scope.accounts) else question.user
+        # A user cannot ask by policy: its name, and what it did not say, are the site's own matter.
+        policy = question.policy if scope.everything else None
+        accounts = None if scope.everything else scope.accounts
+        pick = Pick(start, end, user, policy, min(question.limit, MAX_VERDICTS), accounts, scope.user)
+        rows = [verdict_json(row) for row in self._store.judged(pick)]
+        shown = rows if scope.everything else [{name: row[name] for name in FOR_USERS} for row in rows]
+        return VerdictsDocument(generated=now, start=start, end=end, verdicts=convert(shown, list[VerdictRow]))
+
+    def score(self, scope: Scope, since: int | None) -> ScoreDocument:
+        """Return the score of what was said since then. Raises Refusal 403 for ordinary users."""
+        if not (scope.everything or scope.agent):
+            raise Refusal(FORBIDDEN, _NOT_FOR_USERS)
+        now = self._now()
+        start = now - _SCORE_DAYS * DAY_S if since is None else since
+        return score_document(*self._store.score(start), since=start, now=now)
+
+    def recent_score(self, scope: Scope) -> ScoreDocument:
+        """Return the score of the last days, which may be a minute old. Raises Refusal 403 for ordinary users."""
+        if not scope.everything:
+            raise Refusal(FORBIDDEN, _NOT_FOR_USERS)
+        kept = self._scores.made("recent", _SCORE_KEPT_S, lambda: json.encode(self.score(scope, None)))
+        return decode(kept, ScoreDocument)
+
+    def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
+        """Return what was said of a job's submission and modifications, the oldest first.
+
+        `runs` are those that the caller may see. What a user was not told is not told here; an operator sees it,
+        marked by `said` false.
+        """
+        users = {run.user for run in runs}
+        started = min((run.start for run in runs if run.start is not None), default=None)
+        return [
+            _with_expected(_advice(row, everything=scope.everything), row, started)
+            for row in self._told(runs)
+            if scope.everything or (row["user"] in users and row["action"] in SAID)
+        ]
+
+    def advice_of(self, scope: Scope, runs: Sequence[RunOfVerdict]) -> list[list[Advice]]:
+        """Return for each of the runs what `advice` returns for it alone, with one question to the store."""
+        told = self._told(runs)
+        return [
+            [
+                _advice(row, everything=scope.everything)
+                for row in told
+                if (row["id"] == run.verdict_id or row["run_job_id"] in {run.job_id, run.array_job_id} - {None})
+                and (scope.everything or (row["user"] == run.user and row["action"] in SAID))
+            ]
+            for run in runs
+        ]
+
+    def _told(self, runs: Sequence[RunOfVerdict]) -> list[Mapping[str, Any]]:
+        ids = {run.verdict_id for run in runs if run.verdict_id}
+        told = {row["id"]: row for cluster, jobs in _jobs(runs).items() for row in self._store.told(ids, cluster, jobs)}
+        users = {run.user for run in runs}
+        told = {key: row for key, row in told.items() if row["op"] != "plan" or row["user"] in users}
+        return sorted(told.values(), key=lambda row: (row["at_utc_us"], row["id"]))
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def _jobs(runs: Sequence[RunOfVerdict]) -> dict[str, set[int]]:
+    """Return the job ids of the runs by cluster; an array's own id among them."""
+    found: dict[str, set[int]] = {}
+    for run in runs:
+        ids = {run.job_id} if run.array_job_id is None else {run.job_id, run.array_job_id}
+        found.setdefault(run.cluster, set()).update(ids)
+    return found
+
+
+def _advice(row: Mapping[str, Any], *, everything: bool) -> Advice:
+    said = Advice(at=row["at_utc_us"] // 1_000_000, op=row["op"], action=row["action"], lines=row["lines"])
+    if row["p"]:
+        said = replace(said, p=row["p"])
+    if not everything:
+        return said
+    more = {name: row[name] for name in ("policy", "mode", "would_be", "held")}
+    return replace(said, said=row["action"] in SAID, **more)
+
+
+def _with_expected(said: Advice, row: Mapping[str, Any], started: int | None) -> Advice:
+    """Return it with the start and end that were expected, and the start that came of it."""
+    quantiles = decode(row["quantiles"])
+    start, end = expected_of(quantiles, START), expected_of(quantiles, END)
+    if start is not None:
+        said = replace(said, expected_start=start, started=started)
+    return said if end is None else replace(said, expected_end=end)

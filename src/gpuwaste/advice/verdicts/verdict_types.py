@@ -1,0 +1,80 @@
+"""The types of the list of verdicts: what was said at submissions, and how the jobs ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, defstruct
+
+from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.core.codec import annotated
+from gpuwaste.core.fields import Document, Interval, Recorded, Utc
+from gpuwaste.ledger.reports.report_types import Dispute
+
+SCHEMA: Final = 1
+FOR_USERS: Final = (
+    *("id", "at_utc_us", "op", "action", "user", "account", "partition", "qos", "name", "is_array", "gpus"),
+    *("time_limit_s", "override", "lines", "job_ids", "states", "stands", "started", "start_within"),
+)
+
+_ADDED: Final = frozenset({"started", "start_within"})
+
+
+@dataclass(slots=True, kw_only=True)
+class JudgedVerdict(Verdict):
+    """A verdict and how its job ended, as an operator sees it."""
+
+    node: Annotated[str, Meta(description="The advisor's host.")]
+    taken_utc: Annotated[int, Meta(description="When the hub took it, UTC seconds.")]
+    week: Annotated[str, Meta(description="The ISO week of the submission, UTC.")]
+    runs: Annotated[int, Meta(description="Runs that carry the token.")]
+    hit: Annotated[bool | None, Meta(description="Whether a target that it named came true; null without an outcome.")]
+    started: Annotated[int | None, Meta(description="The first start where one was expected, UTC seconds.")] = None
+    start_within: Annotated[
+        bool | None, Meta(description="Whether that start was in the expected interval, a minute more on either side.")
+    ] = None
+    stands: Literal["rejected", "ended", "open", "no job"]
+    job_ids: Annotated[list[str], Meta(description="The jobs that carry the token, as Slurm prints them.")]
+    states: Annotated[list[str], Meta(description="The states of their runs.")]
+
+
+def _default(name: str) -> tuple[object, ...]:
+    """Return what stands in for a field that is left out: a hub of before has none of those added since."""
+    if name in _ADDED:
+        return (None,)
+    return () if name in FOR_USERS else (UNSET,)
+
+
+if TYPE_CHECKING:
+
+    class VerdictRow(JudgedVerdict):
+        """A verdict and how its job ended; operators see every field, users what was said to them."""
+
+else:
+    VerdictRow = defstruct(
+        "VerdictRow",
+        [(part.name, kind, *_default(part.name)) for part, kind, _ in annotated(JudgedVerdict)],
+        kw_only=True,
+    )
+    VerdictRow.__doc__ = "A verdict and how its job ended; operators see every field, users what was said to them."
+
+
+def expected_of(quantiles: Mapping[str, Mapping[str, float]], target: str) -> Interval | None:
+    """Return the expected start or end of a verdict, None where it has none."""
+    found = quantiles.get(target, {})
+    if not {"0.1", "0.5", "0.9"} <= set(found):
+        return None
+    return Interval(p10=int(found["0.1"]), p50=int(found["0.5"]), p90=int(found["0.9"]))
+
+
+class VerdictsDocument(Document, kw_only=True, frozen=True):
+    """Verdicts, the newest first."""
+
+    document: Literal["verdicts"] = "verdicts"
+    schema: int = SCHEMA
+    recorded: Recorded = False
+    generated: Utc
+    start: Utc
+    end: Utc
+    verdicts: list[VerdictRow]
+    disputes: Annotated[list[Dispute], Meta(description="What owners said last of judgements; for operators.")] = []  # noqa: RUF012 copied

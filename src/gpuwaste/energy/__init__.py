@@ -1,1 +1,0 @@
-"""What energy costs: the site's tariff by hour, kilowatt-hours, money and CO2e. Imports store and core."""

@@ -1,0 +1,38 @@
+"""GET /v1/programs/runs: the caller's own runs of a program, from which their own next run is estimated.
+
+A user can write any hash and any number of steps into a comment. Nobody else's runs are in the answer, whoever asks, so
+that a lie changes only the estimates of who tells it.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from gpuwaste.core.refusal import BAD, LATER, Refusal, not_found
+from gpuwaste.core.scope import Scope
+from gpuwaste.estimate.program_runs import program_runs
+from gpuwaste.jobs.cluster_facts import UnknownSiteError
+from gpuwaste.jobs.program_estimate import ProgramRunsAnswer
+from gpuwaste.store.hub.hub_store import HubStore
+
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class ProgramRuns:
+    """Reads runs of programs; blocks on the store."""
+
+    def __init__(self, store: HubStore, cluster: Callable[[], str]) -> None:
+        self._store, self._cluster = store, cluster
+
+    def of(self, scope: Scope, program: str) -> ProgramRunsAnswer:
+        """Return the caller's completed runs of a program. Raises Refusal."""
+        if not scope.user:
+            raise not_found()
+        if not _HASH.fullmatch(program):
+            raise Refusal(BAD, "program: expected the fingerprint that gpuwaste estimate prints, 64 hexadecimal digits")
+        try:
+            cluster = self._cluster()
+        except UnknownSiteError as error:
+            raise Refusal(LATER, str(error)) from error
+        with self._store.reader() as db:
+            return program_runs(db, cluster, scope.user, program)

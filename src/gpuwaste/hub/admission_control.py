@@ -1,0 +1,122 @@
+"""The gate before ingest: how many batches are worked on, how many wait, and who is asked to come back later.
+
+When all nodes come back at once, those that cannot be served in time are told so at once: a sender that waits until he
+gives up costs the hub the whole work, and comes back for more.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from gpuwaste.core.refusal import LATER, Refusal
+from gpuwaste.hub.threads import ThreadPool
+
+RETRY_AFTER_S: Final = 5
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class GateLimits:
+    """What the gate lets in."""
+
+    threads: int = 8  # batches worked on; most of them wait for one commit together
+    waiting: int = 512  # whole batches that wait for their turn; a slow sender is none of them
+    held_bytes: int = 64 * 1024**2  # bodies in memory
+    late_s: float = 2.0  # a body that is still to come after that gives its room to a new one
+    patience_s: float = 5.0  # of a whole body for its turn; a sender gives up after ten seconds without an answer
+
+
+class Gate:
+    """Lets batches in; for the event loop's thread only."""
+
+    def __init__(self, limits: GateLimits, put_off: Callable[[], None]) -> None:
+        """`put_off` is called for each batch that is not let in."""
+        self._limits = limits
+        self._put_off = put_off
+        self._turns = asyncio.Semaphore(limits.threads)
+        self._threads = ThreadPool(limits.threads)  # its own: reports do not wait behind batches
+        self._waiting = 0
+        self._held_b = 0
+        self._coming: dict[Visit, float] = {}  # bodies of which something is still to come, and since when
+
+    @contextmanager
+    def visit(self, cut_off: Callable[[], None] = lambda: None) -> Iterator["Visit"]:
+        """Let one batch in for the length of the block. Raises Refusal 503 with Retry-After.
+
+        `cut_off` ends its connection, where it has to make room.
+        """
+        self._check_room()
+        visit = Visit(self, cut_off)
+        self._coming[visit] = asyncio.get_running_loop().time()
+        try:
+            yield visit
+        finally:
+            self.release(visit)
+
+    def hold(self, visit: "Visit", size: int) -> None:
+        """Note bytes that a body takes in memory. Raises Refusal where there is no room, nor a body that is late."""
+        late = asyncio.get_running_loop().time() - self._limits.late_s
+        while self._held_b + size > self._limits.held_bytes:
+            oldest = next(iter(self._coming), visit)
+            if oldest is visit or self._coming[oldest] > late:
+                raise self._busy()
+            self.release(oldest)
+            oldest.cut_off()
+        self._held_b += size
+        visit.held_b += size
+
+    def release(self, visit: "Visit") -> None:
+        """Give back what a body held."""
+        self._coming.pop(visit, None)
+        self._held_b -= visit.held_b
+        visit.held_b = 0
+
+    def whole(self, visit: "Visit") -> None:
+        """Note that nothing of a body is still to come: it keeps its room until it is answered."""
+        self._coming.pop(visit, None)
+
+    async def in_thread(self, work: Callable[[], _T]) -> _T:
+        """Do the work in a thread when its turn comes. Raises Refusal where that takes too long."""
+        self._check_room()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._limits.patience_s):
+                await self._turns.acquire()
+        except TimeoutError as error:
+            raise self._busy() from error
+        finally:
+            self._waiting -= 1
+        try:
+            return await self._threads.run("", work)
+        finally:
+            self._turns.release()
+
+    def _check_room(self) -> None:
+        if self._waiting >= self._limits.waiting:
+            raise self._busy()
+
+    def _busy(self) -> Refusal:
+        self._put_off()
+        return Refusal(LATER, "the hub has more batches than it can take now", retry_after=RETRY_AFTER_S)
+
+
+class Visit:
+    """One batch behind the gate."""
+
+    def __init__(self, gate: Gate, cut_off: Callable[[], None]) -> None:
+        self._gate = gate
+        self.cut_off = cut_off
+        self.held_b = 0
+
+    async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the chunks of the batch's body, as long as there is room for them. Raises Refusal."""
+        async for chunk in chunks:
+            self._gate.hold(self, len(chunk))
+            yield chunk
+        self._gate.whole(self)
+
+    async def in_thread(self, work: Callable[[], _T]) -> _T:
+        """Do the work in a thread when its turn comes. Raises Refusal."""
+        return await self._gate.in_thread(work)

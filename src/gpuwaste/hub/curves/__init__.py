@@ -1,1 +1,0 @@
-"""A job's samples on demand: from agents, from Prometheus, else from the ledger. Imports what the hub may."""

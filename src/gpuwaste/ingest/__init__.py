@@ -1,1 +1,0 @@
-"""History in bulk: sources give raw pages, pages are kept and parsed, runs go into the hub's store."""

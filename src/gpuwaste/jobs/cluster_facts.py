@@ -1,0 +1,104 @@
+"""Site: the cluster's name and its nodes' addresses, as Slurm knows them, remembered for when Slurm is down."""
+
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
+from gpuwaste.slurm.clients.client import SlurmClient
+
+if TYPE_CHECKING:
+    from gpuwaste.slurm.site.cluster_config import NodeInfo
+
+REFRESH_S: Final = 300.0
+ASK_AGAIN_S: Final = 15.0  # shortest time between two questions, whatever the callers bring
+_NODES_STALE: Final = log_event.warning(
+    "node-addresses-stale: cannot refresh node addresses: {error}",
+    "slurmctld did not answer. Hours of a new node may be refused until it does; its agent keeps them.",
+)
+
+Resolver = Callable[[str], frozenset[str]]
+
+
+class UnknownSiteError(GpuwasteError):
+    """Slurm has not been reached yet, so what depends on it cannot be told."""
+
+
+class ClusterFacts:
+    """Facts about the cluster; any thread may ask, one at a time asks Slurm."""
+
+    def __init__(self, slurm: SlurmClient, clock: Clock, cluster: str = "", resolve: Resolver | None = None) -> None:
+        self._slurm = slurm
+        self._clock = clock
+        self._cluster = cluster
+        self._resolve = resolve or resolve_ipv4
+        self._lock = threading.Lock()
+        self._nodes: dict[str, frozenset[str]] | None = None
+        self._asked_us: int | None = None
+        self.nodes: tuple[NodeInfo, ...] = ()  # as Slurm told them last
+        self.nodes_read: int | None = None  # when that was, UTC seconds
+
+    @property
+    def known_cluster(self) -> str:
+        """The cluster's name as far as it is known, without asking."""
+        return self._cluster
+
+    def cluster(self) -> str:
+        """Return the cluster's name. Raises UnknownSiteError."""
+        if not self._cluster:
+            try:
+                self._cluster = self._slurm.cluster_name()
+            except (SlurmError, ParseError) as error:
+                raise UnknownSiteError(f"the cluster's name is unknown: {error}") from error
+        return self._cluster
+
+    def addresses(self, node: str) -> frozenset[str]:
+        """Return the IPv4 addresses of a node's NodeAddr, empty for no node. Raises UnknownSiteError."""
+        nodes = self._nodes
+        if nodes is None or node not in nodes or self._age_s() > REFRESH_S:
+            nodes = self._ask()
+        if nodes is None:
+            raise UnknownSiteError("the cluster's nodes are unknown: slurmctld has not answered yet")
+        return nodes.get(node, frozenset())
+
+    def is_node(self, name: str) -> bool:
+        """Tell whether Slurm has a node of that name. Raises UnknownSiteError."""
+        return bool(self.addresses(name))
+
+    def refresh(self) -> None:
+        """Ask Slurm for its nodes where the answer has become old."""
+        if self._age_s() > REFRESH_S:
+            self._ask()
+
+    def _age_s(self) -> float:
+        return float("inf") if self._asked_us is None else (self._clock.mono_us() - self._asked_us) / 1e6
+
+    def _ask(self) -> dict[str, frozenset[str]] | None:
+        """Ask Slurm, unless somebody just did; keep the old answer where it does not answer."""
+        with self._lock:
+            if self._age_s() < ASK_AGAIN_S:
+                return self._nodes
+            try:
+                nodes = tuple(self._slurm.nodes())
+                self._nodes = {n.name: self._resolve(n.address or n.name) | {n.address} for n in nodes}
+                self.nodes, self.nodes_read = nodes, self._clock.utc_us() // 1_000_000
+            except (SlurmError, ParseError) as error:
+                _NODES_STALE.log(error=error)
+            self._asked_us = self._clock.mono_us()
+            return self._nodes
+
+
+def resolve_ipv4(host: str) -> frozenset[str]:
+    """Return a host's IPv4 addresses, empty where it has none."""
+    try:
+        return frozenset({str(ipaddress.IPv4Address(host))})
+    except ValueError:
+        pass
+    try:
+        return frozenset(str(info[4][0]) for info in socket.getaddrinfo(host, None, family=socket.AF_INET))
+    except OSError:
+        return frozenset()

@@ -1,0 +1,1 @@
+"""The stream of what happened: its kinds, their envelope, the store."""

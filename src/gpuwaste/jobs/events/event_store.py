@@ -1,0 +1,168 @@
+"""EventStore: events that carry their data, and what outlets could not hand over, in the hub's store."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.text import storable
+from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.job_event import HistoryEvent
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.json_rows import to_json
+
+MAX_DATA: Final = 256 * 1024  # characters of an event's data
+_SAME_S: Final = 3 * DAY_S  # an id is looked for among the events since so long before the oldest of those to tell
+_MARK: Final = "outlet:"
+VERDICT: Final = "verdict/"  # and its id: the subject of an event without data, which is read beside the verdict
+_VERDICT_FIELDS: Final = tuple(field.name for field in fields(Verdict))
+DeadLetter = tuple[int, str, str, str]
+"""An event that an outlet gives up: its seq, id and kind, and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What comes after a place in the stream: how many events, and when the first happened, UTC seconds."""
+
+    events: int
+    first_utc: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPage:
+    """Events in order, and the seq up to which there are no others."""
+
+    events: Sequence[ToldEvent | HistoryEvent]
+    until: int
+
+
+class EventStore:
+    """The stream of a hub's store; threads share it as they share the store."""
+
+    def __init__(self, store: HubStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def tell(self, events: Sequence[ToldEvent]) -> int:
+        """Append events that were not told before; returns how many are new."""
+        if not events:
+            return 0
+        with self._store.writing() as db:
+            return append_told(db, events, self._now())
+
+    def page(self, after: int, limit: int) -> StreamPage:
+        """Return the events whose seq is greater than `after`, up to `limit` of each table, in order."""
+        # The tables are read one after the other: what comes meanwhile is of the next page.
+        until = self.last(after)
+        if until == after:
+            return StreamPage((), after)
+        with self._store.reader() as db:
+            rows = db.rows("events_told_page", {"after": after, "limit": limit})
+            said = [row["subject"].removeprefix(VERDICT) for row in rows if not row["data"]]
+            verdicts = {row["id"]: row for row in db.rows("verdicts_of_ids", {"ids": said})} if said else {}
+        runs = self._store.history(after, limit)
+        for found, last in ((rows, rows[-1]["seq"] if rows else 0), (runs, runs[-1].seq if runs else 0)):
+            until = min(until, last) if len(found) == limit else until
+        told = [event for row in rows if (event := _told(row, verdicts)) is not None]
+        both: list[ToldEvent | HistoryEvent] = [*runs, *told]
+        return StreamPage(sorted((event for event in both if event.seq <= until), key=_seq), until)
+
+    def behind(self, after: int) -> Behind:
+        """Return what comes after a place."""
+        with self._store.reader() as db:
+            row = db.rows("events_behind", {"after": after})[0]
+        return Behind(int(row["events"]), row["first_utc"])
+
+    def last(self, after: int) -> int:
+        """Return the last place of the stream; `after` where nothing comes after it."""
+        with self._store.reader() as db:
+            return int(db.rows("events_last", {"after": after})[0]["last"])
+
+    def told_since(self, kinds: Collection[str], since: int, limit: int) -> list[dict[str, Any]]:
+        """Return kind, subject and data of the events of some kinds since a UTC second, the oldest first."""
+        with self._store.reader() as db:
+            return db.rows("events_told", {"kinds": sorted(kinds), "since": since, "limit": limit})
+
+    def last_told(self, kinds: Collection[str], field: str) -> str:
+        """Return a field of the newest event of some kinds, "" where there is none."""
+        with self._store.reader() as db:
+            rows = db.rows("event_last", {"kinds": sorted(kinds)})
+        return str(json.loads(rows[0]["data"])[field]) if rows else ""
+
+    def place(self, outlet: str) -> int | None:
+        """Return the last event that an outlet has handed over, None where it is new."""
+        return self._store.mark(_MARK + outlet)
+
+    def handed(self, outlet: str, seq: int, dead: Iterable[DeadLetter] = ()) -> None:
+        """Note how far an outlet is, together with the events that it gives up."""
+        now = self._now()
+        rows = [
+            {"outlet": outlet, "seq": place, "id": id_, "kind": kind, "reason": storable(reason), "at_utc": now}
+            for place, id_, kind, reason in dead
+        ]
+        with self._store.writing() as db:
+            if rows:
+                db.run("dead_letters_add", {"rows": to_json(rows)})
+            db.run("mark_set", {"key": _MARK + outlet, "value": seq}).fetchall()
+
+    def dead(self, limit: int) -> list[dict[str, Any]]:
+        """Return the events that outlets gave up last, the newest first."""
+        with self._store.reader() as db:
+            return db.rows("dead_letters_newest", {"limit": limit})
+
+    def dead_counts(self) -> dict[str, int]:
+        """Return how many events each outlet has given up."""
+        with self._store.reader() as db:
+            return {row["outlet"]: int(row["events"]) for row in db.rows("dead_letters_count")}
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def _seq(event: ToldEvent | HistoryEvent) -> int:
+    return event.seq
+
+
+def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> ToldEvent | None:
+    """Return an event of table told_events; that of a verdict which is kept no more is none."""
+    if not row["data"]:
+        verdict = verdicts.get(row["subject"].removeprefix(VERDICT))
+        if verdict is None:
+            return None
+        known = {name: verdict[name] for name in _VERDICT_FIELDS}
+        known |= {name: json.loads(verdict[name]) for name in ("quantiles", "shadow")}
+        row = {**row, "data": json.dumps(known), "user": verdict["user"], "account": verdict["account"]}
+    run = RunKey(row["cluster"], row["job_id"], row["run_start"]) if row["job_id"] else None
+    text = {name: row[name] for name in ("id", "kind", "subject", "at_utc", "data", "user", "account", "seq")}
+    return ToldEvent(**text, run=run)
+
+
+def append_told(db: Database, events: Sequence[ToldEvent], now: int) -> int:
+    """Append events in the transaction of what they tell of; returns how many are new."""
+    rows = [_row(no, event) for no, event in enumerate(events)]
+    since = min(now, *(event.at_utc for event in events)) - _SAME_S
+    return len(db.run("events_tell", {"rows": to_json(rows), "since": since}).fetchall())
+
+
+def _row(number: int, event: ToldEvent) -> dict[str, Any]:
+    if len(event.data) > MAX_DATA:
+        raise ValueError(
+            f"event {event.kind} of {event.subject}: {len(event.data)} characters of data, {MAX_DATA} at most"
+        )
+    run = event.run
+    return {
+        "no": number,
+        "kind": event.kind,
+        "cluster": storable(run.cluster) if run else "",
+        "job_id": run.job_id if run else 0,
+        "run_start": run.start if run else 0,
+        "at_utc": event.at_utc,
+        "id": event.id,
+        "subject": storable(event.subject),
+        "data": storable(event.data),
+    }

@@ -1,0 +1,48 @@
+"""Family action: what rules want done to a run or a node, and each step until it is done, or not."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from gpuwaste.core.codec import Int64
+from gpuwaste.jobs.events.event_kind import EventKind
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStep:
+    """One step of an action."""
+
+    cluster: str
+    jobid: Annotated[Int64 | None, Meta(description="null: the action is about no run.")]
+    start: Annotated[Int64 | None, Meta(description="UTC seconds; null: the action is about no run.")]
+    subject: Annotated[str, Meta(description="The run's key, node/NAME or model/NAME.")]
+    user: str
+    account: str
+    action: Annotated[str, Meta(description="The action's id.")]
+    kind: Annotated[str, Meta(description="What is done: cancel, hold ...")]
+    rule: str
+    rule_hash: str
+    options: dict[str, str]
+    facts: Annotated[str, Meta(description="What the rule saw, as JSON.")]
+    approve: Annotated[str, Meta(description="person: somebody has to approve it first.")]
+    expires: Annotated[Int64, Meta(description="UTC seconds after which it is not sent.")]
+    person: Annotated[str, Meta(description="Who approved or refused it.")] = ""
+    reason: Annotated[str, Meta(description="Why it ended so.")] = ""
+    answer: Annotated[str, Meta(description="Slurm's words.")] = ""
+
+
+KINDS: Final = (
+    EventKind("action.intended", "A rule wants something done.", ActionStep),
+    EventKind("action.approved", "A person agreed to an action that needs it.", ActionStep),
+    EventKind("action.refused", "A person did not agree.", ActionStep),
+    EventKind("action.sent", "An action is about to be sent to Slurm or to the mail server.", ActionStep),
+    EventKind(
+        "action.confirmed", "Slurm shows that the action was done, or the mail server took the mail.", ActionStep
+    ),
+    EventKind("action.failed", "The action was not done, or nobody knows; it is not sent again.", ActionStep),
+    EventKind(
+        "action.moot", "There was nothing to do any more: nothing was sent, or it made no difference.", ActionStep
+    ),
+    EventKind("action.expired", "Nobody took the action in time.", ActionStep),
+)

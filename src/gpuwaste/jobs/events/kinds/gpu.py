@@ -1,0 +1,46 @@
+"""Family gpu: GPUs that fail."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from gpuwaste.core.codec import Int64, Number, Whole
+from gpuwaste.jobs.events.event_kind import EventKind
+
+
+@dataclass(frozen=True, slots=True)
+class GpuLost:
+    """A GPU that the driver lost while a run held it."""
+
+    cluster: str
+    jobid: Int64
+    start: Annotated[Int64, Meta(description="UTC seconds.")]
+    user: str
+    account: str
+    node: str
+    gpu_uuid: str
+    since_utc: Annotated[Int64, Meta(description="The hour in which it was first lost, UTC seconds.")]
+    lost_s: Annotated[Number, Meta(description="For how long, as far as reported when the event was sent.")]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuXid:
+    """Xid errors of a GPU while a run held it."""
+
+    cluster: str
+    jobid: Int64
+    start: Annotated[Int64, Meta(description="UTC seconds.")]
+    user: str
+    account: str
+    node: str
+    gpu_uuid: str
+    xid: Annotated[Whole, Meta(description="NVIDIA's number of the error.")]
+    hour_utc: Annotated[Int64, Meta(description="The hour in which they were seen, UTC seconds.")]
+    count: Annotated[Whole, Meta(description="How many, as far as reported when the event was told.")]
+
+
+KINDS: Final = (
+    EventKind("gpu.lost", "The driver lost a GPU while a run held it: it fell off the bus or needs a reset.", GpuLost),
+    EventKind("gpu.xid", "A GPU had Xid errors while a run held it: one event for each number and hour.", GpuXid),
+)

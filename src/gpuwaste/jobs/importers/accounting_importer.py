@@ -1,0 +1,171 @@
+"""The one importer of accounting: when to read it, what to do while it is down, and runs that it has forgotten."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.backoff import backoff_s
+from gpuwaste.core.bus import Bus
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.log_event import BUG
+from gpuwaste.core.once import Once
+from gpuwaste.core.worker import Worker
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.importers.accounting import AccountingImport, ImportSettings
+from gpuwaste.jobs.importers.accounting_windows import windows
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.store.hub.hub_store import Aside, HubStore
+
+PARTITIONS_EVERY_S: Final = 300.0
+WIDE_EVERY_S: Final = 600.0
+BACKOFF_MAX_S: Final = 300.0
+_BACKOFF_FIRST_S: Final = 5.0
+_FAILED: Final = log_event.warning(
+    "accounting-unavailable: cannot read accounting, known jobs stay: {error}",
+    "slurmdbd or its database does not answer; the hub retries and catches up.",
+)
+_AGAIN: Final = log_event.info("accounting-available: accounting is read again after {failures} failed attempts")
+_QUARANTINED: Final = log_event.warning(
+    "accounting-quarantined: {rows} rows of sacct quarantined; line {line}: {reason}",
+    "Accounting has rows that cannot be read: see `gpuwaste history status` and table `quarantine` of the hub's store.",
+)
+_MISSING: Final = log_event.warning(
+    "runs-missing: {runs} runs still open here but missing from sacct",
+    "See `sacctmgr show runawayjobs`; or slurmdbd has purged them.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsStored:
+    """Runs of accounting are in the store, new or as they were."""
+
+    records: Sequence[JobRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Accounting was read up to a UTC second; None where there is nothing to read."""
+
+    read_until: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportStatus:
+    """How the import stands; `read_until` is UTC seconds, None before anything was read."""
+
+    read_until: int | None = None
+    failures: int = 0  # in a row
+    error: str = ""
+    bad_rows: int = 0  # since the start
+
+
+class Importer:
+    """Brings runs from accounting, run by `worker`; keeps trying while it is down."""
+
+    def __init__(
+        self,
+        store: HubStore,
+        slurm: SlurmClient,
+        site: ClusterFacts,
+        *,
+        metrics: HubMetrics,
+        clock: Clock,
+        settings: ImportSettings,
+        bus: Bus,
+    ) -> None:
+        """Take what imports; `bus` is told RunsStored and Imported."""
+        self._store = store
+        self._slurm = slurm
+        self._site = site
+        self._metrics = metrics
+        self._clock = clock
+        self.settings = settings
+        self._bus = bus
+        self._accounting = AccountingImport(
+            store, slurm, lambda records: bus.publish(RunsStored(records)), self._set_aside
+        )
+        self._trouble = Once()
+        self._bad_rows = 0
+        self._partitions_at_us: int | None = None
+        self._wide_at_us: int | None = None
+        self._missing: frozenset[RunKey] = frozenset()
+        self.defaults: SiteDefaults | None = None  # what the partitions give, None until Slurm has been asked
+        self.worker = Worker("importer", self.step, clock)
+
+    @property
+    def status(self) -> ImportStatus:
+        """How the import stands; any thread may ask."""
+        return ImportStatus(self._accounting.read_until, self._trouble.times, self._trouble.words, self._bad_rows)
+
+    def step(self) -> float:
+        """Import once; returns the seconds to wait. Raises nothing that Slurm or the store can cause."""
+        try:
+            self._import()
+            self._partitions()
+            self._site.refresh()
+            self._bus.publish(Imported(self._accounting.read_until))
+        except GpuwasteError as error:
+            return self._failed(str(error))
+        except Exception as error:  # noqa: BLE001 a defect must not end the import for good; the log has its place
+            BUG.log(error, what="import from accounting")
+            return self._failed(f"defect: {type(error).__name__}: {error}")
+        if failures := self._trouble.over():
+            _AGAIN.log(failures=failures)
+        return self.settings.every_s
+
+    def lag_s(self) -> float | None:
+        """Return the age of the newest accounting that was read."""
+        until = self._accounting.read_until
+        return None if until is None else max(0.0, self._clock.utc_us() / 1e6 - until)
+
+    def _import(self) -> None:
+        cluster = self._site.cluster()
+        now = self._clock.utc_us() // 1_000_000
+        first, told = self._accounting.read_new(cluster, now, self.settings)
+        self._refresh_missing(cluster, told, first)
+
+    def _set_aside(self, bad: Sequence[Aside], new: int) -> None:
+        if new:
+            self._metrics.quarantined("sacct", new)
+            self._bad_rows += new
+            _QUARANTINED.log(rows=new, line=bad[0].line, reason=bad[0].reason)
+
+    def _refresh_missing(self, cluster: str, seen: set[RunKey], first: int) -> None:
+        """Look further back for runs that are open here and were not told: accounting may have ended them in the past.
+
+        One look for each set of such runs, and not too often.
+        """
+        open_runs = self._store.open_runs(cluster)
+        missing = frozenset(key for key in open_runs if key not in seen)
+        due = self._wide_at_us is None or self._clock.mono_us() - self._wide_at_us >= WIDE_EVERY_S * 1e6
+        if not missing or missing == self._missing or not due:
+            return
+        self._wide_at_us = self._clock.mono_us()
+        earliest = min(open_runs[key] for key in missing)
+        for start, end in windows(earliest, first):
+            self._accounting.read(start, end)
+        still = self._store.open_runs(cluster).keys()
+        self._missing = frozenset(missing & still)
+        if self._missing:
+            _MISSING.log(runs=len(self._missing))
+
+    def _partitions(self) -> None:
+        now_us = self._clock.mono_us()
+        if self._partitions_at_us is not None and now_us - self._partitions_at_us < PARTITIONS_EVERY_S * 1e6:
+            return
+        partitions = self._slurm.partitions()
+        self.defaults = SiteDefaults.of(partitions, self._slurm.config())
+        self._store.set_partitions(self._site.cluster(), {p.name: p.name in self.defaults.whole for p in partitions})
+        self._partitions_at_us = now_us
+
+    def _failed(self, words: str) -> float:
+        if self._trouble.news(words):
+            _FAILED.log(error=words)
+        failures = self._trouble.times
+        return min(backoff_s(failures, _BACKOFF_FIRST_S, BACKOFF_MAX_S), self.settings.every_s * failures)

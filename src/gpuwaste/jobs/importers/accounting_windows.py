@@ -1,0 +1,66 @@
+"""Accounting over a long time as pages: a window after the other, so that no question is too large for slurmdbd."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.importers.history_store import Resume
+from gpuwaste.jobs.importers.source import Page
+from gpuwaste.slurm.accounting.sacct_file import Cut
+from gpuwaste.slurm.formats.times import format_time
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What to read, UTC seconds: from `start`, or where it is None from the last window that was read, to `end`.
+
+    `overlap_s` is read again before that window, for rows that came late; `first_s` is how far the very first import
+    goes back.
+    """
+
+    start: int | None
+    end: int
+    window_s: int = DAY_S
+    overlap_s: int = 3600
+    first_s: int = 30 * DAY_S
+
+    @property
+    def context(self) -> Mapping[str, str]:
+        """What tells an import of this period from another, to go on with it where it was cut off."""
+        return {"from": "" if self.start is None else str(self.start)}
+
+    def begin(self, resume: Resume | None) -> int:
+        """Return where to begin: an import that was cut off goes on at its last window."""
+        if self.start is None:
+            return self.end - self.first_s if resume is None else resume.position - self.overlap_s
+        cut_off = resume is not None and not resume.ended and resume.context.get("from") == str(self.start)
+        return max(self.start, resume.position) if resume is not None and cut_off else self.start
+
+
+def windows(start: int, end: int, window_s: int = DAY_S) -> Iterator[tuple[int, int]]:
+    """Yield the windows that make up [start, end], none where it is empty."""
+    while start < end:
+        stop = min(start + window_s, end)
+        yield start, stop
+        start = stop
+
+
+def window_pages(
+    key: str, period: Period, read: Callable[[int, int], Iterator[Cut]], resume: Resume | None
+) -> Iterator[Page]:
+    """Yield the pages of each window; the mark moves to a window's end with its last page.
+
+    A window without a row is one empty page, so that it is known to have been read. Raises as `read` does.
+    """
+    number = 0
+    for start, end in windows(period.begin(resume), period.end, period.window_s):
+        place = f"{key} {format_time(start)}"
+        held: Cut | None = None
+        for cut in read(start, end):
+            if held is not None:
+                number += 1
+                yield Page(number, place, held.data, start, end, start, held.line)
+            held = cut
+        number += 1
+        held = held or Cut(0, 1, b"")
+        yield Page(number, place, held.data, start, end, end, held.line)

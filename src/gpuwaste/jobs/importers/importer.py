@@ -1,0 +1,105 @@
+"""The bulk import: pages of a source into the store, one after the other, and kept pages once more."""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.jobs.importers.history_store import HistoryStore, KeptPage, PageRow
+from gpuwaste.jobs.importers.import_result import ImportResult
+from gpuwaste.jobs.importers.page_files import Kept, PageFiles
+from gpuwaste.jobs.importers.source import EACH_ONCE, Page, Source
+from gpuwaste.jobs.importers.user_names import SAME, UserNames
+from gpuwaste.jobs.importers.work import work_page, work_pages
+
+ASSUMED: Final = "submit + run"
+_FEW_ASSUMED: Final = 0.01  # a source of which fewer of the starts are assumed is one with waits
+
+Progress = Callable[[int, int], None]
+"""progress(until, runs): how far the source was read, and how many runs the page had."""
+
+
+def import_source(
+    store: HistoryStore,
+    path: Path,
+    source: Source,
+    *,
+    processes: int = 1,
+    progress: Progress = lambda *_: None,
+    users: UserNames = SAME,
+) -> ImportResult:
+    """Read what a source has anew; each page is stored with its mark before the next one is.
+
+    `users` have the runs under their names on the hub's host.
+    Raises NoDataError, with nothing stored, where the first page has bad rows alone; GpuwasteError as the source does,
+    after what it gave is stored.
+    """
+    began = time.monotonic()
+    result = ImportResult(source.kind, source.key, source.cluster)
+    resume = store.resume(source.key)
+    import_id: int | None = None
+    store.forget_taken()
+    pages = work_pages(source.kind, source.context, path, source.pages(resume), processes, users=users)
+    with closing(pages):  # however this ends, no process writes beside the store any more
+        for page in pages:
+            if import_id is None:
+                if resume is None and page.bad_count and not page.runs:
+                    raise _refused(store, source, page)
+                import_id = store.begin(source.kind, source.key, source.cluster, source.context)
+            result.add(*store.take(import_id, source.key, page, once=source.kind in EACH_ONCE))
+            page.discard()
+            progress(page.until, page.runs)
+    result.end_rule = _end_rule(store, source.key)
+    if import_id is None and resume is not None and not resume.ended:  # it was cut off after its last page
+        import_id = store.begin(source.kind, source.key, source.cluster, source.context)
+    if import_id is not None:
+        store.end(import_id, result.end_rule)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _refused(store: HistoryStore, source: Source, page: PageRow) -> NoDataError:
+    """Forget a first page without a run, and return what to say: this is no file of that kind."""
+    page.discard()
+    store.drop(page.digest)
+    first = page.bad[0]
+    return NoDataError(
+        f"{source.key}: read as {source.kind}, and no job in its first {page.bad_count} rows: "
+        f"line {first.line}: {first.reason}"
+    )
+
+
+def import_again(
+    store: HistoryStore, path: Path, *, progress: Progress = lambda *_: None, users: UserNames = SAME
+) -> list[ImportResult]:
+    """Parse every kept page again, in the order in which they were read, and take what they give now."""
+    results: dict[str, ImportResult] = {}
+    for kept in store.kept_pages():
+        if kept.key not in results:
+            store.forget_taken()
+        began = time.monotonic()
+        page = read_again(store.files, path, kept, users)
+        result = results.setdefault(kept.key, ImportResult(kept.kind, kept.key, kept.context.get("cluster", "")))
+        result.add(*store.take_again(kept.import_id, page, once=kept.kind in EACH_ONCE))
+        page.discard()
+        result.seconds += time.monotonic() - began
+        progress(1, page.runs)
+    for key, result in results.items():
+        result.end_rule = _end_rule(store, key)
+    return list(results.values())
+
+
+def read_again(files: PageFiles, path: Path, kept: KeptPage, users: UserNames = SAME) -> PageRow:
+    """Parse a kept page of the store at `path`. Raises StoreError where it is gone, damaged or of a newer version."""
+    data = files.read(kept.digest)
+    raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
+    return work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0), users=users)
+
+
+def _end_rule(store: HistoryStore, key: str) -> str:
+    """Return how the ends of a source's runs are known."""
+    runs, notes = store.notes(key)
+    assumed = notes.get("assumed_starts", 0)
+    return ASSUMED if assumed > _FEW_ASSUMED * runs else "accounting"

@@ -1,0 +1,81 @@
+"""PageReader: after an update, reads raw pages in the background for columns that the version before did not take."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.importers.history_store import KeptPage
+from gpuwaste.jobs.importers.importer import read_again
+from gpuwaste.jobs.importers.page_details import PageDetails
+from gpuwaste.jobs.importers.page_files import PageFiles
+from gpuwaste.store.hub.hub_store import HubStore
+
+_TELL_S: Final = 60.0
+_PROGRESS: Final = log_event.info("pages-read: {percent:.0f} % of {pages} raw pages read again for new columns")
+_DONE: Final = log_event.info("pages-done: {pages} raw pages read again, new columns of {runs} runs")
+_FAILED: Final = log_event.warning(
+    "pages-failed: {pages} raw pages cannot be read again, the new columns of their runs stay unknown: {error}",
+    "A raw page is damaged, or the disk is full. The hub tries again in an hour; to have the columns, "
+    "import that source again.",
+)
+
+
+class PageReader:
+    """`worker` runs it, and ends where nothing is due; a hub that is killed goes on with the next page."""
+
+    def __init__(self, store: HubStore, path: Path, clock: Clock) -> None:
+        self._pages = PageDetails(store)
+        self._files = PageFiles(path)
+        self._path = path
+        self._clock = clock
+        self._told_us = 0
+        self.worker = Worker("pages", self._turn, clock)
+
+    def _turn(self) -> float | None:
+        return HOUR_S if self.step(self.worker.stopping) else None
+
+    def step(self, stop: threading.Event) -> int:
+        """Read what is due, until `stop`; returns how many pages are left. Raises nothing that the store can cause."""
+        failed, problem, runs = 0, "", 0
+        try:
+            due = self._pages.due()
+            if due:
+                self._files.prepare()
+        except GpuwasteError as error:
+            _FAILED.log(pages="all", error=error)
+            return 1
+        for done, kept in enumerate(due):
+            self._tell(100 * done / len(due), len(due))
+            began = time.monotonic()
+            try:
+                runs += self._read(kept)
+            except GpuwasteError as error:
+                failed, problem = failed + 1, problem or str(error)
+            # Half of the time is left to whoever waits for the processors.
+            if stop.is_set() or self._clock.wait(stop, time.monotonic() - began):
+                return len(due) - done - 1 + failed
+        if failed:
+            _FAILED.log(pages=failed, error=problem)
+        if len(due) > failed:
+            _DONE.log(pages=len(due) - failed, runs=runs)
+        return failed
+
+    def _read(self, kept: KeptPage) -> int:
+        if not self._files.has(kept.digest):
+            return self._pages.take(kept, None)
+        page = read_again(self._files, self._path, kept)
+        try:
+            return self._pages.take(kept, page)
+        finally:
+            page.discard()
+
+    def _tell(self, percent: float, pages: int) -> None:
+        if self._clock.mono_us() - self._told_us >= _TELL_S * 1e6:
+            self._told_us = self._clock.mono_us()
+            _PROGRESS.log(percent=percent, pages=pages)

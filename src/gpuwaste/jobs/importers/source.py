@@ -1,0 +1,95 @@
+"""What a source of history is: raw pages of whole runs, and a parser that needs nothing but a page and its context.
+
+A file of `gpuwaste.jobs.importers.sources` has `parse` with the signature of `Parser`; the file's name is the kind that
+is stored with its pages, by which they can be parsed again years later.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from gpuwaste.core.errors import StoreError
+from gpuwaste.jobs.importers import sources
+from gpuwaste.jobs.importers.history_store import Resume
+from gpuwaste.jobs.importers.parsed_page import Notes
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+
+EACH_ONCE: Final = frozenset({"csv"})  # kinds whose rows are a run each: a second row of a run is another run's
+PAGE_B: Final = 8 * 1024**2  # about how much of a file makes a page
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A raw piece of a source that holds whole runs.
+
+    `place` names what its lines are numbered in, and `line` is the number of its first; `position` to `until` are
+    bytes of a file (unpacked) or UTC seconds of a window; `mark` is where the source stands once the page is stored.
+    """
+
+    number: int
+    place: str
+    data: bytes
+    position: int
+    until: int
+    mark: int
+    line: int = 1
+
+
+class Source(Protocol):
+    """One thing to import from."""
+
+    @property
+    def kind(self) -> str:
+        """The file of `sources` whose parser reads the pages."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """What is read, as KIND:FILE or KIND:CLUSTER; its marks and pages are found by it."""
+        ...
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that the runs are of, where they do not say it themselves."""
+        ...
+
+    @property
+    def context(self) -> Mapping[str, str]:
+        """All that the parser needs to know beside a page."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """How far positions go, for the progress bar; None where it is not known."""
+        ...
+
+    def pages(self, resume: Resume | None) -> Iterator[Page]:
+        """Yield what has not been read yet; the last page that was stored, `resume`, may come again.
+
+        Raises GpuwasteError, also after some pages.
+        """
+        ...
+
+
+Parser = Callable[[bytes, Mapping[str, str], Notes], Iterator[JobRecord | BadRow]]
+"""parse(data, context, notes): the runs and bad rows of a page, lines numbered from 1; adds to notes what it counts.
+
+Raises GpuwasteError only where the whole page cannot be read. The count "assumed_starts" (runs whose start is their
+submission for want of a wait) decides by which rule the ends of a source are known.
+"""
+
+
+def kinds() -> list[str]:
+    """Return the kinds of pages that can be parsed."""
+    return sorted(module.name for module in pkgutil.iter_modules(sources.__path__))
+
+
+def parser_of(kind: str) -> Parser:
+    """Return the parser of a kind. Raises StoreError where this version has none."""
+    if kind not in kinds():
+        raise StoreError(f"pages of kind {kind!r}: this version cannot parse them: update gpuwaste")
+    parse: Parser = importlib.import_module(f"{sources.__name__}.{kind}").parse
+    return parse

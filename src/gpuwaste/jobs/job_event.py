@@ -1,0 +1,117 @@
+"""The history stream: what happened to runs, in the order in which the hub learned it (CONTRACTS.md, "History stream").
+
+A run that was seen waiting gives `submitted`; every run that started gives `started`, every run that ended gives
+`ended`; `ledger` says that more is known of its GPUs. A run that had started when accounting first told it has no
+`submitted`: its `started` (or `ended`) carries the same request.
+"""
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, to_builtins
+
+from gpuwaste.core.codec import OPTIONAL, Codec, Int64, Number, Wire
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
+
+EventKind = Literal["submitted", "started", "ended", "ledger"]
+ScriptSays = Literal["same", "changed", "unknown"]  # a script beside the one that a verdict was given on
+EndRule = Literal["accounting", "submit + run"]  # how the ends of a log's runs are known
+
+
+@dataclass(frozen=True, slots=True)
+class RunUse:
+    """What the ledger says of the own GPUs of a run that has ended, as it is known now."""
+
+    used_ratio: Annotated[Number, Meta(description="Mean utilization of the run's GPUs over the known time, 0 to 1.")]
+    gpus_active: Annotated[
+        Int64,
+        Meta(
+            description="GPUs whose mean utilization reaches `below_pct` of `under_use`; at least 1 where any was used."
+        ),
+    ]
+    coverage: Annotated[Number, Meta(description="Known share of the allocation without suspension, 0 to 1.")]
+    gpus_used: Annotated[
+        Int64 | None, Meta(description="GPUs that were ever above 0 %; absent of a hub that does not count them.")
+    ] = None
+
+
+def _job_json(job: JobRecord | None) -> tuple[dict[str, Any] | None]:
+    """Return a run; an unknown number of GPUs is absent: a reader one version back takes no null."""
+    found = to_builtins(job)
+    if job is not None and job.gpus is None:
+        del found["gpus"]
+    return (found,)
+
+
+def _use_json(use: RunUse | None) -> tuple[dict[str, Any] | None]:
+    """Return a run's use as it was counted: GPUs that nobody counted are absent."""
+    found = to_builtins(use)
+    if use is not None and use.gpus_used is None:
+        del found["gpus_used"]
+    return (found,)
+
+
+_RUN: Final = Wire(
+    {
+        "cluster": str,
+        "jobid": Int64,
+        "start": Annotated[
+            Int64, Meta(description="The last part of the run key, UTC seconds; of submitted the submission.")
+        ],
+    },
+    RunKey,
+    attrgetter("cluster", "job_id", "start"),
+)
+_AT: Final = Wire(
+    {"at": Annotated[Int64, Meta(description="When it happened; for ledger when the hub learned it. UTC seconds.")]},
+    int,
+    lambda at_utc: (at_utc,),
+)
+_JOB: Final = Wire(
+    {"job": Annotated[JobRecord | None, Meta(description="null where accounting tells this run no more.")]},
+    lambda job: job,
+    _job_json,
+)
+_USE: Final = Wire(
+    {
+        "use": Annotated[
+            RunUse | None,
+            Meta(
+                description="Of ended and ledger, once the run has ended and something of its GPUs is known; else null."
+            ),
+        ]
+    },
+    lambda use: use,
+    _use_json,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEvent:
+    """One entry; `job` and `use` are the run as it is known when the stream is read, None where they are not known."""
+
+    seq: Int64
+    kind: Annotated[
+        EventKind, Meta(description="submitted: seen waiting; a run that had started when it was first seen has none.")
+    ]
+    run_key: Annotated[RunKey, _RUN]
+    at_utc: Annotated[int, _AT]
+    job: Annotated[JobRecord | None, _JOB]
+    use: Annotated[RunUse | None, _USE] = None
+    script: Annotated[
+        str, OPTIONAL, Meta(description="The hash of the job's batch script, where a verdict was said of it.")
+    ] = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as GET /v1/history answers it."""
+        return EVENT_CODEC.to_json(self)
+
+
+EVENT_CODEC: Final = Codec(HistoryEvent, "history: an event")
+
+
+def event_from_json(data: object) -> HistoryEvent:
+    """Read one event of GET /v1/history; what a newer hub adds is ignored. Raises ParseError."""
+    return EVENT_CODEC.convert(data)

@@ -1,0 +1,1 @@
+"""Charts of GPU time by level."""

@@ -1,0 +1,59 @@
+"""A heat strip: what one GPU did over time. What no cell has of a run is hatched: it is not known."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Final
+
+from markupsafe import Markup
+
+from gpuwaste.core.text import harmless
+from gpuwaste.ledger.reports.report_types import HourCell, Thresholds
+from gpuwaste.show.page_words import cut, level_of
+
+_HALF: Final = 0.5  # of a cell must be known for it to have a level
+_RECT: Final = Markup('<rect x="{:.3f}%" y="0" width="{:.3f}%" height="100%" class="{}"><title>{}</title></rect>')
+Stretch = tuple[float, float, str]
+"""From, to (UTC seconds), level."""
+Span = tuple[float, float]
+"""From, to, UTC seconds."""
+
+
+def strip(cells: Sequence[HourCell], ran: Span, axis: Span, limits: Thresholds, name: str) -> Markup:
+    """Return the strip of a GPU of a run that ran over one span, on an axis of another."""
+    start, span = axis[0], max(axis[1] - axis[0], 1.0)
+
+    def rect(t0: float, t1: float, level: str) -> Markup:
+        title = f"{_clock(t0)} to {_clock(t1)}: {level}"
+        return _RECT.format(100 * (t0 - start) / span, 100 * (t1 - t0) / span, level, title)
+
+    parts = [rect(*ran, "unknown"), *(rect(*stretch) for stretch in stretches(cells, *ran, limits))]
+    return Markup('<svg class="strip" width="100%" height="22" role="img" aria-label="{}">{}</svg>').format(
+        f"use of {harmless(cut(name))} over time", Markup("").join(parts)
+    )
+
+
+def stretches(cells: Iterable[HourCell], start: float, end: float, limits: Thresholds) -> list[Stretch]:
+    """Return the stretches of one level, neighbours of the same level as one; what is not known is left out."""
+    found: list[Stretch] = []
+    for level, group in groupby(sorted(cells, key=lambda cell: cell.t0), key=lambda cell: _level(cell, limits)):
+        if level == "unknown":
+            continue
+        for cell in group:
+            t0, t1 = max(cell.t0, start), min(cell.t1, end)
+            if t1 <= t0:
+                continue
+            if found and found[-1][2] == level and t0 - found[-1][1] < 1:
+                found[-1] = (found[-1][0], t1, level)
+            else:
+                found.append((t0, t1, level))
+    return found
+
+
+def _level(cell: HourCell, limits: Thresholds) -> str:
+    known = cell.known_s >= _HALF * (cell.t1 - cell.t0)
+    return level_of(cell.mean_util_pct, limits) if known else "unknown"
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,1 @@
+"""A job's samples on demand: from agents, from Prometheus, else from the ledger."""

@@ -1,0 +1,136 @@
+"""Asks the agent of a node for the samples of a run: signed by the hub, and the answer by the agents' user."""
+
+import ipaddress
+import threading
+from collections.abc import Collection
+from typing import Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import AuthError, ConfigError, ParseError, RetryableWireError, WireError
+from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
+from gpuwaste.ledger.curves.checked import checked
+from gpuwaste.ledger.curves.curve_types import NodeCurves, NodeState
+from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, parse_endpoint, tls_context
+from gpuwaste.net.identity import CredentialIssuer
+from gpuwaste.net.samples import MOST_ANSWER_B, SampleQuestion
+from gpuwaste.net.signing import ACK_HEADER, sign_request, verify_ack
+
+_REJECTED: Final = log_event.warning(
+    "curves-answer-rejected: the answer of node {node} for a job's samples is rejected: {error}",
+    "Another program at the agent's port, an agent of another user ([hub] agent_user), or a node that lies.",
+)
+_REFUSED: Final = log_event.warning(
+    "curves-refused: the agent of node {node} refuses to answer for a job's samples: {error}",
+    "Does [agent] hub_user name the hub's user there? Compare the clocks, and munge's keys.",
+)
+PATIENCE_S: Final = 20.0  # of an exchange: the agent's child has fifteen seconds
+_BUSY_S: Final = 0.5  # between two tries, in the first half of the time
+_WORDS: Final[dict[NodeState, str]] = {
+    "unreachable": "the node's agent does not answer",
+    "gone": "Slurm no longer has this node",
+    "not_served": "the node's agent does not serve samples: an older version, or [agent] serve_samples is off",
+    "refused": "the node's agent refuses the hub: see the hub's log",
+    "busy": "the node's agent is answering other questions: retry",
+    "failed": "the node's agent cannot read its samples: see its log",
+    "invalid": "the node's answer is rejected: see the hub's log",
+    "not_asked": "agents are not asked: [hub] agent_url is not set",
+}
+_STATES: Final[dict[int, NodeState]] = {401: "refused", 403: "refused", 404: "not_served", 500: "failed", 503: "busy"}
+_OK: Final = 200
+
+
+class AgentSamples:
+    """Asks agents; threads may share one object. Raises ConfigError where the URL or the CA cannot be used."""
+
+    def __init__(
+        self,
+        url: str,
+        ca: str,
+        issuer: CredentialIssuer,
+        site: ClusterFacts,
+        clock: Clock,
+        *,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """`url` has {address} (NodeAddr) or {node} in the host's place; a node has `patience_s` for its answer."""
+        self._url = url
+        self._patience_s = patience_s
+        self._clock = clock
+        self._issuer = issuer
+        self._site = site
+        self._tls = tls_context(ca) if scheme_of(url) == "https" else None
+
+    def ask(self, question: SampleQuestion, own: Collection[str], most_gpus: int) -> NodeCurves:
+        """Return what a node has of a run, or why it has nothing. Raises nothing."""
+        try:
+            address = self._address(question.node)
+        except UnknownSiteError:
+            return without(question.node, "unreachable")
+        if not address:
+            return without(question.node, "gone")
+        try:
+            answer = self._answer(_filled(self._url, question.node, address), question.target)
+            if answer.status != _OK:
+                return self._refusal(question.node, answer)
+            verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body)
+            return checked(answer.body, question, own, most_gpus)
+        except RetryableWireError:
+            return without(question.node, "unreachable")
+        except (AuthError, ParseError, WireError) as error:
+            _REJECTED.log(node=question.node, error=error)
+            return without(question.node, "invalid")
+
+    def _answer(self, url: str, target: str) -> HttpAnswer:
+        """Send the question, again while the agent answers another one. Raises WireError."""
+        until_us = self._clock.mono_us() + int(self._patience_s * 1e6)
+        while True:
+            left_s = (until_us - self._clock.mono_us()) / 1e6
+            exchange = HttpExchange(
+                parse_endpoint(url, "is the agent running?", "agent_url"),
+                self._tls,
+                max(_BUSY_S, left_s),
+                MOST_ANSWER_B,
+            )
+            headers = {"Accept-Encoding": "gzip", **sign_request(self._issuer, "GET", target)}
+            answer = exchange.send(HttpRequest("GET", target, b"", headers))
+            if _STATES.get(answer.status) != "busy" or left_s < self._patience_s / 2:
+                return answer
+            self._clock.wait(threading.Event(), _BUSY_S)
+
+    def _refusal(self, node: str, answer: HttpAnswer) -> NodeCurves:
+        state = _STATES.get(answer.status, "invalid")
+        if state in {"refused", "invalid"}:
+            said = answer.body[:200].decode("ascii", "replace").strip()
+            _REFUSED.log(node=node, error=f"HTTP {answer.status}: {said!r}")
+        return without(node, state)
+
+    def _address(self, node: str) -> str:
+        """Return where the node is: an IPv4 address of its NodeAddr where it has one; "" for no node of Slurm's."""
+        found = sorted(self._site.addresses(node))
+        return next((one for one in found if _is_ip(one)), found[0] if found else "")
+
+
+def scheme_of(url: str) -> str:
+    """Return http or https of the agents' URL. Raises ConfigError."""
+    try:
+        return parse_endpoint(_filled(url, "node", "127.0.0.1")).scheme
+    except ConfigError as error:
+        raise ConfigError(f"[hub] agent_url {url!r}: expected http://{{address}}:PORT or https://") from error
+
+
+def without(node: str, state: NodeState) -> NodeCurves:
+    """Return what is said of a node that gave nothing."""
+    return NodeCurves(node=node, state=state, words=_WORDS.get(state, ""))
+
+
+def _filled(url: str, node: str, address: str) -> str:
+    return url.replace("{node}", node).replace("{address}", address)
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

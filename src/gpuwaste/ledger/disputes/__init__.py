@@ -1,0 +1,1 @@
+"""What owners say of the judgement on their runs."""

@@ -1,0 +1,57 @@
+"""Disputes: the owner of a job says that its judgement is wrong. Blocks on the store: call it off the event loop."""
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import parse_qs
+
+from gpuwaste.core.refusal import BAD, Refusal, not_found
+from gpuwaste.core.scope import Scope
+from gpuwaste.core.typed import convert
+from gpuwaste.ledger.disputes.dispute_store import DisputeStore
+from gpuwaste.ledger.reports.document_queries import PRINTED_ID
+from gpuwaste.ledger.reports.report_types import Dispute
+from gpuwaste.slurm.run import RunKey
+
+MAX_WORDS: Final = 500
+_MAX_RUNS: Final = 1000  # of one job: the newest
+_NEWEST: Final = 50
+_FIELDS: Final = 4
+
+
+class Disputes:
+    """Takes what owners say, and shows it to who may see the job."""
+
+    def __init__(self, store: DisputeStore) -> None:
+        self._store = store
+
+    def say(self, scope: Scope, printed_id: str, body: bytes) -> None:
+        """Keep what the form of a job's page sends. Raises Refusal: 404 where the job is not the caller's own."""
+        words = _words(body)
+        if not scope.user or not PRINTED_ID.fullmatch(printed_id):
+            raise not_found()
+        runs = [run for run in self._store.own_runs(printed_id, scope.user) if run.start is not None]
+        if not runs:
+            raise not_found()
+        newest = sorted(runs, key=lambda run: run.start or 0)[-_MAX_RUNS:]
+        self._store.add(newest, scope.user, words)
+
+    def of(self, runs: Iterable[RunKey]) -> list[Dispute]:
+        """Return what was said of runs that the caller may see."""
+        return convert(self._store.of(list(runs)), list[Dispute])
+
+    def newest(self) -> list[Dispute]:
+        """Return what was said last, of all jobs: for operators."""
+        return convert(self._store.newest(_NEWEST), list[Dispute])
+
+
+def _words(body: bytes) -> str:
+    try:
+        fields = parse_qs(body.decode("utf-8"), max_num_fields=_FIELDS)
+    except ValueError as error:
+        raise Refusal(BAD, "the form cannot be read: reload the page and send it again") from error
+    words = " ".join(fields.get("words", [""])[0].split())
+    if not words:
+        raise Refusal(BAD, "words: say in a sentence what is wrong")
+    if len(words) > MAX_WORDS:
+        raise Refusal(BAD, f"words: longer than {MAX_WORDS} characters")
+    return words

@@ -1,0 +1,50 @@
+"""GPUs that a process opened and never computed on: a CPU build of a framework, or a model left on the CPU.
+
+Thresholds. Idle runs of finding_min_s (ten minutes) on the device and not one busy second, since long start-ups open
+the GPU first. Memory-resident GPUs, interactive jobs and the idle part of a run whose work is all on one GPU have
+separate findings.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpuwaste.ledger.finding import Finding, Fix
+from gpuwaste.ledger.findings._support import ask_for, judgeable, needed, only_opened, plural, use_all
+from gpuwaste.ledger.findings.one_gpu_of_many import applies
+from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+
+CAUSE: Final = "GPUs opened, then idle"
+
+
+def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
+    """Yield a finding for each batch run with GPUs that were opened and stayed at 0 %."""
+    for ledger in judgeable(jobs, settings, settings.finding_min_s):
+        if ledger.job.interactive or applies(ledger, settings):
+            continue
+        opened = [d for d in ledger.devices if only_opened(d, settings)]
+        if not opened:
+            continue
+        wasted_s = sum(d.wasted_ms for d in opened) / 1000
+        yield Finding(
+            kind="gpus_opened_idle",
+            title=f"a process opened {plural(len(opened))} and never computed there: does the program run on the CPU?",
+            runs=(ledger.job.run_key,),
+            evidence={
+                "gpus": len(ledger.devices),
+                "opened_gpus": len(opened),
+                "uuids": [d.use.gpu_uuid for d in opened],
+                "wasted_share": wasted_s * 1000 / ledger.alloc_ms,
+            },
+            fixes=_fixes(ledger, needed(ledger, settings)),
+            wasted_gpu_s=wasted_s,
+            provisional=ledger.running,
+        )
+
+
+def _fixes(ledger: JobLedger, used: Sequence[DeviceLedger]) -> tuple[Fix, ...]:
+    """Return a test of the framework where nothing computed, else to use all GPUs or to ask for those in use."""
+    if used:
+        return (use_all(ledger),) if ledger.whole_node else (ask_for(ledger, used), use_all(ledger))
+    check = Fix("compute on the GPU: check in the job that the framework finds it (PyTorch: torch.cuda.is_available())")
+    return (check,) if ledger.whole_node else (check, ask_for(ledger, ()))

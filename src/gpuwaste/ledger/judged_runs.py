@@ -1,0 +1,295 @@
+"""JudgedRuns: the runs of a selection and their sums, by SQL over what was judged once and the few that are open.
+
+Sums of GPU-time are cut at the edges of the window, so that those of two windows add up; counts of runs, devices and
+findings, and the lines of the job table, are of runs as a whole.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.day_sums import summed_days
+from gpuwaste.ledger.few_runs import FEW_RUNS, FewRuns, finding_counts, groups_of
+from gpuwaste.ledger.findings import CAUSE_ORDER
+from gpuwaste.ledger.job_lines import EVERY_LINE, JobLine, LineFilter, job_lines
+from gpuwaste.ledger.judged import JudgedRun, finding_order, named
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.load import Selection, judge_by_user
+from gpuwaste.ledger.open_run_snapshot import KeptRuns, OutdatedError
+from gpuwaste.ledger.run_sums import Group, RunSums
+from gpuwaste.ledger.tally import ENERGY, Tally
+from gpuwaste.store.database import Database
+
+_ALL: Final = 2**53
+TAKEN_RUNS: Final = 20_000  # about 15 MB
+_NONE: Final = {"rules": -1}  # of rows that are in no table
+
+
+class JudgedRuns:
+    """Asks for the runs of one selection, within the transaction that `judged_runs` or `runs_judged_last` holds."""
+
+    def __init__(
+        self,
+        db: Database,
+        parameters: dict[str, Any],
+        window: dict[str, Any],
+        *,
+        whole: tuple[int, int] | None = None,
+        few: FewRuns | None = None,
+    ) -> None:
+        """Take which runs: the sums of those that ended on the days of `whole`, UTC seconds, are stored.
+
+        `few` are all of them, where they were read.
+        """
+        self._db = db
+        self._whole = whole
+        self._few = few
+        self._runs = parameters | _whole(None)
+        self._window = self._runs | window
+
+    def sums(self) -> dict[Group, RunSums]:
+        """Return the sums of each user, account, partition and cluster."""
+        if self._few is not None:
+            return self._few.sums()
+        days, window = _whole(self._whole), self._window | _whole(self._whole)
+        counts = self._db.rows("judged_counts", self._runs | days)
+        found = {_group(row): RunSums(**_without_group(row)) for row in counts}
+        for row in self._db.rows("judged_sums", window):
+            sums = found.setdefault(_group(row), RunSums())
+            sums.own = Tally.of_own(row)
+            if row["shared"] is not None:
+                sums.shared = Tally(**row["shared"])
+        _add_reasons(found, self._db.rows("judged_reasons", window))
+        return found if self._whole is None else _added(found, self._of_whole_days())
+
+    def _of_whole_days(self) -> dict[Group, RunSums]:
+        """Return the stored sums."""
+        scope = {name: value for name, value in self._runs.items() if name not in {"from_s", "to_s", "until", "users"}}
+        which = scope | _whole(self._whole)
+        found = {}
+        for row in self._db.rows("day_totals", which):
+            sums = {"own": Tally.of_own(row), "shared": Tally(**row["shared"])}
+            found[_group(row)] = RunSums(**_without_group(row) | sums)
+        _add_reasons(found, self._db.rows("day_total_reasons", which))
+        return found
+
+    def cut(self) -> int:
+        """Return how many of the runs lie partly outside of the window."""
+        if self._few is not None:
+            return self._few.cut()
+        return int(self._db.rows("judged_cut")[0]["runs"])
+
+    def lines(
+        self, limit: int | None, runs: int, wanted: LineFilter = EVERY_LINE, offset: int = 0
+    ) -> tuple[list[JobLine], int]:
+        """Return the wanted lines of the largest waste after the first `offset`, and how many there are.
+
+        `runs` is how many runs the lines of the selection are of.
+        """
+        if self._few is not None and wanted.name is None:  # small letters of a name are the store's own
+            return self._few.lines(limit, runs, wanted, offset)
+        fits = self._runs | asdict(wanted)
+        limits = {"limit": _ALL if limit is None else limit, "offset": offset}
+        self._db.run("judged_lines", fits | limits)
+        rows = self._db.rows("judged_of_lines", self._runs)
+        newest = {(row["cluster"], row["job_id"]): row["newest_start"] for row in rows}
+        lines = job_lines(map(JudgedRun.from_row, rows), newest)
+        if wanted == EVERY_LINE:  # cheaper than counting them
+            return lines, runs - int(self._db.rows("judged_rolled", self._runs)[0]["rolled"])
+        return lines, int(self._db.rows("judged_line_count", fits)[0]["lines"])
+
+    def days(self) -> list[dict[str, Any]]:
+        """Return the sums by the day on which runs ended (query judged_days)."""
+        if self._few is not None:
+            return self._few.days()
+        return self._db.rows("judged_days", self._window | _whole(self._whole))
+
+    def worst_name(self) -> dict[str, Any] | None:
+        """Return the sums of the job name with the largest waste; None without any run."""
+        if self._few is not None:
+            return self._few.worst_name()
+        return next(iter(self._db.rows("judged_names", self._window)), None)
+
+    def findings(self, limit: int | None) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Return the findings of the largest waste, and the counts of all by kind."""
+        if self._few is not None:
+            return self._few.findings(limit)
+        found = groups_of(JudgedRun.from_row(row) for row in self._db.rows("judged_small", self._runs))
+        kinds = self._db.rows("judged_causes", self._runs)
+        counts = finding_counts(((row["largest_s"], row["kind"], row["runs"], row["wasted_s"]) for row in kinds), found)
+        for row in self._db.rows("judged_findings", {**self._runs, "limit": _ALL if limit is None else limit}):
+            cause = json.loads(row["causes"])[row["place"]]
+            ran = cause["runs"][0]
+            found += named([cause], {(ran["cluster"], ran["jobid"]): row["printed_id"]})
+        return sorted(found, key=finding_order)[:limit], counts
+
+    def wasted(self) -> list[dict[str, Any]]:
+        """Return what each user and account held, what of it was wasted, and what is unknown (judged_wasted)."""
+        return self._db.rows("judged_wasted", self._window)
+
+    def account_causes(self) -> dict[str, dict[str, float]]:
+        """Return the GPU-seconds that each cause wastes in the window, by account: each is of one cause."""
+        found: dict[str, dict[str, float]] = {}
+        for row in self._db.rows("judged_account_causes", {**self._window, "order": list(CAUSE_ORDER)}):
+            found.setdefault(row["account"], {})[row["kind"]] = row["wasted_s"]
+        return found
+
+    def blocks(self, block_s: int) -> list[dict[str, Any]]:
+        """Return what the runs that ended in each block of seconds held and wasted, GPU-milliseconds; whole runs."""
+        return self._db.rows("judged_blocks", {**self._runs, "block": block_s})
+
+    def energy(self, step_s: int) -> list[dict[str, Any]]:
+        """Return what is known of the energy of own GPUs and of CPUs, by user, account and step of ends, joules."""
+        return self._db.rows("judged_energy", {**self._window, "step": step_s})
+
+    def by_user(self) -> Iterator[list[JudgedRun]]:
+        """Yield the runs of each user."""
+        theirs: list[JudgedRun] = []
+        for row in self._db.batches("judged_by_user", self._runs):
+            if theirs and theirs[0].user != row["user"]:
+                yield theirs
+                theirs = []
+            theirs.append(JudgedRun.from_row(row))
+        if theirs:
+            yield theirs
+
+
+@contextmanager
+def judged_runs(
+    db: Database,
+    selection: Selection,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    cut: bool = True,
+    taken_runs: int = TAKEN_RUNS,
+    few_runs: int = FEW_RUNS,
+    kept: KeptRuns | None = None,
+) -> Iterator[JudgedRuns]:
+    """Select runs as of one instant: those that were judged by these settings, and the others, which are judged now.
+
+    With `cut` sums of time are of what lies between the edges of the selection's window. The runs of a user or account
+    are read once for all sums, unless there are more than `taken_runs`, and added up here where there are no more than
+    `few_runs`. With `kept` the others are taken from there, and the instant is that of `kept`. Raises OutdatedError
+    where the store has left it behind.
+    """
+    with db.transaction():
+        which, until = _which(db, selection, settings, now, kept)
+        due = replace(selection, rules=which["rules"], judged_until=until)
+        if (selection.user is not None or selection.account is not None) and _taken(db, which, taken_runs):
+            which["rules"] = None
+        if kept is not None:
+            now = kept.now
+            kept.add_runs(db, which)
+        else:
+            for _ in judge_by_user(db, due, settings, now):
+                db.run("judged_now_add", _NONE)
+        if cut and (kept is None or not kept.add_parts(db, which)):
+            for _ in judge_by_user(db, _edges(selection, kept), settings, now):
+                db.run("judged_parts_add", _NONE)
+        window = {"cut": cut, "now": now}
+        if which["rules"] is None and _are_few(db, few_runs):
+            yield JudgedRuns(db, which, window, few=FewRuns.read(db, which | window))
+        else:
+            yield JudgedRuns(db, which, window, whole=summed_days(db, which | window))
+
+
+def runs_of_users(
+    db: Database, users: Collection[str], window: tuple[int, int], settings: LedgerSettings, kept: KeptRuns
+) -> dict[str, FewRuns]:
+    """Read the runs of each of some users in a window at once, as `judged_runs` does of one of them with `kept`.
+
+    A user with many runs is left out, and all are with many runs together. Raises OutdatedError where the store has
+    left `kept` behind, or it has no parts for the window.
+    """
+    with db.transaction():
+        which, _ = _which(db, Selection(*window), settings, kept.now, kept)
+        which["users"] = sorted(users)
+        if not _taken(db, which, TAKEN_RUNS):
+            return {}
+        kept.add_runs(db, which)
+        if not kept.add_parts(db, which):
+            raise OutdatedError("the parts of runs are not kept for this window")
+        return FewRuns.read_by_user(db, which | {"cut": True, "now": kept.now}, users)
+
+
+def _which(
+    db: Database, selection: Selection, settings: LedgerSettings, now: int, kept: KeptRuns | None
+) -> tuple[dict[str, Any], int]:
+    """Make empty tables of what a document judges itself; return the parameters of what is selected.
+
+    With them comes by which end all is judged. Raises OutdatedError.
+    """
+    standing = db.rows("rules_standing", {"thresholds": settings.to_text()})
+    rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
+    if kept is not None:
+        kept.check(rules, until, settings, selection.end)
+    db.run("judged_now_create")
+    db.run("judged_parts_create")
+    asked = selection.parameters(now)
+    names = ("from_s", "to_s", "user", "account", "clusters", "accounts", "reader")
+    own = {"rules": rules, "until": None if kept is None else kept.until, "users": None}
+    return own | {name: asked[name] for name in names}, until
+
+
+def _edges(selection: Selection, kept: KeptRuns | None) -> Selection:
+    """Return the runs that the edges of a window cut: not those that ended after the instant of `kept`."""
+    if kept is not None and selection.end == kept.now:
+        selection = replace(selection, end=kept.now + DAY_S)
+    return replace(selection, edges=True)
+
+
+def _taken(db: Database, which: dict[str, Any], most: int) -> bool:
+    """Read the stored runs of a selection into table judged_now; returns False, with none read, for too many."""
+    (found,) = db.run("judged_now_take", which | _whole(None) | {"most": most + 1}).fetchall()
+    if int(found[0]) <= most:
+        return True
+    db.run("judged_now_clear")
+    return False
+
+
+def _are_few(db: Database, most: int) -> bool:
+    """Tell whether tables judged_now and judged_parts have no more rows than that."""
+    return int(db.rows("judged_now_count")[0]["rows"]) <= most
+
+
+@contextmanager
+def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
+    """Take the runs that were judged last on this connection and nothing else, or with not `some` none."""
+    with db.transaction():
+        db.run("judged_now_create")
+        db.run("judged_parts_create")
+        if some:
+            db.run("judged_now_add", _NONE)
+        anything = dict.fromkeys(("rules", "until", "user", "users", "account", "clusters", "accounts", "reader"))
+        yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
+
+
+def _whole(days: tuple[int, int] | None) -> dict[str, int | None]:
+    """Return the parameters of days whose runs are left out."""
+    return dict(zip(("whole_from", "whole_to"), days or (None, None), strict=True))
+
+
+def _add_reasons(sums: dict[Group, RunSums], rows: Iterable[dict[str, Any]]) -> None:
+    for row in rows:
+        tally = getattr(sums[_group(row)], row["of"])
+        getattr(tally, row["what"])[row["reason"]] = row["ms"]
+
+
+def _added(sums: dict[Group, RunSums], more: dict[Group, RunSums]) -> dict[Group, RunSums]:
+    """Return the sums of both, group by group."""
+    both = {group: RunSums.of((sums[group], more[group])) for group in sums.keys() & more.keys()}
+    return sums | more | both
+
+
+def _group(row: dict[str, Any]) -> Group:
+    return row["user"], row["account"], row["partition"], row["cluster"]
+
+
+def _without_group(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value for name, value in row.items() if name not in {"user", "account", "partition", "cluster", *ENERGY}
+    }

@@ -1,0 +1,159 @@
+"""Judging: judges each settled run once, and all of them anew after a change of thresholds, while ingest goes on."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.worker import Worker
+from gpuwaste.ledger.day_sums import sum_days
+from gpuwaste.ledger.judging_queue import Rules, judge_next, prepare, stand
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.net.health import LedgerHealth
+from gpuwaste.store.hub.hub_store import HubStore
+
+EVERY_S: Final = 60.0
+STEP_RUNS: Final = 8000  # judged at a time: what is read for them takes memory, and each step has a cost of its own
+_TELL_S: Final = 60.0
+_NOT_JUDGED: Final = log_event.warning(
+    "runs-not-judged: cannot judge settled runs, reports judge them on demand: {error}",
+    "The disk of the hub is full, or its store is not writable. Reports are correct but slower.",
+)
+_PROGRESS: Final = log_event.info("runs-judged: {percent:.0f} % of {runs} runs judged")
+_IN_USE: Final = log_event.info("thresholds-in-use: all runs judged by the new thresholds, reports use them now")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingProgress:
+    """Until when all runs are judged, UTC seconds; the share of runs judged by new thresholds, None without any."""
+
+    judged_until: int | None = None
+    anew: float | None = None
+
+
+class Judging:
+    """`worker` runs it; any thread may ask for the standing settings, and set others."""
+
+    def __init__(
+        self,
+        store: HubStore,
+        settings: LedgerSettings,
+        clock: Clock,
+        changed: Callable[[LedgerSettings], None],
+        step_runs: int = STEP_RUNS,
+    ) -> None:
+        """Take what judges: `changed` gets the settings that stand, as soon as all was judged by them."""
+        self._store = store
+        self._clock = clock
+        self._changed = changed
+        self._step_runs = step_runs
+        self._wanted = settings
+        self._told_us = 0
+        self.progress = JudgingProgress()
+        self.worker = Worker("judging", self._turn, clock)
+        with store.reader() as db:
+            rules = Rules.all(db)
+        self.standing = LedgerSettings.from_text(rules[0].thresholds, settings.pending_s) if rules else settings
+
+    def judge_by(self, settings: LedgerSettings) -> None:
+        """Judge by other thresholds; the old answers stand until all was judged. For any thread."""
+        self._wanted = settings
+        self._set_standing(replace(self.standing, pending_s=settings.pending_s))
+        self.worker.wake()
+
+    def follow(self) -> None:
+        """Use the thresholds that stand in the store by now, where another process judges. Raises StoreError."""
+        with self._store.reader() as db:
+            standing = next(iter(Rules.all(db)), None)
+        if standing is not None and standing.thresholds != self.standing.to_text():
+            self._set_standing(LedgerSettings.from_text(standing.thresholds, self._wanted.pending_s))
+
+    def _turn(self) -> float:
+        self.step(self.worker.stopping)
+        return EVERY_S
+
+    def step(self, stop: threading.Event) -> int:
+        """Judge all that is settled; returns the runs judged. Raises nothing that the store can cause."""
+        judged = 0
+        try:
+            wanted = self._wanted
+            with self._store.writing() as db:
+                found = prepare(db, wanted)
+            for rules in found:
+                judged += self._judge(rules, wanted, stop)
+                self._sum_days(rules.id, stop)
+            if len(found) > 1 and not stop.is_set() and wanted is self._wanted:
+                with self._store.writing() as db:
+                    stand(db, found[1])
+                self._set_standing(wanted)
+                _IN_USE.log()
+            self.progress = replace(self.progress, anew=None)
+        except GpuwasteError as error:
+            _NOT_JUDGED.log(error=error)
+        return judged
+
+    def _judge(self, rules: Rules, wanted: LedgerSettings, stop: threading.Event) -> int:
+        """Judge by some rules until nothing is left."""
+        settings = wanted if rules.same(wanted) else LedgerSettings.from_text(rules.thresholds, wanted.pending_s)
+        total = 0
+        while not stop.is_set() and wanted is self._wanted:
+            now = self._clock.utc_us() // 1_000_000
+            rules, judged = judge_next(self._store, rules, settings, now, self._step_runs)
+            total += judged
+            self._note(rules, now)
+            if not judged and rules.judged_until >= now - int(settings.pending_s):
+                break
+        return total
+
+    def _sum_days(self, rules: int, stop: threading.Event) -> None:
+        """Store the sums of the days that are judged."""
+        with self._store.reader() as db:
+            until = next((one.judged_until for one in Rules.all(db) if one.id == rules), 0)
+        sum_days(self._store, rules, until, stop)
+
+    def _note(self, rules: Rules, now: int) -> None:
+        """Keep how far judging is, and log it now and then."""
+        if rules.standing:
+            self.progress = replace(self.progress, judged_until=rules.judged_until)
+        if self._clock.mono_us() < self._told_us:
+            return
+        with self._store.reader() as db:
+            row = db.rows("judged_left", {"from_s": rules.judged_until, "to_s": now})[0]
+        share = 1 - row["left_over"] / row["runs"] if row["runs"] else 1.0
+        if not rules.standing:
+            self.progress = replace(self.progress, anew=share)
+        if row["left_over"] > self._step_runs:
+            _PROGRESS.log(percent=100 * share, runs=row["runs"])
+        self._told_us = self._clock.mono_us() + int(_TELL_S * 1e6)
+
+    def _set_standing(self, settings: LedgerSettings) -> None:
+        self.standing = settings
+        self._changed(settings)
+
+    def health(self) -> LedgerHealth:
+        """Return what /v1/health says of it."""
+        return LedgerHealth(judged_until=self.progress.judged_until, judged_anew_ratio=self.progress.anew)
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the families."""
+        return families(self.progress, self._clock.utc_us() / 1e6)
+
+
+def families(progress: JudgingProgress, now: float) -> Iterator[Metric]:
+    """Yield the progress as metrics."""
+    lag = GaugeMetricFamily(
+        "gpuwaste_hub_judging_lag_seconds", "Time since the end up to which every run that ended is judged and stored."
+    )
+    if progress.judged_until is not None:
+        lag.add_metric([], max(0.0, now - progress.judged_until))
+    yield lag
+    ratio = GaugeMetricFamily(
+        "gpuwaste_hub_judged_anew_ratio", "Share of the runs that are judged by changed thresholds; 1 when all are."
+    )
+    ratio.add_metric([], 1.0 if progress.anew is None else progress.anew)
+    yield ratio

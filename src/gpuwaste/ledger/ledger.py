@@ -1,0 +1,178 @@
+"""The ledger of one run, as queries ledger_gpus and ledger_rows judge it (CONTRACTS.md, "Ledger").
+
+Each allocated GPU-millisecond is exactly one of the classes. All durations are whole milliseconds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from gpuwaste.slurm.accounting.job import JobRecord
+
+VERSION: Final = 2
+"""Of these rules: raise it where the same hours and thresholds give another ledger; runs are judged anew then."""
+
+
+class Level(StrEnum):
+    """The thesis' level of a device: that of its mean utilization over the run."""
+
+    NONE = "none"
+    LOW = "low"
+    MODERATE = "moderate"
+    HIGH = "high"
+    UNKNOWN = "unknown"
+
+
+@dataclass(slots=True)
+class DeviceUse:
+    """What the hub's hours say of one GPU in one run, added up; None is "not known"."""
+
+    node: str = ""
+    gpu_uuid: str = ""
+    share: float = 1.0
+    t0_ms: int = 0
+    t1_ms: int = 0
+    final: bool = False
+    known_ms: int = 0
+    idle_ms: int = 0
+    low_ms: int = 0
+    high_ms: int = 0
+    pct_ms: int = 0  # percent times milliseconds: the mean's numerator
+    idle_run_ms: int = 0
+    suspended_ms: int = 0
+    proc_seen: bool = False
+    mem_max_b: int | None = None
+    mem_total_b: int | None = None
+    energy_j: float | None = None
+    energy_ms: int | None = None  # over which it was measured
+    split_j: float | None = None  # its part that is known to be idle or not
+    idle_energy_j: float | None = None  # the part of that at 0 %
+    cpu_energy_ms: int | None = None  # over which cpu_energy_j was measured
+    cpu_energy_j: float | None = None  # of the CPUs that the job used on the node, this GPU's part
+    last_active_ms: int | None = None
+    power_w_at_full: float | None = None
+    power_limit_w: float | None = None
+    sm_ratio_at_full: float | None = None
+    hang_ms: int = 0  # at 95 % and more with almost no power or almost no SM busy
+    profiled_ms: int | None = None  # known time in which profiling counters were read
+    sm_active: float | None = None  # means over it, 0..1
+    tensor_active: float | None = None
+    dram_active: float | None = None
+    nvlink_b: int | None = None  # bytes in it, both ways
+    pcie_b: int | None = None
+    cpu_s: float | None = None  # of the whole job on this node, the same in each of its GPUs' rows
+    cpu_known_ms: int = 0  # the known milliseconds of the rows that have cpu_s
+    host_mem_max_b: int | None = None
+    map_source: str = "none"
+    confidence: str = "none"
+    unknown_reason: Sequence[str] = ()
+    unknown_ms: Sequence[int] = ()  # by these
+
+    @property
+    def mean_pct(self) -> float | None:
+        """Mean utilization over the known time, percent."""
+        return self.pct_ms / self.known_ms if self.known_ms else None
+
+    @property
+    def sm_share(self) -> float | None:
+        """Mean share of multiprocessors with work while the GPU was busy, 0..1; None: too little was profiled."""
+        if self.sm_active is None or not self.pct_ms or 2 * (self.profiled_ms or 0) < self.known_ms:
+            return None
+        return min(1.0, 100 * self.sm_active * self.known_ms / self.pct_ms)
+
+    @property
+    def memory_ratio(self) -> float | None:
+        """Share of the GPU's memory that was used at most, 0..1."""
+        if self.mem_max_b is None or not self.mem_total_b:
+            return None
+        return self.mem_max_b / self.mem_total_b
+
+
+@dataclass(slots=True)
+class DeviceLedger:
+    """One GPU of one run, judged. idle + low + moderate + high + suspended + pending + unknown = alloc."""
+
+    use: DeviceUse
+    level: Level
+    alloc_ms: int
+    idle_ms: int
+    low_ms: int
+    moderate_ms: int
+    high_ms: int
+    suspended_ms: int
+    pending_ms: int
+    idle_run_ms: int
+    wasted_ms: int  # the whole idle time of an untouched GPU, else the runs of a minute and more
+    over_ms: int  # seen by the node beyond accounting's interval, and cut
+    wasted_j: float | None  # the part of the energy in wasted_ms; None: not measured
+    untouched: bool
+    known_ms: int  # with a utilization, inside the allocation
+    due_coverage: float  # known share, 0..1, of what is due: what a running job has yet to send is no gap
+    under_used: bool | None  # None: the rule does not apply, or too little is known
+    unknown: dict[str, int] = field(default_factory=dict)
+    exempt: dict[str, int] = field(default_factory=dict)  # part of wasted_ms, by reason
+
+    @property
+    def unknown_ms(self) -> int:
+        """Milliseconds of which nothing is known, whatever the reason."""
+        return sum(self.unknown.values())
+
+    @property
+    def coverage(self) -> float:
+        """Known share of the allocation without suspension, 0..1; pending time counts against it."""
+        active = self.alloc_ms - self.suspended_ms
+        return self.known_ms / active if active > 0 else 0.0
+
+    @property
+    def mean_pct(self) -> float | None:
+        """Mean utilization over the known time, percent; None where nothing is known."""
+        return self.use.mean_pct
+
+
+@dataclass(slots=True)
+class JobLedger:
+    """One run of one job: its record, its own GPUs, its shares of GPUs, and what follows for the whole."""
+
+    job: JobRecord
+    whole_node: bool
+    begin_ms: int
+    until_ms: int  # accounting's end, or now
+    ran_ms: int  # wall time without suspension
+    due_coverage: float  # that of the own GPU of which the least is known; 1 without any
+    beyond: int  # GPUs that agents named for the run and accounting did not give it: they do not count
+    node_cpu_ratio: float | None  # CPU time on the GPU nodes over the CPUs there, while the agents watched
+    cpu_used_s: float | None
+    cpu_held_s: float | None
+    memory_ratio: float | None  # share of the requested host memory that was used at most
+    small: Mapping[str, Any] | None  # of a run that could share a GPU
+    candidate: Sequence[str]  # the findings that have what they need at least
+    devices: tuple[DeviceLedger, ...]
+    shared: tuple[DeviceLedger, ...]
+
+    @property
+    def running(self) -> bool:
+        """Whether the run has not ended: what is said of it is provisional."""
+        return self.job.end is None
+
+    @property
+    def wasted_ms(self) -> int:
+        """GPU-milliseconds wasted on the job's own GPUs."""
+        return sum(d.wasted_ms for d in self.devices)
+
+    @property
+    def alloc_ms(self) -> int:
+        """GPU-milliseconds allocated, without shares."""
+        return sum(d.alloc_ms for d in self.devices)
+
+    @property
+    def coverage(self) -> float:
+        """Known share of the whole allocation without suspension, 0..1."""
+        active = self.alloc_ms - sum(d.suspended_ms for d in self.devices)
+        return sum(d.known_ms for d in self.devices) / active if active > 0 else 0.0
+
+    @property
+    def mean_pct(self) -> float | None:
+        """Mean utilization over the known GPU-time, percent."""
+        known = sum(d.use.known_ms for d in self.devices)
+        return sum(d.use.pct_ms for d in self.devices) / known if known else None

@@ -1,0 +1,1 @@
+"""What the cluster does now: GPUs held and idle, silent nodes, the queue."""

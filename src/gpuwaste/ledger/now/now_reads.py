@@ -1,0 +1,159 @@
+"""NowReads: what the cluster does now, taken together at most every few seconds and shared by all who ask.
+
+To judge each held GPU of a large site takes most of a second. So the document is made of what was taken last; a thread
+takes it anew while somebody looks, and nothing is done while nobody does.
+"""
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.scope import Scope
+from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.ledger.held import HeldRun
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.now.now import Now, SlurmNodes, now_document, take_now
+from gpuwaste.ledger.now.now_types import NowDocument
+from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.store.hub.hub_store import HubStore
+
+FRESH_S: Final = 30.0  # what is younger is not taken anew: agents report every few minutes
+NEWS_S: Final = 10.0  # so seldom it is taken anew for pages that follow what happens
+SHARED_S: Final = 75.0  # rules take it each minute and event sources look in it: a minute and the time of a pass
+_SHARED_ROWS: Final = 1000  # of a document that is kept for others
+OLD_S: Final = 120.0  # what is older is not shown: whoever asks then waits
+_NOT_TAKEN: Final = log_event.warning(
+    "now-not-taken: cannot read what the cluster does now: {error}",
+    "The store or its disk refuses. GET /v1/now answers with what was read last, for two minutes.",
+)
+
+
+class NowReads:
+    """Any thread may ask; `worker` takes the figures anew."""
+
+    def __init__(
+        self,
+        store: HubStore,
+        site: ClusterFacts,
+        verdicts: VerdictReads,
+        *,
+        settings: LedgerSettings,
+        clock: Clock,
+        importer: Importer,
+    ) -> None:
+        """Take where the figures are; `importer` knows how far accounting was read."""
+        self._store = store
+        self._site = site
+        self._verdicts = verdicts
+        self._settings = settings
+        self._clock = clock
+        self._importer = importer
+        self._lock = threading.Lock()
+        self._known: Now | None = None
+        self._taken_us = 0
+        self._whole: tuple[Now, int, bytes] | None = None
+        self._sharing = threading.Lock()
+        self._shared: tuple[Now, int, NowDocument] | None = None
+        self.worker = Worker("now", self._turn, clock)
+
+    def judge_by(self, settings: LedgerSettings) -> None:
+        """Use other thresholds from the next time on; for any thread."""
+        self._settings = settings
+        self._known = None
+
+    def document(self, scope: Scope, limit: int) -> NowDocument:
+        """Return the document within the caller's scope, with `limit` idle jobs at most. Raises StoreError.
+
+        To operators, who all get the same of every node, a short one is made once.
+        """
+        known = self._current()
+        if not scope.everything or limit > _SHARED_ROWS:
+            return self._made(known, scope, limit)
+        with self._sharing:
+            shared = self._shared
+            if shared is None or shared[0] is not known or shared[1] != limit:
+                shared = self._shared = (known, limit, self._made(known, scope, limit))
+            return shared[2]
+
+    def answer(self, scope: Scope, limit: int) -> NowDocument | bytes:
+        """Return what `document` does; to operators, who all get the same of every node, as JSON that is made once."""
+        known = self._current()
+        if not scope.everything:
+            return self._made(known, scope, limit)
+        whole = self._whole
+        if whole is None or whole[0] is not known or whole[1] != limit:
+            body = json.dumps(self._made(known, scope, limit).to_json(), separators=(",", ":")).encode()
+            whole = self._whole = (known, limit, body)
+        return whole[2]
+
+    def _made(self, known: Now, scope: Scope, limit: int) -> NowDocument:
+        def visible(run: HeldRun) -> bool:
+            return (run.cluster, run.account) in scope.accounts or (bool(scope.user) and run.user == scope.user)
+
+        def advice_of(runs: Sequence[HeldRun]) -> Mapping[int, list[Advice]]:
+            places = [run.place for run in runs]
+            return dict(zip(places, self._verdicts.advice_of(scope, runs), strict=True))
+
+        return now_document(known, limit, None if scope.everything else visible, advice_of)
+
+    def take(self) -> Now:
+        """Take the figures together. Raises StoreError."""
+        now = self._clock.utc_us() // 1_000_000
+        slurm = SlurmNodes(self._site.nodes_read, self._site.nodes)
+        cluster = self._site.known_cluster or None
+        with self._store.reader() as db:
+            known = take_now(db, cluster, self._settings, now, slurm, self._importer.status.read_until)
+        self._known, self._taken_us = known, self._clock.mono_us()
+        return known
+
+    def since(self, last_utc: int) -> Now:
+        """Return what somebody else has taken a moment ago, at another second than `last_utc`; else take it.
+
+        Raises StoreError.
+        """
+        known, age_s = self._known, self._age_s()
+        if known is not None and known.generated != last_utc and age_s <= SHARED_S:
+            age_s = self._clock.utc_us() / 1e6 - known.generated  # as long by the clock that it is read with
+            if 0 <= age_s <= SHARED_S:
+                return known
+        return self.take()
+
+    def due_s(self) -> float:
+        """Return the seconds until the figures may be taken anew because there is news, 0 for now."""
+        return max(0.0, NEWS_S - self._age_s())
+
+    def renew(self) -> None:
+        """Take the figures anew because there is news, where nobody else just has. Raises StoreError."""
+        with self._lock:
+            if self._age_s() >= NEWS_S:
+                self.take()
+
+    def _current(self) -> Now:
+        """Return what was taken last; take it here where there is nothing that may be shown."""
+        known, age_s = self._known, self._age_s()
+        if known is None or age_s > OLD_S:
+            with self._lock:
+                known = self._known
+                return self.take() if known is None or self._age_s() > OLD_S else known
+        if age_s > FRESH_S:
+            self.worker.wake()
+        return known
+
+    def _age_s(self) -> float:
+        return (self._clock.mono_us() - self._taken_us) / 1e6
+
+    def _turn(self) -> float | None:
+        if self._known is not None and self._age_s() > FRESH_S:
+            try:
+                with self._lock:
+                    self.take()
+            except StoreError as error:
+                _NOT_TAKEN.log(error=error)
+        return None

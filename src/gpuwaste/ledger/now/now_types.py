@@ -1,0 +1,120 @@
+"""The type of what the cluster does now: GPUs held and idle, nodes that report nothing, the queue."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from gpuwaste.core.fields import Document, MaybeUtc, Recorded, Seconds, Utc
+from gpuwaste.ledger.reports.report_types import Advice
+
+
+class NowTotals(Struct, kw_only=True, frozen=True):
+    """Counts of the whole cluster, whoever asks; held is the sum of the six levels."""
+
+    gpus: Annotated[int | None, Meta(description="GPUs that Slurm schedules; null: not known.")]
+    held: Annotated[int, Meta(description="GPUs that running jobs hold, without shares.")]
+    high: int
+    moderate: int
+    low: int
+    idle: Annotated[
+        int, Meta(description="GPUs at 0 % at their last report: for a minute and more, or in all of its hour.")
+    ]
+    suspended: int
+    unknown: Annotated[int, Meta(description="GPUs without a report that is new enough; never waste.")]
+    shares: Annotated[int, Meta(description="Shares of GPUs that running jobs hold.")]
+    jobs: Annotated[int, Meta(description="Running jobs that hold GPUs or shares.")]
+    idle_jobs: Annotated[int, Meta(description="Running jobs that hold idle GPUs.")]
+    idle_wasted_s: Annotated[float, Meta(description="GPU-seconds that the idle GPUs wasted in their jobs so far.")]
+    silent_nodes: Annotated[int, Meta(description="Nodes with held GPUs that report nothing.")]
+
+
+class NowAges(Struct, kw_only=True, frozen=True):
+    """How old the figures are."""
+
+    accounting_read: Annotated[int | None, Meta(description="Accounting is known up to here, UTC seconds.")]
+    nodes_read: Annotated[int | None, Meta(description="When Slurm told its nodes, UTC seconds.")]
+    report_median_s: Annotated[int | None, Meta(description="Median age of the GPUs' last reports, seconds.")]
+    report_max_s: Annotated[int | None, Meta(description="Age of the oldest report that still counts, seconds.")]
+    report_limit_s: Annotated[int, Meta(description="A report older than this does not count, seconds.")]
+
+
+class IdleJob(Struct, kw_only=True, frozen=True):
+    """A running job that holds idle GPUs."""
+
+    cluster: str
+    jobid: Annotated[str, Meta(description="As Slurm prints it.")]
+    name: str
+    user: str
+    account: str
+    partition: str
+    start: Utc
+    gpus: Annotated[int, Meta(description="GPUs that the job holds.")]
+    idle: Annotated[int, Meta(description="Of these, idle now.")]
+    never_active: Annotated[int, Meta(description="Of the idle ones, those that were never above 0 %.")]
+    since: Annotated[int, Meta(description="Since when the first of them is idle, UTC seconds.")]
+    reported: Annotated[int, Meta(description="The oldest of their last reports, UTC seconds.")]
+    nodes: Annotated[list[str], Meta(description="Where the idle GPUs are: the first 16 nodes.")]
+    nodes_left_out: int
+    wasted_s: Annotated[float, Meta(description="GPU-seconds that the idle GPUs wasted since the job began.")]
+    exempt_s: Annotated[float, Meta(description="The part of wasted_s that has a good reason, GPU-seconds.")]
+    advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")]
+
+
+class SilentNode(Struct, kw_only=True, frozen=True):
+    """A node on which jobs hold GPUs, and whose agent reports nothing."""
+
+    node: str
+    state: Annotated[str, Meta(description="As Slurm prints it; empty: not known.")]
+    since: Annotated[int, Meta(description="The last report, or the start of its first job, UTC seconds.")]
+    gpus: Annotated[int, Meta(description="GPUs that jobs hold there.")]
+    jobs: Annotated[int, Meta(description="Jobs that hold GPUs there.")]
+
+
+class QueueRow(Struct, kw_only=True, frozen=True):
+    """The pending jobs of one partition; accounting does not list those that are held or wait for another job."""
+
+    partition: str
+    jobs: Annotated[int, Meta(description="Pending jobs; each task of an array is one.")]
+    gpus: Annotated[int, Meta(description="GPUs that they ask for.")]
+    oldest: Annotated[int, Meta(description="Submission of the oldest, UTC seconds.")]
+    longest_wait_s: Seconds
+
+
+class NodeRow(Struct, kw_only=True, frozen=True):
+    """The GPUs of one node that jobs hold; the lists have one item for each, ordered by job."""
+
+    node: str
+    state: Annotated[str, Meta(description="As Slurm prints it; empty: not known.")]
+    gpus: Annotated[int | None, Meta(description="GPUs that Slurm schedules there; null: not known.")]
+    reported: MaybeUtc
+    levels: Annotated[
+        str,
+        Meta(description="One letter for each held GPU: h high, m moderate, l low, i idle, s suspended, u unknown."),
+    ]
+    mean_pct: Annotated[
+        list[int | None],
+        Meta(
+            description="Mean utilization of the UTC hour of `reported` so far, percent, 0 for none; null: not known."
+        ),
+    ]
+    jobs: Annotated[list[str], Meta(description="The job that holds it.")]
+
+
+class NowDocument(Document, kw_only=True, frozen=True):
+    """What the cluster does now, as far as agents and accounting have reported.
+
+    Operators see all. Others see the counts, and jobs and nodes as far as they may see the jobs.
+    """
+
+    document: Literal["now"] = "now"
+    schema: int = 1
+    recorded: Recorded
+    generated: Annotated[int, Meta(description="When the figures were taken together, UTC seconds.")]
+    ages: NowAges
+    totals: NowTotals
+    idle: Annotated[list[IdleJob], Meta(description="The largest waste first.")]
+    idle_left_out: Annotated[int, Meta(description="Jobs with less waste that the limit leaves out.")]
+    silent: Annotated[list[SilentNode], Meta(description="The longest silence first.")]
+    queue: Annotated[list[QueueRow], Meta(description="The most GPUs first.")]
+    nodes: list[NodeRow]
+    notes: list[str]

@@ -1,0 +1,184 @@
+"""KeptRuns: runs that are judged together for all who ask, in memory beside the hub's store.
+
+A document judges what is not judged once and for all: runs that are open, or ended minutes ago, and the parts of
+runs that the window's edges cut. Planning and running that takes most of a page's time, and is the
+same for every reader.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Final
+
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.load import Selection, judge_by_user
+from gpuwaste.store.database import Database, query_text
+from gpuwaste.store.hub.changed_ends import ChangedEnds
+from gpuwaste.store.hub.hub_store import HubStore
+
+_NUMBERS: Final = count()
+_NO_RULES: Final = -1  # by which nothing is stored
+_SCOPE: Final = ("from_s", "to_s", "user", "users", "account", "clusters", "accounts", "reader")
+_MOST: Final = 50_000  # runs that are judged together; where more are due, judging has to catch up first
+
+Window = tuple[int, int | None]
+"""From and to, UTC seconds; None: until the runs were taken."""
+
+
+class OutdatedError(GpuwasteError):
+    """The store no longer fits what was kept: judge by the store alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The table of the parts of runs that ended by `until`, and how many changes of ended runs there were before."""
+
+    table: str
+    until: int
+    number: int
+
+    def stands(self, changed: ChangedEnds) -> bool:
+        return changed.first_since(self.number) > self.until
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What lies in a window of the runs that its edges cut: those that ended, and the table of the others."""
+
+    ended: _Ended
+    others: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRuns:
+    """As of `now`: the runs that are open or ended after `until`, judged by `rules`, and parts of runs by window.
+
+    Of the runs that ended by `until` all stand in table judged, as long as the store's own mark is not before that.
+    """
+
+    now: int
+    rules: int
+    until: int
+    thresholds: str
+    runs: int
+    _table: str
+    _parts: Mapping[Window, _Parts]
+    _changed: ChangedEnds
+
+    @property
+    def windows(self) -> Collection[Window]:
+        """The windows whose parts are kept."""
+        return self._parts.keys()
+
+    def check(self, rules: int | None, until: int, settings: LedgerSettings, to: int) -> None:
+        """Raise OutdatedError where the standing rules, or the end of a window, are not those of these runs."""
+        if rules != self.rules or until < self.until or settings.to_text() != self.thresholds or to > self.now:
+            raise OutdatedError("the runs that were kept do not fit")
+
+    def add_runs(self, db: Database, which: Mapping[str, Any]) -> None:
+        """Add the runs of a selection to table judged_now."""
+        _run(db, "judged_now_kept", self._table, {name: which[name] for name in _SCOPE})
+
+    def add_parts(self, db: Database, which: Mapping[str, Any]) -> bool:
+        """Add the parts of runs of a selection to table judged_parts; returns False where they are not kept."""
+        to = which["to_s"]
+        parts = self._parts.get((which["from_s"], None if to == self.now else to))
+        if parts is None or not parts.ended.stands(self._changed):
+            return False
+        for table in (parts.ended.table, parts.others):
+            _run(db, "judged_parts_kept", table, {name: which[name] for name in _SCOPE})
+        return True
+
+
+class OpenRunJudge:
+    """Judges what is due, together. For one thread; what it returns is for any."""
+
+    def __init__(self, store: HubStore) -> None:
+        self._store = store
+        self._schema = f"runs{next(_NUMBERS)}"
+        self._numbers = count()
+        self._known: KeptRuns | None = None
+        self._left: list[str] = []  # tables of the time before: a reader may still be at them
+        with store.reader() as db:
+            db.execute(f"ATTACH ':memory:' AS {self._schema}")
+
+    def take(self, settings: LedgerSettings, now: int, windows: Collection[Window], least: int) -> KeptRuns | None:
+        """Judge anew; None where nothing is judged yet, or fewer than `least` runs are due, or far too many.
+
+        Raises StoreError.
+        """
+        number = self._number()
+        with self._store.reader() as db:
+            with db.transaction():
+                taken = self._taken(db, settings, now, least)
+                parts = {} if taken is None else self._parts_of(db, taken, windows, settings, number)
+            known = None if taken is None else replace(taken, _parts=parts)
+            self._forget(db, known)
+        self._known = known
+        return known
+
+    def _number(self) -> int:
+        """Return how many changes the store has noted, none of which is still to be committed."""
+        with self._store.locked():
+            return self._store.changed_ends.number
+
+    def _taken(self, db: Database, settings: LedgerSettings, now: int, least: int) -> KeptRuns | None:
+        standing = db.rows("rules_standing", {"thresholds": settings.to_text()})
+        if not standing:
+            return None
+        rules, until = standing[0]["id"], standing[0]["judged_until"]
+        runs = int(db.rows("kept_due", {"until": until})[0]["runs"])
+        if not least <= runs <= _MOST:
+            return None
+        due = Selection(0, now + 1, rules=_NO_RULES, judged_until=until)
+        table = self._table(db, due, settings, now)
+        return KeptRuns(now, rules, until, settings.to_text(), runs, table, {}, self._store.changed_ends)
+
+    def _parts_of(
+        self, db: Database, taken: KeptRuns, windows: Collection[Window], settings: LedgerSettings, number: int
+    ) -> Mapping[Window, _Parts]:
+        found = {}
+        for window in windows:
+            cut = Selection(window[0], taken.now if window[1] is None else window[1], edges=True)
+            ended = self._ended(window, taken)
+            if ended is None:
+                table = self._table(db, replace(cut, ended_by=taken.until), settings, taken.now)
+                ended = _Ended(table, taken.until, number)
+            others = replace(cut, rules=_NO_RULES, judged_until=ended.until)
+            found[window] = _Parts(ended, self._table(db, others, settings, taken.now))
+        return found
+
+    def _ended(self, window: Window, taken: KeptRuns) -> _Ended | None:
+        """Return the parts that were made before, where they stand: no run of them changes any more by itself."""
+        known = self._known
+        if known is None or known.thresholds != taken.thresholds or window not in known.windows:
+            return None
+        ended = known._parts[window].ended  # noqa: SLF001 its own
+        return ended if ended.stands(self._store.changed_ends) and ended.until <= taken.until else None
+
+    def _table(self, db: Database, selection: Selection, settings: LedgerSettings, now: int) -> str:
+        """Judge a selection into a new table."""
+        table = f"{self._schema}.judged_{next(self._numbers)}"
+        _run(db, "kept_create", table, {})
+        for _ in judge_by_user(db, selection, settings, now):
+            _run(db, "kept_add", table, {"rules": _NO_RULES})
+        return table
+
+    def _forget(self, db: Database, known: KeptRuns | None) -> None:
+        """Drop the tables that were left the time before; leave those that are not used from now on."""
+        for table in self._left:
+            db.execute(f"DROP TABLE IF EXISTS {table}")
+        self._left = sorted(_tables(self._known) - _tables(known))
+
+
+def _tables(known: KeptRuns | None) -> set[str]:
+    if known is None:
+        return set()
+    parts = known._parts.values()  # noqa: SLF001 its own
+    return {known._table} | {table for of in parts for table in (of.ended.table, of.others)}  # noqa: SLF001 its own
+
+
+def _run(db: Database, name: str, table: str, parameters: Mapping[str, Any]) -> None:
+    """Run a query on one of the tables, whose names are ours."""
+    db.execute(query_text(name).replace("kept_runs", table), parameters)

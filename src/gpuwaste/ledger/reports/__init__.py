@@ -1,0 +1,1 @@
+"""Reports of users, jobs, accounts and clusters: documents, text, pages."""

@@ -1,0 +1,181 @@
+"""What the GET routes answer: scope first, then the document. Blocks on the store: call it off the event loop."""
+
+import re
+import threading
+from dataclasses import asdict
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from gpuwaste.advice.rescoring.rescore import Rescore
+from gpuwaste.advice.rescoring.rescore_store import RescoreStore
+from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
+from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.cluster_account import ClusterAccount
+from gpuwaste.core.energy_config import EnergyConfig
+from gpuwaste.core.refusal import FORBIDDEN, Refusal, not_found
+from gpuwaste.core.request_coalescer import AskedTogether
+from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.scope import Scope
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.hub.threads import REPORTS_AT_ONCE
+from gpuwaste.jobs.job_columns import clusters
+from gpuwaste.jobs.named_runs import pick_named
+from gpuwaste.ledger.energy.energy_costs import job_with_energy
+from gpuwaste.ledger.energy.energy_reads import EnergyReads
+from gpuwaste.ledger.energy.site_tariff import SiteTariff
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.neighbours import neighbours_of
+from gpuwaste.ledger.reports.report import picked_job_document, top_document
+from gpuwaste.ledger.reports.report_reads import ReportQuestion, ReportReads, report_subject
+from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, SaidAgain, TopDocument
+from gpuwaste.ledger.reports.run_choice import ANY, JobQuestion, picked_runs
+from gpuwaste.ledger.shared_runs import SharedRuns
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+
+MAX_HISTORY: Final = 10_000
+_FACTS_S: Final = 60.0
+PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
+
+
+class Reads:
+    """Builds documents within a caller's scope."""
+
+    def __init__(
+        self,
+        store: HubStore,
+        settings: LedgerSettings,
+        clock: Clock,
+        shared: SharedRuns | None = None,
+        tariff: SiteTariff | None = None,
+    ) -> None:
+        """Take what judges open runs for all readers; without it each document judges its own.
+
+        Without a tariff documents have kilowatt-hours and no costs.
+        """
+        self.tariff = tariff or SiteTariff(EnergyConfig(), clock)
+        self._verdicts = VerdictReads(VerdictStore(store, clock), clock)
+        self._rescores = RescoreStore(store, clock)
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._turns = threading.BoundedSemaphore(REPORTS_AT_ONCE)
+        self._reports = ReportReads(store, settings, clock, shared, self._turns)
+        self._energy = EnergyReads(store, self.tariff, clock, self._turns)
+        self._jobs: AskedTogether[str, JobDocument] = AskedTogether()
+        self._facts = KeptAnswers(clock)
+
+    def judge_by(self, settings: LedgerSettings) -> None:
+        """Use other thresholds from the next document on; for any thread."""
+        self._settings = settings
+        self._reports.judge_by(settings)
+
+    def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
+        """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
+        document = self._reports.report(scope, question)
+        return self._energy.with_costs(document, report_subject(scope, question).drawn_by())
+
+    def several_clusters(self) -> bool:
+        """Tell whether the store has runs of more than one cluster; what was seen is kept for a minute."""
+
+        def found() -> bytes:
+            with self._store.reader() as db:
+                return b"several" if len(clusters(db)) > 1 else b""
+
+        return bool(self._facts.made("clusters", _FACTS_S, found))
+
+    def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
+        """Return the totals of so much time before a window, by whole hours; None before the first of all times."""
+        return self._reports.totals_before(scope, question, start, length_s)
+
+    def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY, *, hours: bool = False) -> JobDocument:
+        """Return the runs of a job that are asked for and that the caller may see, with what was said at submission.
+
+        With `hours` it has what each GPU did over time, and the jobs that ran beside the newest run. Readers who ask
+        the same while one is answered get one answer, which is made after they asked.
+        """
+        kind = (scope, printed_id, question, hours)
+        found = self._jobs.ask(kind, printed_id, lambda _: {printed_id: self._job(scope, printed_id, question, hours)})
+        return self._job(scope, printed_id, question, hours) if found is None else found
+
+    def _job(self, scope: Scope, printed_id: str, question: JobQuestion, hours: bool) -> JobDocument:
+        seen = _seen_by(scope, question)
+        accounts, reader = _readable(seen)
+        with self._turns, self._store.reader() as db:
+            runs = _named(db, seen, printed_id, question)
+            keys = {run.run_key for run in runs}
+            document = picked_job_document(db, printed_id, self._settings, self.now(), keys=keys, hours=hours)
+            if document is not None:
+                document = job_with_energy(db, document, self.tariff.current())
+            newest = max((run for run in runs if run.start is not None), key=_started, default=None)
+            beside = None
+            if hours and newest is not None:
+                beside = neighbours_of(db, newest, self.now(), accounts=accounts, reader=reader)
+        if document is None:
+            raise not_found()
+        again = [_again(said) for said in self._rescores.of(keys)]
+        return replace(document, neighbours=beside, advice=self._verdicts.advice(seen, runs), said_again=again)
+
+    def runs(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> list[JobRecord]:
+        """Return the runs of a job that are asked for and that the caller may see. Raises Refusal 404 for none."""
+        with self._store.reader() as db:
+            return _named(db, _seen_by(scope, question), printed_id, question)
+
+    def top(self, scope: Scope, since: int | None, limit: int | None) -> TopDocument:
+        """Return who wastes now, among the runs that the caller may see."""
+        now = self.now()
+        accounts = None if scope.everything else scope.accounts
+        with self._store.reader() as db:
+            return top_document(
+                db, now - HOUR_S if since is None else since, self._settings, now,
+                accounts=accounts, reader=scope.user or None, limit=limit,
+            )  # fmt: skip
+
+    def history(self, scope: Scope, after: int, limit: int) -> dict[str, Any]:
+        """Return events for the advisor and for training."""
+        if not (scope.everything or scope.agent):
+            raise Refusal(FORBIDDEN, "the history is for operators")
+        events = self._store.history(after, min(limit, MAX_HISTORY))
+        following = events[-1].seq if events else after
+        counted = asdict(self._store.under_use)
+        return {"events": [event.to_json() for event in events], "next": following, "under_use": counted}
+
+    def now(self) -> int:
+        """Return UTC seconds."""
+        return self._clock.utc_us() // 1_000_000
+
+
+def _named(db: Database, seen: Scope, printed_id: str, question: JobQuestion) -> list[JobRecord]:
+    """Pick the runs that an id names and a view has; return those that are asked for. Raises Refusal 404 for none."""
+    if not PRINTED_ID.fullmatch(printed_id):
+        raise not_found()
+    accounts, reader = _readable(seen)
+    runs = picked_runs(pick_named(db, printed_id, accounts=accounts, reader=reader), question)
+    if not runs:
+        raise not_found()
+    return runs
+
+
+def _started(run: JobRecord) -> int:
+    return run.start or 0
+
+
+def _again(said: Rescore) -> SaidAgain:
+    run = said.run
+    return SaidAgain(
+        cluster=run.cluster, raw_id=run.job_id, start=run.start, at=said.at_utc, moment=said.moment, p=said.p,
+        limit_p=said.limit_p, limit_at=said.limit_at, usual=said.usual,
+    )  # fmt: skip
+
+
+def _seen_by(scope: Scope, question: JobQuestion) -> Scope:
+    """Return the view that a question is asked with."""
+    return scope if question.owner is None else scope.seen_by(question.owner)
+
+
+def _readable(scope: Scope) -> tuple[frozenset[ClusterAccount] | None, str | None]:
+    """Return the accounts, None for all, and the user whose runs a scope has."""
+    return None if scope.everything else scope.accounts, scope.user or None

@@ -1,0 +1,193 @@
+"""/jobs/ID: what a job did with its GPUs, why, what to change, and every number behind it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import format_size
+from gpuwaste.ledger.charts.strip import Span
+from gpuwaste.ledger.curves.curve_types import MOST_NODES
+from gpuwaste.ledger.energy.energy_words import energy_words
+from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
+from gpuwaste.ledger.reports.report_types import DeviceRow, FindingRow, HourCell, JobDocument, Neighbours, RunRow
+from gpuwaste.show.environment import Frame, page
+from gpuwaste.show.page_words import cut, duration, gpu_hours, share
+from gpuwaste.slurm.formats.hostlist import expand
+
+TRACKS: Final = 64
+QUANTITIES: Final = (
+    ("util_pct", "Utilization"),
+    ("mem_used_b", "GPU memory"),
+    ("power_w", "Power"),
+    ("sm_pct", "Multiprocessors"),
+    ("cpus", "CPUs"),
+)
+"""The curves that can be shown, by their names in curves.js."""
+_MOST_NAMED: Final = 4096
+_MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One GPU of a run with what it did over time."""
+
+    name: str
+    device: DeviceRow
+    cells: Sequence[HourCell]
+    ran: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One thing that was requested, and what was used of it."""
+
+    name: str
+    requested: str
+    used: str
+
+
+def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
+    """Return the page of a job's runs: their GPUs on one axis of time, those of one `node` where it is named."""
+    path = f"/jobs/{document.job_id}"
+    runs = document.runs
+    nodes, asked = _nodes(runs), f"?{urlencode({'node': node})}" if node else ""
+    tracks = [track for track in _tracks(document) if not node or track.device.node == node]
+    started = [run for run in runs if run.start is not None]
+    start = min((run.start or 0 for run in started), default=document.generated)
+    states = Counter(run.state for run in runs)
+    return page(
+        "job",
+        replace(frame, links={"csv": f"{path}.csv", "json": f"{path}.json"}),
+        document=document,
+        first=runs[0],
+        sentence=job_sentence(document),
+        tracks=tracks[:TRACKS],
+        gpus=len(tracks),
+        node=node,
+        nodes=sorted(set(nodes))[:_MOST_NAMED] if node or len(nodes) > MOST_NODES else [],
+        start=start,
+        end=max((run.end or document.generated for run in started), default=start),
+        running=any(run.running for run in runs),
+        own=any(run.user == frame.user and run.start is not None for run in runs),
+        comparisons=_comparisons(runs[0]),
+        energy=energy_words(runs[0].energy),
+        curves=f"{path}/curves.json{asked}" if started else "",
+        changes=f"{quote(path, safe='/+')}/changes?after={frame.place}" if any(run.end is None for run in runs) else "",
+        quantities=QUANTITIES,
+        evidence_of=evidence_of,
+        beside=document.neighbours,
+        beside_sentence=_beside(document.neighbours),
+        predicted=predicted_times(document),
+        predicted_of=SHOWN,
+        states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
+        gpu_s=_sum(runs, "gpu_s"),
+        wasted_s=_sum(runs, "wasted_s"),
+        exempt_s=_sum(runs, "exempt_s"),
+    )
+
+
+def job_sentence(document: JobDocument) -> str:
+    """Say in one sentence how much of a job's GPU-time was idle without being exempt, and why."""
+    runs = document.runs
+    job = f"Job {document.job_id} {cut(runs[0].name)}".rstrip()
+    started = [run for run in runs if run.start is not None]
+    if not started:
+        return f"{job} has not started."
+    gpu_s, idle_s = _sum(runs, "gpu_s"), _sum(runs, "wasted_s") - _sum(runs, "exempt_s")
+    if not gpu_s:
+        return f"{job} held no GPU of its own."
+    if not any(run.totals.coverage for run in started):
+        return f"What j{job[1:]} did with its GPUs is not known."
+    so_far = " so far" if any(run.running for run in started) else ""
+    hours = f"{gpu_hours(idle_s)} of its {gpu_hours(gpu_s)} GPU-hours"
+    idle = f"{job}: {hours} were idle{so_far} ({share(idle_s, gpu_s)})"
+    cause = document.findings[0].title.partition(": ")[0][:200] if document.findings else ""
+    return f"{idle}: {cause}." if cause and idle_s >= _MUCH * gpu_s else f"{idle}."
+
+
+def evidence_of(finding: FindingRow) -> list[tuple[str, str]]:
+    """Return the figures behind a finding as they are printed."""
+    return [
+        (cut(name.replace("_", " ")), cut(f"{value:.4g}" if isinstance(value, float) else str(value), 200))
+        for name, value in finding.evidence.items()
+    ]
+
+
+def _beside(found: Neighbours | None) -> str:
+    """Say how many runs shared the nodes, and how many of them the reader may not see."""
+    if found is None:
+        return ""
+    if not found.runs:
+        return "No other job ran on these nodes at the same time."
+    at_least = "" if found.complete else "At least "
+    counted = "1 other job" if found.runs == 1 else f"{found.runs} other jobs"
+    sentence = f"{at_least}{counted} ran on these nodes at the same time"
+    visible = found.runs - found.others
+    if not visible:
+        return f"{sentence}, of other users."
+    parts = [f"{found.others} of other users" if found.others else ""]
+    parts.append(f"the first {len(found.listed)} are listed" if visible > len(found.listed) else "")
+    return "; ".join(part for part in [sentence, *parts] if part) + "."
+
+
+def _sum(runs: Sequence[RunRow], name: str) -> float:
+    return sum(float(getattr(run.totals, name)) for run in runs if run.start is not None)
+
+
+def _tracks(document: JobDocument) -> list[Track]:
+    """Return the GPUs of all runs, numbered within each."""
+    cells = {(of.cluster, of.raw_id, of.start, of.node, of.gpu_uuid): of.cells for of in document.hours}
+    several = len(document.runs) > 1
+    return [
+        Track(
+            f"{run.jobid} GPU {place}" if several else f"GPU {place}",
+            device,
+            cells.get((run.cluster, run.raw_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
+            (run.start or 0, run.end or document.generated),
+        )
+        for run in document.runs
+        for place, device in enumerate(sorted([*run.devices, *run.shared], key=_place))
+    ]
+
+
+def _nodes(runs: Sequence[RunRow]) -> list[str]:
+    """Return the nodes of each run."""
+    found: list[str] = []
+    for run in runs:
+        with suppress(ParseError):
+            found += expand(run.nodes)
+    return found
+
+
+def _place(device: DeviceRow) -> tuple[bool, str, str]:
+    """Return what the GPUs of a run are sorted by; those that no agent reported are last."""
+    return not device.gpu_uuid, device.node or "", device.gpu_uuid or ""
+
+
+def _comparisons(run: RunRow) -> list[Comparison]:
+    """Return what was requested and used; a line without any figure is left out."""
+    known = [device for device in run.devices if device.level != "unknown"]
+    used = str(sum(device.level != "none" for device in known)) if known else "not known"
+    found = [Comparison("GPUs", f"{run.gpus or 0} {run.gpu_type[:32]}".rstrip(), used)]
+    if run.cpus:
+        busy = "not known" if run.cpu_efficiency is None else f"{run.cpus * run.cpu_efficiency:.1f}"
+        found.append(Comparison("CPUs", str(run.cpus), busy))
+    if run.mem_req_b or run.max_rss_b:
+        requested = format_size(run.mem_req_b) if run.mem_req_b else "not known"
+        found.append(Comparison("Memory", requested, _memory(run)))
+    if run.elapsed_s is not None:
+        limit = duration(run.time_limit_s) if run.time_limit_s else "no limit"
+        found.append(Comparison("Time", limit, duration(run.elapsed_s)))
+    return found
+
+
+def _memory(run: RunRow) -> str:
+    size = format_size(run.max_rss_b) if run.max_rss_b else ""
+    if run.memory_efficiency is None:
+        return size or "not known"
+    of = share(run.memory_efficiency)
+    return f"{size} ({of})" if size else of

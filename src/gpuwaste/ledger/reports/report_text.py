@@ -1,0 +1,376 @@
+"""Documents as text for people: 80 columns, bars, and notes that end in the exact line to use."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gpuwaste.core.fields import Interval
+from gpuwaste.core.units import format_size
+from gpuwaste.ledger.energy.energy_text import (
+    energy_account_lines,
+    energy_cells,
+    energy_day_lines,
+    energy_headers,
+    energy_lines,
+)
+from gpuwaste.ledger.reports.report_types import (
+    Advice,
+    ClusterRow,
+    DeviceRow,
+    FindingCount,
+    FindingRow,
+    GpuTime,
+    JobDocument,
+    JobRow,
+    ReportDocument,
+    RunRow,
+    TopDocument,
+    UserRow,
+)
+from gpuwaste.show.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut, width
+from gpuwaste.show.layout import COLUMNS, Look, bullet, facts, finding_lines, said_lines
+
+_CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
+_LEVELS: Final = (
+    ("high", "mean above {0.high_above_pct:g} %"),
+    ("moderate", "mean {0.low_below_pct:g} to {0.high_above_pct:g} %"),
+    ("low", "mean below {0.low_below_pct:g} %"),
+    ("none", "never above 0 %"),
+    ("unknown", "nothing known"),
+)
+_JOB_HEADERS: Final = ("JOBID", "ST", "GPUS", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "CPU", "MEM")
+_ROWS: Final = 20
+_NAME: Final = 17
+_LEAST_NAME: Final = 10
+_TYPE: Final = 8
+_USER: Final = 24
+_PRICED_USER: Final = 16
+_CLUSTER: Final = (32, 24, 16)  # characters of its name beside so many columns of energy and cost
+_PER_KIND: Final = 3
+
+
+def report_text(document: ReportDocument, look: Look) -> str:
+    """Render a report document."""
+    totals = document.totals
+    lines = look.title(f"GPU use of {_whose(document)}") if look.header else []
+    lines += facts(
+        [
+            ("From", local_time(document.start, look.zone)),
+            ("To", local_time(document.end, look.zone)),
+            ("Jobs", str(document.job_count)),
+            ("GPU-time", short(totals.gpu_s)),
+        ]
+    )
+    lines += _measures(totals, look)
+    lines += _ledger(totals, look)
+    lines += energy_lines(document.energy, look)
+    lines += _levels(document, look)
+    if document.shared.devices:
+        lines += look.heading("Shared GPUs (shards, MPS): listed separately, never counted as waste")
+        lines += facts([("GPU-time", short(document.shared.gpu_s)), ("Mean", _pct(document.shared))])
+    if document.clusters:
+        lines += look.heading("Clusters")
+        lines += cluster_table(document.clusters, look)
+    if document.scope != "user":
+        lines += look.heading("Users, largest waste first")
+        lines += user_table(document.users, look)
+    if document.scope == "cluster":
+        lines += energy_account_lines(document.accounts, look)
+    lines += energy_day_lines(document.days, look)
+    lines += look.heading("Jobs, largest waste first")
+    lines += job_table(document.jobs, look, document.jobs_left_out)
+    lines += _notes(look, document.notes, document.findings, document.finding_counts)
+    return "\n".join(lines) + "\n"
+
+
+def job_text(document: JobDocument, look: Look) -> str:
+    """Render a job document: each run with its devices, then the notes."""
+    lines: list[str] = []
+    for run in document.runs:
+        lines += [*_run(run, look), ""]
+    advice = _advice(document.advice, look)
+    if document.said_again:
+        from gpuwaste.ledger.reports.predicted_text import predicted_lines  # noqa: PLC0415 few reports have it
+
+        advice += predicted_lines(document, look)
+    return "\n".join([*lines[:-1], *advice, *_notes(look, document.notes, document.findings)]) + "\n"
+
+
+def top_text(document: TopDocument, look: Look) -> str:
+    """Render who wastes GPUs now."""
+    lines = look.title(f"GPUs wasted by running jobs since {local_time(document.since, look.zone)}")
+    lines += _measures(document.totals, look)
+    lines += look.heading("Users")
+    lines += user_table(document.users, look)
+    lines += look.heading("Running jobs")
+    lines += job_table(document.jobs, look, 0, user=True)
+    lines += _notes(look, document.notes)
+    return "\n".join(lines) + "\n"
+
+
+def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool = False) -> list[str]:
+    """Return the table of jobs, cut to what one screen takes; the type of GPUs where any is known."""
+    shown = rows[:_ROWS]
+    typed = any(row.gpu_type for row in shown)
+    cells = [
+        (
+            uncut(row.jobid),
+            state_code(row.state),
+            str(row.gpus),
+            short(row.gpu_s),
+            _pct(row),
+            *_waste(row),
+            percent(share(row.unknown_s, row.gpu_s)),
+            percent(row.cpu_efficiency),
+            percent(row.memory_efficiency),
+            *((fit(row.gpu_type, _TYPE),) if typed else ()),
+        )
+        for row in shown
+    ]
+    headers = (*_JOB_HEADERS, "TYPE") if typed else _JOB_HEADERS
+    used = sum(1 + max(map(width, column)) for column in zip(headers, *cells, strict=True))
+    room = min(_NAME, max(_LEAST_NAME, COLUMNS - 2 - used))
+    named = [
+        (*line, fit(f"{row.user}: {row.name}" if user else row.name, room))
+        for line, row in zip(cells, shown, strict=True)
+    ]
+    lines = look.table((*headers, "NAME"), named, frozenset({0, 1, *range(len(_JOB_HEADERS), len(headers) + 1)}))
+    more = left_out + max(0, len(rows) - _ROWS)
+    return [*lines, f"  ... and {more} more with less waste (--parsable prints all)"] if more else lines
+
+
+def cluster_table(rows: Sequence[ClusterRow], look: Look) -> list[str]:
+    """Return the table of clusters; energy and cost where they are known."""
+    more_headers = energy_headers(row.energy for row in rows)
+    room = _CLUSTER[len(more_headers)]
+    cells = [(*_sums(row), *energy_cells(row.energy, more_headers), fit(row.cluster, room)) for row in rows]
+    headers = ("JOBS", "RUN", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", *more_headers, "CLUSTER")
+    return look.table(headers, cells, frozenset({len(headers) - 1}))
+
+
+def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
+    """Return the table of users, cut to what one screen takes; energy and cost where they are known."""
+    more_headers = energy_headers(row.energy for row in rows)
+    cells = [
+        (
+            *_sums(row),
+            str(row.under_used.jobs),
+            *energy_cells(row.energy, more_headers),
+            fit(row.user, _PRICED_USER if len(more_headers) > 1 else _USER),
+        )
+        for row in rows[:_ROWS]
+    ]
+    headers = ("JOBS", "RUN", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "UNDER", *more_headers, "USER")
+    more = len(rows) - _ROWS
+    lines = look.table(headers, cells, frozenset({len(headers) - 1}))
+    return [*lines, f"  ... and {more} more users with less waste"] if more > 0 else lines
+
+
+def _whose(document: ReportDocument) -> str:
+    """Return whose jobs the report is of, and in which clusters."""
+    names = fit(", ".join(row.cluster for row in document.clusters), 48)
+    if document.scope != "cluster":
+        return f"{document.scope} {fit(document.name, 48)}" + (f" in {names}" if names else "")
+    if not document.name:
+        return f"all clusters: {names}" if names else "all clusters"
+    return f"clusters {names}" if names else f"cluster {fit(document.name, 48)}"
+
+
+def _sums(row: ClusterRow | UserRow) -> tuple[str, ...]:
+    waste = (*_waste(row), percent(share(row.unknown_s, row.gpu_s)))
+    return (str(row.jobs), str(row.running), short(row.gpu_s), _pct(row), *waste)
+
+
+def _waste(row: GpuTime) -> tuple[str, str]:
+    """Return the waste and its share; unknown where nothing at all was seen."""
+    if row.coverage in {None, 0}:
+        return UNKNOWN, UNKNOWN
+    return short(row.wasted_s), percent(share(row.wasted_s, row.gpu_s))
+
+
+def _pct(row: GpuTime) -> str:
+    mean = row.mean_util_pct
+    return UNKNOWN if mean is None else percent(mean / 100)
+
+
+def _measures(totals: GpuTime, look: Look) -> list[str]:
+    mean, known = totals.mean_util_pct, bool(totals.coverage)
+    wasted = share(totals.wasted_s, totals.gpu_s) if known else None
+    lines = [
+        "",
+        look.measure("Wasted", wasted, short(totals.wasted_s) if known else "", bad=True),
+        look.measure("Mean use", None if mean is None else mean / 100, "of the known GPU time"),
+    ]
+    if totals.exempt_s:
+        reasons = ", ".join(r.replace("_", " ") for r in totals.exempt_by_reason_s)
+        lines += bullet(f"of the waste {short(totals.exempt_s)} is exempt ({reasons})")
+    return lines
+
+
+def _ledger(totals: GpuTime, look: Look) -> list[str]:
+    """Return the ledger's view: every allocated second is one class."""
+    lines = look.heading("Allocated GPU time by class")
+    for name in _CLASSES:
+        if (seconds := getattr(totals, f"{name}_s")) or name in _CLASSES[:4]:
+            lines.append(look.measure(name, share(seconds, totals.gpu_s), short(seconds)))
+    if totals.unknown_by_reason_s:
+        reasons = ", ".join(f"{name} {short(s)}" for name, s in totals.unknown_by_reason_s.items())
+        lines += bullet(f"unknown is never waste: {reasons}")
+    return lines
+
+
+def _levels(document: ReportDocument, look: Look) -> list[str]:
+    """Return the thesis' view: each device by the level of its mean, and the under-used rule."""
+    limits = document.thresholds
+    rows = [
+        (
+            name,
+            str(document.levels[name].devices),
+            short(document.levels[name].gpu_s),
+            text.format(limits),
+        )
+        for name, text in _LEVELS
+        if document.levels[name].devices
+    ]
+    under = document.under_used
+    lines = look.heading("GPUs of each job by mean utilization")
+    lines += look.table(("LEVEL", "DEVICES", "ALLOC", ""), rows, frozenset({0, 3}))
+    text = (
+        f"under-used (mean below {limits.underused_below_pct:g} %, completed, "
+        f"{limits.min_coverage:.0%} known): {under.devices} of {under.judged_devices} devices "
+        f"in {under.jobs} of {under.judged_jobs} jobs, {short(under.gpu_s)}"
+    )
+    return [*lines, *bullet(text)]
+
+
+def _run(run: RunRow, look: Look) -> list[str]:
+    again = f", restart {run.restarts}" if run.restarts else ""
+    lines = look.title(f"Job {uncut(run.jobid)}{again}: {fit(run.name, 40)}")
+    lines += facts(
+        [
+            ("User", fit(run.user, 24)),
+            ("Account", fit(run.account, 24)),
+            ("State", fit(run.state, 24)),
+            ("Partition", fit(run.partition, 24)),
+            ("Start", local_time(run.start, look.zone)),
+            ("End", local_time(run.end, look.zone)),
+            ("Nodes", uncut(run.nodes)),
+            ("GPUs", f"{run.gpus} {fit(run.gpu_type, 16)}".strip()),
+            ("CPUs", str(run.cpus)),
+        ]
+    )
+    if run.start is None:
+        return [*lines, "", "  The job has not started."]
+    lines += ["", look.measure("CPU", run.cpu_efficiency, f"of {run.cpus} CPUs")]
+    lines.append(look.measure("Memory", run.memory_efficiency, _memory(run)))
+    if run.devices:
+        lines += [*_measures(run.totals, look)[1:], *_ledger(run.totals, look)]
+        lines += energy_lines(run.energy, look)
+    lines += _devices(run, [*run.devices, *run.shared], look)
+    return lines
+
+
+def _advice(advice: Sequence[Advice], look: Look) -> list[str]:
+    """Return what was said of one job when it was submitted or modified; what only an operator may know is marked."""
+    if not advice:
+        return []
+    lines = look.heading("Advice at submission")
+    for row in advice:
+        shadow = f", not shown to the user: would be {row.would_be}" if row.said is False else ""
+        lines.append(f"  {local_time(row.at, look.zone)} {row.op}: {row.action}{shadow}")
+        lines += said_lines(row.lines)
+        lines += _expected(row, look)
+    return lines
+
+
+def _expected(row: Advice, look: Look) -> list[str]:
+    """Return the start and the end that were expected, and the start that came of it."""
+    lines = []
+    for what, found in (("start", row.expected_start), ("end", row.expected_end)):
+        if isinstance(found, Interval):
+            middle, first, last = (local_time(at, look.zone) for at in (found.p50, found.p10, found.p90))
+            lines.append(f"    expected {what} {middle} (80 %: {first} to {last})")
+    if isinstance(row.started, int):
+        lines.append(f"    started {local_time(row.started, look.zone)}")
+    return lines
+
+
+def _memory(run: RunRow) -> str:
+    return f"of {format_size(run.mem_req_b)}" if run.mem_req_b else ""
+
+
+def _devices(run: RunRow, devices: Sequence[DeviceRow], look: Look) -> list[str]:
+    if not devices:
+        return ["", "  The job held no GPU."]
+    names = gpu_names({d.gpu_uuid for d in devices if d.gpu_uuid})
+    cells = [
+        (
+            names.get(d.gpu_uuid or "", "no agent"),
+            _pct(d),
+            d.level,
+            *_waste(d),
+            percent(share(d.unknown_s, d.gpu_s)),
+            percent(share(d.mem_max_b, d.mem_total_b or 0)),
+            "yes" if d.untouched else "no" if d.coverage else UNKNOWN,
+            uncut(d.node or UNKNOWN) + (f" (share {d.share:g})" if d.share < 1 else ""),
+        )
+        for d in devices
+    ]
+    headers = ("GPU", "MEAN", "LEVEL", "WASTED", "W%", "UNKN", "GMEM", "UNTOUCHED", "NODE")
+    lines = [*look.heading("GPUs"), *look.table(headers, cells, frozenset({0, 2, 8}))]
+    lines += _profiles(names, devices, look)
+    seen = [("accounting", local_time(run.start, look.zone), local_time(run.end, look.zone), "")]
+    seen += [
+        (
+            names[d.gpu_uuid],
+            local_time(d.t0, look.zone),
+            local_time(d.t1, look.zone),
+            f"{d.map_source}, {d.confidence}",
+        )
+        for d in devices
+        if d.gpu_uuid
+    ]
+    lines += look.heading("Allocated from, to: accounting and agents")
+    return [*lines, *look.table(("GPU", "FROM", "TO", "SOURCE"), seen, frozenset({0, 1, 2, 3}))]
+
+
+def _profiles(names: Mapping[str, str], devices: Sequence[DeviceRow], look: Look) -> list[str]:
+    """Return what profiling counters said of the GPUs of which they were read; nothing where there were none."""
+    cells = [
+        (
+            names.get(d.gpu_uuid or "", "no agent"),
+            percent(d.sm_active),
+            percent(d.tensor_active),
+            percent(d.dram_active),
+            UNKNOWN if d.nvlink_b is None else format_size(d.nvlink_b),
+            UNKNOWN if d.pcie_b is None else format_size(d.pcie_b),
+            short(d.profiled_s),
+        )
+        for d in devices
+        if d.profiled_s
+    ]
+    if not cells:
+        return []
+    headers = ("GPU", "SM", "TENSOR", "DRAM", "NVLINK", "PCIE", "READ")
+    return [*look.heading("Profiling: means, and bytes both ways"), *look.table(headers, cells, frozenset({0}))]
+
+
+def _notes(
+    look: Look,
+    notes: Sequence[str],
+    findings: Sequence[FindingRow] = (),
+    counts: Mapping[str, FindingCount] | None = None,
+) -> list[str]:
+    """Return the Notes block: findings by kind, then what a reader must know."""
+    lines: list[str] = []
+    shown: dict[str, int] = {}
+    for finding in findings:
+        kind = finding.kind
+        shown[kind] = shown.get(kind, 0) + 1
+        if shown[kind] <= _PER_KIND:
+            lines += finding_lines(finding)
+    for kind, count in (counts or {}).items():
+        if (more := count.findings - min(_PER_KIND, shown.get(kind, 0))) > 0:
+            lines += bullet(f"and {more} more like this: {kind.replace('_', ' ')}")
+    for note in notes:
+        lines += bullet(note)
+    return [*look.heading("Notes"), *lines] if lines else []

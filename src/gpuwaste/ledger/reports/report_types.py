@@ -1,0 +1,482 @@
+"""The types of the reports: of a scope's runs in a window, of one job, and of who wastes GPUs now.
+
+Times are UTC seconds, durations seconds, ratios 0 to 1, utilization percent; null is "not known", never 0. `schema`
+counts changes that a reader must know of.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.structs import fields
+
+from gpuwaste.core.fields import (
+    Document,
+    GpuSeconds,
+    Interval,
+    MaybeBytes,
+    MaybeRatio,
+    MaybeUtc,
+    Ratio,
+    Recorded,
+    Seconds,
+    Utc,
+)
+from gpuwaste.ledger.energy.energy_types import EnergyCost
+
+SCHEMA: Final = 1
+Scope = Literal["user", "account", "cluster"]
+_Percent = Annotated[float | None, Meta(description="Percent of the known GPU-time; null: nothing known.")]
+_Limit = Annotated[float, Meta(description="Percent.")]
+_Duration = Annotated[float, Meta(description="Seconds.")]
+_EnergyJ = Annotated[float | None, Meta(description="Joules; null: not measured.")]
+_EnergyMeasured = Annotated[float | None, Meta(description="GPU-seconds over which energy_j was measured; null: none.")]
+_WastedEnergy = Annotated[
+    float | None, Meta(description="The part of energy_j that is known to be of wasted time, joules.")
+]
+_WastedEnergyShare = Annotated[
+    float | None, Meta(description="Wasted part of the energy of which that is known, 0 to 1; null: of none.")
+]
+_CpuEnergy = Annotated[
+    float | None,
+    Meta(description="Energy of CPU packages by the jobs' CPU time, where it was measured, joules; null: none."),
+]
+_CpuEnergyMeasured = Annotated[
+    float | None, Meta(description="GPU-seconds over which cpu_energy_j was measured; null: none.")
+]
+_Reasons = Annotated[Mapping[str, float], Meta(description="GPU-seconds by reason.")]
+
+
+class GpuTime(Struct, kw_only=True, frozen=True):
+    """Sums over devices: idle, low, moderate, high, suspended, pending and unknown add up to the allocated time."""
+
+    devices: int
+    gpu_s: Annotated[float, Meta(description="Allocated GPU-seconds.")]
+    idle_s: Annotated[float, Meta(description="GPU-seconds at 0 % utilization.")]
+    low_s: GpuSeconds
+    moderate_s: GpuSeconds
+    high_s: GpuSeconds
+    suspended_s: GpuSeconds
+    pending_s: Annotated[float, Meta(description="GPU-seconds that agents may still report.")]
+    unknown_s: Annotated[float, Meta(description="GPU-seconds of which nothing is known; never waste.")]
+    unknown_by_reason_s: _Reasons
+    untouched_s: Annotated[float, Meta(description="GPU-seconds of devices on which no process was seen.")]
+    idle_run_s: Annotated[float, Meta(description="Idle GPU-seconds in stretches of a minute and more.")]
+    wasted_s: Annotated[float, Meta(description="GPU-seconds untouched or idle for a minute and more.")]
+    exempt_s: Annotated[float, Meta(description="The part of wasted_s that has a good reason, GPU-seconds.")]
+    exempt_by_reason_s: _Reasons
+    coverage: Annotated[float | None, Meta(description="Known share of what is not pending, 0 to 1.")]
+    mean_util_pct: _Percent
+    energy_j: _EnergyJ
+    energy_measured_s: _EnergyMeasured = None
+    wasted_energy_j: _WastedEnergy = None
+    wasted_energy_share: _WastedEnergyShare = None
+    cpu_energy_j: _CpuEnergy = None
+    cpu_energy_measured_s: _CpuEnergyMeasured = None
+
+
+def unexplained_s(totals: "GpuTime | RunTime") -> float:
+    """Return the wasted GPU-seconds without those that are exempt: what a headline says of somebody's jobs."""
+    return max(0.0, totals.wasted_s - totals.exempt_s)
+
+
+if TYPE_CHECKING:
+
+    class RunTime(GpuTime, kw_only=True, frozen=True):
+        """The sums of one run; empty where it has not started."""
+
+else:
+    RunTime = defstruct(
+        "RunTime", [(part.name, part.type | UnsetType, UNSET) for part in fields(GpuTime)], kw_only=True, frozen=True
+    )
+    RunTime.__doc__ = "The sums of one run; empty where it has not started."
+
+
+class UnderUsed(Struct, kw_only=True, frozen=True):
+    """Devices and jobs below the limit of under-use."""
+
+    jobs: int
+    devices: int
+    gpu_s: GpuSeconds
+    judged_jobs: Annotated[int, Meta(description="Jobs to which the rule applies.")]
+    judged_devices: Annotated[int, Meta(description="Devices to which the rule applies.")]
+
+
+class LevelSum(Struct, kw_only=True, frozen=True):
+    """The devices whose mean is at one level."""
+
+    devices: int
+    gpu_s: GpuSeconds
+
+
+class UserRow(GpuTime, frozen=True):
+    """The sums of one user."""
+
+    user: str
+    accounts: list[str]
+    jobs: int
+    running: Annotated[int, Meta(description="Jobs that still run.")]
+    under_used: UnderUsed
+    energy: Annotated[EnergyCost | None, Meta(description="Of their own GPUs; null: none was measured.")] = None
+
+
+class ClusterRow(GpuTime, frozen=True):
+    """The sums of one cluster."""
+
+    cluster: str
+    jobs: int
+    running: Annotated[int, Meta(description="Jobs that still run.")]
+    energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
+
+
+class AccountRow(GpuTime, frozen=True):
+    """The sums of one account, of all clusters that the report is of."""
+
+    account: str
+    users: Annotated[int, Meta(description="Users with jobs.")]
+    jobs: int
+    running: Annotated[int, Meta(description="Jobs that still run.")]
+    energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
+
+
+class JobRow(GpuTime, frozen=True):
+    """One run, or the tasks of an array."""
+
+    cluster: str
+    jobid: Annotated[str, Meta(description="As Slurm prints it; of an array its tasks: 30_[0-2].")]
+    name: str
+    user: str
+    account: str
+    partition: str
+    state: Annotated[str, Meta(description="MIXED where tasks have several.")]
+    states: Annotated[Mapping[str, int], Meta(description="Tasks by state.")]
+    tasks: int
+    requeued: Annotated[bool, Meta(description="Whether the job ran again afterwards.")]
+    running: bool
+    start: Utc
+    end: MaybeUtc
+    gpus: int
+    gpu_type: str
+    under_used_devices: int
+    shared_gpu_s: Annotated[float, Meta(description="GPU-seconds of shares of GPUs.")]
+    cpu_efficiency: MaybeRatio
+    memory_efficiency: MaybeRatio
+    devices_by_level: Annotated[Mapping[str, int], Meta(description="GPUs by the level of their mean.")] = {}
+    finding: Annotated[str, Meta(description="The kind of the finding with the largest waste; empty: none.")] = ""
+    why: Annotated[str, Meta(description="The title of that finding.")] = ""
+
+
+class DayRow(Struct, kw_only=True, frozen=True):
+    """The GPU-time of the runs that ended on one UTC day, within the window."""
+
+    day: Annotated[int, Meta(description="When the day begins, UTC seconds.")]
+    jobs: int
+    gpu_s: GpuSeconds
+    idle_s: GpuSeconds
+    low_s: GpuSeconds
+    moderate_s: GpuSeconds
+    high_s: GpuSeconds
+    wasted_s: GpuSeconds
+    pending_s: GpuSeconds = 0.0
+    energy_j: _EnergyJ = None
+    energy_measured_s: _EnergyMeasured = None
+    wasted_energy_j: _WastedEnergy = None
+    wasted_energy_share: _WastedEnergyShare = None
+    cpu_energy_j: _CpuEnergy = None
+    cpu_energy_measured_s: _CpuEnergyMeasured = None
+    energy: Annotated[EnergyCost | None, Meta(description="Of these runs; null: none was measured.")] = None
+
+
+class NameRow(Struct, kw_only=True, frozen=True):
+    """The GPU-time of the runs of one job name, within the window."""
+
+    name: str
+    jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: GpuSeconds
+
+
+class FindingRun(Struct, kw_only=True, frozen=True):
+    """A run that a finding is of."""
+
+    cluster: str
+    jobid: Annotated[int, Meta(description="The raw job id.")]
+    start: Utc
+    printed_id: str
+
+
+class FixRow(Struct, kw_only=True, frozen=True):
+    """One change of a job."""
+
+    text: Annotated[str, Meta(description="What to do, as an instruction.")]
+    lines: Annotated[list[str], Meta(description="To copy as they are, all of them: into the script or a terminal.")]
+
+
+class FindingRow(Struct, kw_only=True, frozen=True):
+    """A named cause of waste."""
+
+    kind: str
+    title: str
+    runs: list[FindingRun]
+    evidence: Annotated[Mapping[str, Any], Meta(description="The figures behind the title, by name with their unit.")]
+    fix: Annotated[list[str], Meta(description="The lines of the first of `fixes`.")]
+    fixes: Annotated[
+        list[FixRow], Meta(description="Changes that exclude each other: one of them is to be chosen.")
+    ] = []
+    wasted_gpu_s: GpuSeconds
+    provisional: Annotated[bool, Meta(description="Whether the job still runs.")]
+
+
+class FindingCount(Struct, kw_only=True, frozen=True):
+    """How many findings of one kind there are."""
+
+    findings: int
+    jobs: int
+    wasted_gpu_s: GpuSeconds
+
+
+class Thresholds(Struct, kw_only=True, frozen=True):
+    """The thresholds by which the runs were judged; [hub] of gpuwaste.toml explains each."""
+
+    low_below_pct: _Limit
+    high_above_pct: _Limit
+    underused_below_pct: _Limit
+    underused_min_s: _Duration
+    min_coverage: Ratio
+    finding_min_s: _Duration
+    interactive_grace_s: _Duration
+    memory_resident_ratio: Ratio
+    pending_s: _Duration
+
+
+class DeviceRow(GpuTime, frozen=True):
+    """One GPU of a run."""
+
+    node: Annotated[str | None, Meta(description="null: no agent reported the GPU.")]
+    gpu_uuid: Annotated[str | None, Meta(description="null: no agent reported the GPU.")]
+    share: Annotated[float, Meta(description="The part of the GPU that the run held, 0 to 1.")]
+    t0: Annotated[float | None, Meta(description="When the agent first saw it held, UTC seconds.")]
+    t1: Annotated[float | None, Meta(description="When the agent last saw it held, UTC seconds.")]
+    level: Annotated[str, Meta(description="The level of its mean: none, low, moderate, high, unknown.")]
+    untouched: Annotated[bool, Meta(description="Whether no process was seen on it.")]
+    provisional: bool
+    final: Annotated[bool | None, Meta(description="Whether its last hour was reported.")]
+    under_used: Annotated[bool | None, Meta(description="null: the rule does not apply.")]
+    proc_seen: bool | None
+    mem_max_b: MaybeBytes
+    mem_total_b: MaybeBytes
+    last_active: Annotated[float | None, Meta(description="UTC seconds; null: never.")]
+    power_w_at_full: Annotated[float | None, Meta(description="Watts at 95 % utilization and more.")]
+    sm_ratio_at_full: Annotated[float | None, Meta(description="Busy SMs at 95 % utilization and more, 0 to 1.")]
+    over_s: Annotated[float, Meta(description="Reported seconds outside of accounting's interval.")]
+    map_source: Annotated[str, Meta(description="Where the agent has it from that the run held it.")]
+    confidence: str
+    profiled_s: Annotated[float | None, Meta(description="Seconds in which profiling was read; null: none.")] = None
+    sm_active: Annotated[float | None, Meta(description="Mean share of SMs with work in profiled_s, 0 to 1.")] = None
+    tensor_active: Annotated[float | None, Meta(description="Mean activity of the tensor cores, 0 to 1.")] = None
+    dram_active: Annotated[float | None, Meta(description="Mean activity of GPU memory, 0 to 1.")] = None
+    nvlink_b: Annotated[int | None, Meta(description="Bytes over NVLink in profiled_s, both ways.")] = None
+    pcie_b: Annotated[int | None, Meta(description="Bytes over PCIe in profiled_s, both ways.")] = None
+
+
+class RunRow(Struct, kw_only=True, frozen=True):
+    """One run of a job: accounting's facts, its sums, its devices."""
+
+    cluster: str
+    jobid: Annotated[str, Meta(description="As Slurm prints it.")]
+    raw_id: int
+    name: str
+    user: str
+    account: str
+    partition: str
+    qos: str
+    whole_node: Annotated[bool, Meta(description="Whether its partition gives whole nodes.")]
+    state: str
+    running: bool
+    restarts: int | None
+    interactive: bool
+    submit: Utc
+    start: MaybeUtc
+    end: MaybeUtc
+    elapsed_s: Annotated[int | None, Meta(description="Seconds.")]
+    suspended_job_s: Seconds
+    time_limit_s: Annotated[int | None, Meta(description="Seconds.")]
+    nodes: Annotated[str, Meta(description="A hostlist.")]
+    cpus: int | None
+    gpus: int | None
+    gpus_beyond: Annotated[int, Meta(description="GPUs that agents reported and accounting did not give.")]
+    gpu_type: str
+    exit_code: int | None
+    exit_signal: int | None
+    cpu_efficiency: MaybeRatio
+    memory_efficiency: MaybeRatio
+    mem_req_b: MaybeBytes
+    max_rss_b: MaybeBytes
+    totals: RunTime
+    devices: list[DeviceRow]
+    shared: Annotated[list[DeviceRow], Meta(description="GPUs of which the run held a share.")]
+    energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
+
+
+class Advice(Struct, kw_only=True, frozen=True):
+    """What was said of a job when it was submitted or modified; operators see the fields from `said` on."""
+
+    at: Utc
+    op: str
+    action: str
+    lines: list[str]
+    p: Annotated[Mapping[str, float] | UnsetType, Meta(description="Probability by target, 0 to 1.")] = UNSET
+    started: Annotated[MaybeUtc | UnsetType, Meta(description="The job's first start.")] = UNSET
+    expected_start: Annotated[Interval | UnsetType, Meta(description="The start that was expected.")] = UNSET
+    expected_end: Annotated[Interval | UnsetType, Meta(description="The end that was expected.")] = UNSET
+    said: Annotated[bool | UnsetType, Meta(description="Whether the user was told.")] = UNSET
+    policy: str | UnsetType = UNSET
+    mode: str | UnsetType = UNSET
+    would_be: str | UnsetType = UNSET
+    held: Annotated[str | UnsetType, Meta(description="What held it back; empty: nothing.")] = UNSET
+
+
+class ReportDocument(Document, kw_only=True, frozen=True):
+    """What a scope's runs in a window did with their GPUs.
+
+    GPU-time of the totals and of users is cut at the window's edges; jobs, devices and findings are of whole runs.
+    """
+
+    document: Literal["report"] = "report"
+    schema: int = SCHEMA
+    recorded: Recorded
+    generated: Utc
+    scope: Scope
+    name: Annotated[
+        str, Meta(description="The user, account or cluster, or clusters separated by commas; empty: every cluster.")
+    ]
+    start: Utc
+    end: Utc
+    totals: GpuTime
+    shared: Annotated[GpuTime, Meta(description="Shares of GPUs; never counted as waste.")]
+    levels: Annotated[Mapping[str, LevelSum], Meta(description="Devices by the level of their mean.")]
+    under_used: UnderUsed
+    job_count: int
+    clusters: Annotated[
+        list[ClusterRow], Meta(description="Of each cluster, by name, where clusters were asked for; they add up.")
+    ] = []  # noqa: RUF012 copied
+    accounts: Annotated[
+        list[AccountRow], Meta(description="The largest waste first; not in a report of one account.")
+    ] = []  # noqa: RUF012 copied
+    users: Annotated[list[UserRow], Meta(description="The largest waste first.")]
+    jobs: Annotated[list[JobRow], Meta(description="The largest waste first.")]
+    jobs_left_out: int
+    jobs_matching: Annotated[int | None, Meta(description="Lines of the job table, with those left out.")] = None
+    days: Annotated[list[DayRow], Meta(description="By the day on which runs ended; the last has the open ones.")] = []  # noqa: RUF012 copied
+    energy: Annotated[EnergyCost | None, Meta(description="Of the totals; null: none was measured.")] = None
+    worst_name: Annotated[NameRow | None, Meta(description="The job name of the largest waste.")] = None
+    findings: Annotated[list[FindingRow], Meta(description="The largest waste first.")]
+    finding_counts: Annotated[Mapping[str, FindingCount], Meta(description="Of all findings, by kind.")]
+    notes: list[str]
+    thresholds: Thresholds
+
+
+class HourCell(Struct, kw_only=True, frozen=True):
+    """What one GPU did in a stretch of time."""
+
+    t0: Annotated[float, Meta(description="UTC seconds.")]
+    t1: Annotated[float, Meta(description="UTC seconds.")]
+    known_s: GpuSeconds
+    mean_util_pct: _Percent
+
+
+class DeviceHours(Struct, kw_only=True, frozen=True):
+    """One GPU of a run over time; what no cell has was not reported."""
+
+    cluster: str
+    raw_id: int
+    start: Annotated[int, Meta(description="Of the run, UTC seconds.")]
+    node: str
+    gpu_uuid: str
+    cells: list[HourCell]
+
+
+class SaidAgain(Struct, kw_only=True, frozen=True):
+    """What was predicted of a run after its submission."""
+
+    cluster: str
+    raw_id: int
+    start: Annotated[int, Meta(description="Of the run, UTC seconds.")]
+    at: Utc
+    moment: Annotated[str, Meta(description="start, early (10 minutes later), or limit (before the time limit).")]
+    p: Annotated[Mapping[str, float], Meta(description="Probability by target, 0 to 1.")]
+    limit_p: Annotated[
+        float | None, Meta(description="Of reaching the time limit, given how long it has run; limit only.")
+    ]
+    limit_at: Annotated[MaybeUtc, Meta(description="When the time limit is reached; limit only.")]
+    usual: Annotated[bool, Meta(description="Whether all of the user's last jobs like it reached their limits.")]
+
+
+class Dispute(Struct, kw_only=True, frozen=True):
+    """What the owner of runs says of their judgement."""
+
+    printed_id: Annotated[str, Meta(description="Of the first of the runs.")]
+    user: str
+    at_utc: Utc
+    words: str
+    runs: Annotated[int, Meta(description="Of how many runs.")]
+
+
+class Neighbour(Struct, kw_only=True, frozen=True):
+    """A run that was on a node of another run at the same time."""
+
+    jobid: Annotated[str, Meta(description="As Slurm prints it.")]
+    name: str
+    user: str
+    state: str
+    start: Utc
+    end: MaybeUtc
+    gpus: int
+    nodes: Annotated[list[str], Meta(description="The nodes that both had, the first 8.")]
+
+
+class Neighbours(Struct, kw_only=True, frozen=True):
+    """The runs that were on the nodes of a run at the same time."""
+
+    jobid: Annotated[str, Meta(description="Of the run that they were beside, as Slurm prints it.")]
+    runs: int
+    others: Annotated[int, Meta(description="The part of `runs` that the reader may not see.")]
+    complete: Annotated[bool, Meta(description="Whether every run of that time was compared.")]
+    listed: Annotated[list[Neighbour], Meta(description="The largest number of GPUs first, 50 at most.")]
+
+
+class JobDocument(Document, kw_only=True, frozen=True):
+    """Every run of one job, array or het job, with its devices and findings."""
+
+    document: Literal["job"] = "job"
+    schema: int = SCHEMA
+    recorded: Recorded
+    generated: Utc
+    job_id: str
+    runs: list[RunRow]
+    findings: list[FindingRow]
+    notes: list[str]
+    thresholds: Thresholds
+    advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")] = []  # noqa: RUF012 copied
+    said_again: Annotated[
+        list[SaidAgain], Meta(description="What was predicted while it ran, the oldest first; [hub] rescore.")
+    ] = []  # noqa: RUF012 copied
+    disputes: Annotated[list[Dispute], Meta(description="What the owner says of the judgement.")] = []  # noqa: RUF012 copied
+    hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where asked for; the first 64.")] = []  # noqa: RUF012 copied
+    neighbours: Annotated[
+        Neighbours | None, Meta(description="Of the newest run, where asked for; null: not known.")
+    ] = None
+
+
+class TopDocument(Document, kw_only=True, frozen=True):
+    """Who wastes GPUs now: running jobs since a whole UTC hour."""
+
+    document: Literal["top"] = "top"
+    schema: int = SCHEMA
+    recorded: Recorded
+    generated: Utc
+    since: Utc
+    totals: GpuTime
+    users: list[UserRow]
+    jobs: list[JobRow]
+    notes: list[str]

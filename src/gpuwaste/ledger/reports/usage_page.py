@@ -1,0 +1,199 @@
+"""/me, /users/U, /accounts/A: what was wasted in a window of time, the line to change, the jobs behind it."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+from urllib.parse import urlencode
+
+from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.energy.energy_words import energy_titles, energy_words
+from gpuwaste.ledger.job_lines import EVERY_LINE, LineFilter
+from gpuwaste.ledger.reports.report_types import GpuTime, JobRow, NameRow, ReportDocument, unexplained_s
+from gpuwaste.show.environment import Frame, page
+from gpuwaste.show.page_words import cut, gpu_hours, share
+
+ROWS: Final = 50
+STATES: Final = (
+    *("COMPLETED", "RUNNING", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED", "PREEMPTED", "NODE_FAIL"),
+    *("REQUEUED", "SUSPENDED"),
+)
+_GROUPED: Final = "many_small_jobs"  # of several jobs together: no line of the table has it alone
+_MOST_OF_IT: Final = 0.5
+_DAYS: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a page of usage was asked for: the last `days` and today, or a start and an end (UTC seconds).
+
+    `number` is from 1; `cluster` is "" for all clusters.
+    """
+
+    path: str
+    start: int
+    end: int
+    days: int | None = None
+    lines: LineFilter = EVERY_LINE
+    number: int = 1
+    cluster: str = ""
+
+    @property
+    def fields(self) -> dict[str, int | str]:
+        """The parameters of the window and the clusters."""
+        chosen: dict[str, int | str] = {"cluster": self.cluster} if self.cluster else {}
+        return ({"days": self.days} if self.days else {"start": self.start, "end": self.end}) | chosen
+
+    @property
+    def query(self) -> str:
+        """The parameters of the window, as in a URL."""
+        return urlencode(self.fields)
+
+    @property
+    def permalink(self) -> str:
+        """The page with the window in absolute times."""
+        return f"{self.path}?{urlencode(replace(self, days=None).fields)}"
+
+    def url(self, number: int, suffix: str = "") -> str:
+        """Return another page of the table, or with a suffix the same view in another format."""
+        wanted = {name: value for name, value in asdict(self.lines).items() if value}
+        pages = {"page": number} if number > 1 and not suffix else {}
+        return f"{self.path}{suffix}?{urlencode({**self.fields, **wanted, **pages})}"
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """Which lines of the table are shown, and the URLs of those before and after."""
+
+    first: int
+    last: int
+    all: int
+    before: str | None
+    after: str | None
+
+
+def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, frame: Frame) -> str:
+    """Return the page of a report; `before` are the totals of as many days or as much time before it."""
+    framed = replace(frame, links={name: asked.url(1, f".{name}") for name in ("csv", "json")})
+    return page(
+        "usage",
+        framed,
+        title=f"{report.scope.capitalize()} {cut(report.name)}",
+        report=report,
+        sentence=_sentence(report, asked, frame),
+        more=_more(report, before, asked),
+        finding=next((finding for finding in report.findings if finding.fixes), None),
+        levels=levels_of(report.totals),
+        energy=energy_words(report.energy),
+        cluster_energy=energy_titles(row.energy for row in report.clusters),
+        user_energy=energy_titles(row.energy for row in report.users),
+        day_energy=energy_titles(row.energy for row in report.days),
+        window=asked,
+        clusters=_choice(report, asked),
+        asked=asked.lines,
+        filtered=asked.lines != EVERY_LINE,
+        states=STATES,
+        findings=[kind for kind in report.finding_counts if kind != _GROUPED],
+        paging=_paging(report, asked),
+        job_link=job_link,
+    )
+
+
+def _choice(report: ReportDocument, asked: Asked) -> list[str]:
+    """Return the clusters to choose from; none where there is but one, and none was chosen."""
+    names = sorted({row.cluster for row in report.clusters} | ({asked.cluster} if asked.cluster else set()))
+    return names if asked.cluster or len(names) > 1 else []
+
+
+def levels_of(totals: GpuTime) -> dict[str, float]:
+    """Return GPU-seconds by level; what agents may still report is not known yet."""
+    return {
+        "high": totals.high_s,
+        "moderate": totals.moderate_s,
+        "low": totals.low_s,
+        "idle": totals.idle_s,
+        "unknown": totals.unknown_s + totals.pending_s,
+        "suspended": totals.suspended_s,
+    }
+
+
+def job_link(row: JobRow) -> str:
+    """Return the id by which the page of a line's job is found: of an array its own."""
+    return row.jobid.partition("_[")[0]
+
+
+def _sentence(report: ReportDocument, asked: Asked, frame: Frame) -> str:
+    totals, (who, theirs, of) = report.totals, _who(report, frame)
+    when = f"in the last {asked.days} days and today" if asked.days else "in this time"
+    if not report.job_count:
+        return f"{who[0].upper()}{who[1:]} had no jobs with GPUs {when}."
+    if not totals.coverage:
+        return f"What {who} did with {gpu_hours(totals.gpu_s)} GPU-hours {when} is not known."
+    idle_s = unexplained_s(totals)
+    hours = f"{gpu_hours(idle_s)} of {theirs}{gpu_hours(totals.gpu_s)} GPU-hours{of} {when}"
+    return f"{hours} were idle without a known reason ({share(idle_s, totals.gpu_s)})."
+
+
+def _who(report: ReportDocument, frame: Frame) -> tuple[str, str, str]:
+    """Return whose jobs they are: as a subject, and before or after the GPU-hours."""
+    if report.scope == "user" and report.name == frame.user:
+        return "you", "your ", ""
+    who = "the cluster" if report.scope == "cluster" else f"{report.scope} {cut(report.name)}"
+    return who, "", f" of {who}"
+
+
+def _more(report: ReportDocument, before: GpuTime | None, asked: Asked) -> str:
+    parts = [_worst(report.worst_name, report.totals), _trend(report.totals, before, asked.days)]
+    return " ".join(part for part in parts if part)
+
+
+def _worst(worst: NameRow | None, totals: GpuTime) -> str:
+    if worst is None or not totals.wasted_s or worst.wasted_s < _MOST_OF_IT * totals.wasted_s:
+        return ""
+    part = f"{share(worst.wasted_s, totals.wasted_s)} of the wasted GPU-hours"
+    if worst.jobs == 1:
+        return f"Job {cut(worst.name)} caused {part}."
+    return f"{worst.jobs} jobs named {cut(worst.name)} caused {part}."
+
+
+def _trend(totals: GpuTime, before: GpuTime | None, days: int | None) -> str:
+    if before is None or not before.coverage or not totals.coverage:
+        return ""
+    when = f"in the {days} days before" if days else "in as much time before"
+    idle_before_s, idle_s = unexplained_s(before), unexplained_s(totals)
+    old, new = share(idle_before_s, before.gpu_s), share(idle_s, totals.gpu_s)
+    if old == new:
+        return f"No change: {old} {when}."
+    change = "Down" if idle_s * before.gpu_s < idle_before_s * totals.gpu_s else "Up"
+    return f"{change} from {old} {when}."
+
+
+def _paging(report: ReportDocument, asked: Asked) -> Paging:
+    first = (asked.number - 1) * ROWS
+    last, matching = first + len(report.jobs), report.jobs_matching or 0
+    return Paging(
+        first + 1,
+        last,
+        matching,
+        asked.url(asked.number - 1) if asked.number > 1 else None,
+        asked.url(asked.number + 1) if last < matching else None,
+    )
+
+
+def asked_of(
+    path: str,
+    window: tuple[int | None, int | None, int | None],
+    now: int,
+    lines: LineFilter,
+    number: int,
+    *,
+    cluster: str = "",
+) -> Asked:
+    """Return what is asked by a window (days, start, end): so many UTC days before today and today, else the times.
+
+    By default it is 7 days.
+    """
+    days, start, end = window
+    if start is None and end is None:
+        days = days or _DAYS
+        return Asked(path, max(0, now - now % DAY_S - days * DAY_S), now, days, lines, number, cluster)
+    until = now if end is None else end
+    return Asked(path, max(0, until - _DAYS * DAY_S) if start is None else start, until, None, lines, number, cluster)

@@ -1,0 +1,135 @@
+"""Hours that accounting does not bear out: taken for a while, since accounting may come later, and bounded.
+
+A node may tell of runs before accounting does, for days where slurmdbd is down. What it could store for ever in that
+way is bounded: by age, by a quota for each node, and by a prune once accounting has been read for long enough. What can
+never become right is rejected by line, so that its agent keeps it with the reason; a full quota refuses the batch for
+now, and nothing of it is lost.
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.refusal import LATER, Refusal
+from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.unaccounted_store import KnownRun, UnaccountedStore
+
+MOST_ROWS: Final = 50_000  # of a node: eight GPUs with a job a minute each for four days without slurmdbd
+MOST_GPUS: Final = 1024  # ids of a node: 16 GPUs with every placement of their MIG instances
+MOST_NODES: Final = 16_384
+EVERY_S: Final = 6 * 3600.0
+_SETTLED_S: Final = DAY_S  # after a run's end accounting tells it no other way
+_COUNT_EVERY_S: Final = 60.0  # a full quota is counted anew
+_RETRY_AFTER_S: Final = 300
+_REMOVED: Final = log_event.warning(
+    "unaccounted-hours-removed: deleted {rows} rows of hours: their runs are not in accounting after {days} days",
+    "Accounting lost the jobs, or a node invented the rows. `[hub] unaccounted_days` is how long they are kept.",
+)
+_T = TypeVar("_T")
+
+
+class Unaccounted:
+    """`rejected` for any thread, `step` for one. With `days` 0 nothing is bounded."""
+
+    def __init__(self, store: UnaccountedStore, clock: Clock, days: int, most_rows: int = MOST_ROWS) -> None:
+        self.days = days
+        self._store = store
+        self._clock = clock
+        self.most_rows = most_rows
+        self._lock = threading.Lock()
+        self._rows: dict[str, int] = {}  # by node: taken since they were counted, and those that there were then
+        self._full_until_us: dict[str, int] = {}
+        self._gpus: dict[str, set[str]] = {}
+        self._next_us = 0
+
+    def rejected(self, node: str, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
+        """Return the reason by line for rows that can never be right. Raises Refusal where the node has to wait."""
+        if self.days <= 0 or not rows:
+            return {}
+        known = self._store.known({row.run_key for row in rows.values()}, node)
+        now = self._clock.utc_us() // 1_000_000
+        rejected: dict[int, str] = {}
+        unsure = 0
+        for line, row in rows.items():
+            run = known.get(row.run_key)
+            reason = self._unknown(row, now) if run is None else _contradicted(row, run, now)
+            if not reason and not self._is_gpu_of(node, row.gpu_uuid):
+                reason = f"{node} has named more than {MOST_GPUS} GPUs since the hub's start"
+            if reason:
+                rejected[line] = reason
+            elif run is None or not run.here:
+                unsure += 1
+        if unsure:
+            self._count(node, unsure)
+        return rejected
+
+    def step(self, read_until: int | None) -> None:
+        """Remove what accounting, which was read up to a UTC second, does not have after so long. Raises StoreError."""
+        if self.days <= 0 or read_until is None or self._clock.mono_us() < self._next_us:
+            return
+        now = self._clock.utc_us() // 1_000_000
+        removed = self._store.prune(min(now, read_until) - self.days * DAY_S)
+        if removed:
+            _REMOVED.log(rows=removed, days=self.days)
+        self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)
+
+    def _unknown(self, row: AllocationHour, now: int) -> str:
+        if row.hour_utc >= now - self.days * DAY_S:
+            return ""
+        return (
+            f"hour {row.hour_utc} is older than {self.days} days, and accounting has no run {row.run_key}:"
+            " see [hub] unaccounted_days"
+        )
+
+    def _is_gpu_of(self, node: str, uuid: str) -> bool:
+        with self._lock:
+            gpus = _newest(self._gpus, node, set[str]())
+            if len(gpus) < MOST_GPUS:
+                gpus.add(uuid)
+            return uuid in gpus
+
+    def _count(self, node: str, rows: int) -> None:
+        """Add rows to the node's quota. Raises Refusal where it is full; it is counted anew now and then."""
+        now_us = self._clock.mono_us()
+        with self._lock:
+            taken = _newest(self._rows, node, 0) + rows
+            full = taken > self.most_rows
+            if not full:
+                self._rows[node] = taken
+                return
+            counts = now_us >= self._full_until_us.get(node, 0)
+            if counts:
+                _newest(self._full_until_us, node, 0)
+                self._full_until_us[node] = now_us + int(_COUNT_EVERY_S * 1e6)
+        if counts:
+            there = self._store.hours_of(node)
+            full = there + rows > self.most_rows
+            with self._lock:
+                self._rows[node] = there if full else there + rows
+        if full:
+            raise Refusal(
+                LATER,
+                f"{node} has sent {self.most_rows} hour rows of runs that are missing in accounting: check slurmdbd",
+                retry_after=_RETRY_AFTER_S,
+            )
+
+
+def _contradicted(row: AllocationHour, run: KnownRun, now: int) -> str:
+    """Return why a row cannot be right by what accounting settled of its run, "" where it can."""
+    if run.end is None or run.end > now - _SETTLED_S:
+        return ""
+    if row.hour_utc > run.end + _SETTLED_S:
+        return f"hour {row.hour_utc} lies more than a day after the end of {row.run_key}, {run.end}"
+    return "" if run.here else f"accounting has {row.run_key} on other nodes"
+
+
+def _newest(table: dict[str, _T], node: str, default: _T) -> _T:
+    """Return the node's entry, which is then the newest; the oldest goes where there are too many nodes."""
+    found = table.pop(node, default)
+    table[node] = found
+    if len(table) > MOST_NODES:
+        del table[next(iter(table))]
+    return found

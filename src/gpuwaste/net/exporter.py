@@ -1,0 +1,164 @@
+"""/metrics over HTTP or HTTPS, on threads of its own, with an optional bearer token."""
+
+import hmac
+import io
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, Final
+
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import CollectorRegistry
+
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.files import read_closed
+from gpuwaste.net.listen_address import parse_listen
+from gpuwaste.net.request_server import Request, RequestLimits, RequestServer
+
+_LIMITS: Final = RequestLimits(end=b"\r\n\r\n", most=16 * 1024, deadline_s=10.0)
+_TOO_LARGE: Final = b"HTTP/1.0 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n"
+_MAX_TOKEN: Final = 4096  # bytes of the token's file
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is answered on a path of its own."""
+
+    status: HTTPStatus
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+
+
+Answers = Mapping[str, Callable[[str, str], Reply]]
+"""By path, from the target and the Authorization header."""
+
+
+class MetricsServer:
+    """Serves a registry for the daemon of a section of gpuwaste.toml.
+
+    Raises ConfigError where the address, the certificate or the token cannot be used.
+    """
+
+    def __init__(
+        self,
+        listen: str,
+        registry: CollectorRegistry,
+        *,
+        section: str,
+        tls_cert: str = "",
+        tls_key: str = "",
+        token_file: str = "",
+        answers: Answers | None = None,
+    ) -> None:
+        """`answers` are paths beside /metrics, which know by themselves whom they answer."""
+        token = server_token(token_file, section) if token_file else b""
+        context = server_tls(tls_cert, tls_key, section) if tls_cert else None
+        address = parse_listen(listen, section)
+        try:
+            listener = socket.socket(address.family)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address.host, address.port))
+            listener.listen()
+        except OSError as error:
+            raise ConfigError(f"[{section}] listen: {listen}: {error}") from error
+        self._server = RequestServer("exporter", listener, _answerer(registry, token, answers or {}), _LIMITS, context)
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._server.address[1])
+
+    def start(self) -> None:
+        """Start to answer."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Stop to answer."""
+        self._server.stop()
+
+
+class _Memory:
+    """A connection for http.server whose request is there and whose answer is kept."""
+
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self.answer = b""
+
+    def makefile(self, *_: Any) -> io.BytesIO:
+        """Return what is read."""
+        return io.BytesIO(self._request)
+
+    def sendall(self, data: bytes) -> None:
+        """Take what is written."""
+        self.answer += data
+
+
+def _answerer(registry: CollectorRegistry, token: bytes, answers: Answers) -> Callable[[Request], bytes]:
+    """Return what answers a request; HTTP is read and written by the standard library's handler."""
+
+    class Handler(BaseHTTPRequestHandler):
+        server_version = "gpuwaste"
+        sys_version = ""
+
+        def do_GET(self) -> None:
+            """Answer /metrics, or what answers on a path of its own."""
+            path, authorization = self.path.partition("?")[0], self.headers.get("Authorization", "")
+            if path in answers:
+                reply = answers[path](self.path, authorization)
+                self._answer(reply.status, reply.body, *reply.headers)
+                return
+            if path != "/metrics":
+                self._answer(HTTPStatus.NOT_FOUND, b"see /metrics\n")
+                return
+            shown = authorization.encode("latin-1", "replace")
+            if token and not hmac.compare_digest(shown, b"Bearer " + token):
+                self._answer(HTTPStatus.UNAUTHORIZED, b"a bearer token is needed\n", ("WWW-Authenticate", "Bearer"))
+                return
+            encode, content_type = choose_encoder(self.headers.get("Accept", ""))
+            self._answer(HTTPStatus.OK, encode(registry), ("Content-Type", content_type))
+
+        def _answer(self, status: HTTPStatus, body: bytes, *headers: tuple[str, str]) -> None:
+            self.send_response(status)
+            for name, value in headers or [("Content-Type", "text/plain; charset=utf-8")]:
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the base class names it so
+            """Log no scrapes."""
+
+    def answer(request: Request) -> bytes:
+        if len(request.data) > _LIMITS.most:
+            return _TOO_LARGE
+        memory: Any = _Memory(request.data)
+        server: Any = None  # which it asks for nothing
+        Handler(memory, ("", 0), server)
+        return bytes(memory.answer)
+
+    return answer
+
+
+def server_tls(cert: str, key: str, section: str) -> ssl.SSLContext:
+    """Return what shows a certificate to scrapers. Raises ConfigError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(cert, key or None)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"[{section}] tls_cert, tls_key: {cert}: {error}") from error
+    return context
+
+
+def server_token(path: str, section: str) -> bytes:
+    """Return the token that a scrape must show. Raises ConfigError."""
+    try:
+        token = read_closed(Path(path), _MAX_TOKEN, "the token").strip()
+    except ConfigError as error:
+        raise ConfigError(f"[{section}] metrics_token_file: {error}") from error
+    if not token:
+        raise ConfigError(f"[{section}] metrics_token_file: {path}: is empty")
+    return token.encode("ascii")

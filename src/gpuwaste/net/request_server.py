@@ -1,0 +1,211 @@
+"""Connections of one request and one answer each, on threads that are all started at the start.
+
+One thread takes connections and reads requests, however many there are and however slowly they speak; a few others
+answer. So a flood costs no thread, and no thread that cannot be started ends anything.
+"""
+
+import asyncio
+import contextlib
+import logging
+import queue
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.core.log_event import BUG
+from gpuwaste.net.connection_limiter import ConnectionLimiter
+from gpuwaste.net.limited_listener import LimitedListener
+from gpuwaste.net.peer import peer_uid
+
+_ACCEPTS: Final = 16  # taken in before those that are there are read
+_OPEN_TIMES: Final = 4  # connections in all, with those that asked and have not read their answer
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """What a connection may take: a request ends with `end`, after `most` bytes, or with its time."""
+
+    end: bytes
+    most: int
+    deadline_s: float  # to ask, and again to take the answer
+    connections: int = 64
+    workers: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What came, and the uid of who sent it over a Unix socket."""
+
+    data: bytes
+    uid: int | None
+
+
+class RequestServer:
+    """Answers what comes on `listener`, which is closed with it."""
+
+    def __init__(
+        self,
+        name: str,
+        listener: socket.socket,
+        answer: Callable[[Request], bytes],
+        limits: RequestLimits,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.limits = limits
+        self._listener = LimitedListener.of(listener, ConnectionLimiter(limits.connections))
+        self._answer = answer
+        self._tls = tls
+        self._asked: queue.Queue[_Conversation | None] = queue.Queue(limits.connections + limits.workers)
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_trouble)
+        self._open: set[_Conversation] = set()
+        self._stop = asyncio.Event()
+        self._workers = [
+            threading.Thread(target=self._work, name=f"{name} {number}", daemon=True)
+            for number in range(limits.workers)
+        ]
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def address(self) -> Any:
+        """Where it listens."""
+        return self._listener.getsockname()
+
+    def start(self) -> None:
+        """Start to answer."""
+        for thread in (*self._workers, self._thread):
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop to answer; a request that is being worked on is not waited for."""
+        if self._thread.is_alive():
+            with contextlib.suppress(RuntimeError):  # it has just ended by itself
+                self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+        for _ in self._workers:
+            with contextlib.suppress(queue.Full):
+                self._asked.put_nowait(None)
+        self._loop.close()
+        self._listener.close()
+
+    def opened(self, conversation: "_Conversation") -> None:
+        """Note a connection; on the loop's thread, as the next two."""
+        self._open.add(conversation)
+
+    def asked(self, conversation: "_Conversation") -> None:
+        """Have a request answered; where too many wait for that, or to be read, the connection ends."""
+        wanted = self._listener.arrived(conversation.number)
+        if not wanted or len(self._open) > _OPEN_TIMES * self.limits.connections:
+            conversation.end()
+            return
+        try:
+            self._asked.put_nowait(conversation)
+        except queue.Full:
+            conversation.end()
+
+    def closed(self, conversation: "_Conversation") -> None:
+        """Forget a connection."""
+        self._open.discard(conversation)
+
+    def _run(self) -> None:
+        self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        server = await self._loop.create_server(
+            lambda: _Conversation(self, self._loop),
+            sock=self._listener,
+            ssl=self._tls,
+            ssl_handshake_timeout=None if self._tls is None else self.limits.deadline_s,
+            backlog=_ACCEPTS,
+        )
+        await self._stop.wait()
+        server.close()
+        for conversation in list(self._open):
+            conversation.end()
+
+    def _work(self) -> None:
+        while (conversation := self._asked.get()) is not None:
+            if conversation.gone:
+                continue
+            try:
+                answer = self._answer(conversation.request)
+            except Exception as error:  # noqa: BLE001 a defect in one answer must not end the thread
+                BUG.log(error, what="answer")
+                answer = b""
+            with contextlib.suppress(RuntimeError):  # the loop has been closed
+                self._loop.call_soon_threadsafe(conversation.answered, answer)
+
+
+class _Conversation(asyncio.Protocol):
+    """One connection; its methods are the loop's but for what `_work` reads."""
+
+    def __init__(self, server: RequestServer, loop: asyncio.AbstractEventLoop) -> None:
+        self.request = Request(b"", None)
+        self.gone = False
+        self._server = server
+        self._loop = loop
+        self._data = bytearray()
+        self._asked = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start the clock of the request."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 narrows the type
+        self._transport = transport
+        self.number = transport.get_extra_info("socket").fileno()
+        self._clock = self._loop.call_later(self._server.limits.deadline_s, self._late)
+        self._server.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of the request; what follows it is not kept."""
+        if self._asked:
+            return
+        self._data += data
+        if self._server.limits.end in self._data or len(self._data) > self._server.limits.most:
+            self._ask()
+
+    def eof_received(self) -> bool:
+        """Take what came before the end as the request; the answer is sent all the same."""
+        if not self._asked and self._data:
+            self._ask()
+        return self._asked and self._transport.get_extra_info("sslcontext") is None
+
+    def answered(self, answer: bytes) -> None:
+        """Send the answer and hang up, once the peer has taken it or its time is over."""
+        if self.gone:
+            return
+        self._clock = self._loop.call_later(self._server.limits.deadline_s, self._transport.abort)
+        self._transport.write(answer)
+        self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 a peer that hangs up is no event of ours
+        """Stop the clock."""
+        self.gone = True
+        self._clock.cancel()
+        self._server.closed(self)
+
+    def end(self) -> None:
+        """End the connection at once."""
+        self._transport.abort()
+
+    def _late(self) -> None:
+        """Answer what came of a request, so that its sender learns why; a silent connection ends."""
+        if self._data:
+            self._ask()
+        else:
+            self.end()
+
+    def _ask(self) -> None:
+        self._asked = True
+        self._clock.cancel()
+        self.request = Request(bytes(self._data), peer_uid(self._transport.get_extra_info("socket")))
+        self._data.clear()
+        self._server.asked(self)
+
+
+def _trouble(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Note what asyncio could not do for one connection, such as a handshake, or to accept without a descriptor."""
+    _log.debug("a connection is not served: %s: %s", context.get("message"), context.get("exception"))

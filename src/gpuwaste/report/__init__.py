@@ -1,1 +1,0 @@
-"""Rows in, text out: text, json, parsable, csv. Imports waste and below."""

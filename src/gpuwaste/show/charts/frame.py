@@ -1,0 +1,236 @@
+"""What stands around the marks: title, legend, axes with their units, and the plot's place between them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from math import ceil, inf
+from typing import Final
+
+from markupsafe import Markup
+
+from gpuwaste.show.chart import Axis
+from gpuwaste.show.charts.labels import fitted, label, lines_of, width
+from gpuwaste.show.charts.scale import Linear, Log, Scale, Tick
+from gpuwaste.show.charts.svg import Value, element, group, joined, pattern, shown, titled
+from gpuwaste.show.charts.times import Time, zone_name
+
+TITLE_SIZE: Final = 17.6  # 16 in bold
+LINE: Final = 18
+_TITLE_LINE: Final = 24
+_SWATCH: Final = 12
+_GAP: Final = 8
+_MOST_NAMED: Final = 12
+_LONGEST_NAME: Final = 280
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What every chart is given: its width, the key of its ids, and the zone of its times."""
+
+    width: int
+    key: str
+    zone: tzinfo
+
+    @property
+    def room(self) -> tuple[float, float]:
+        """Its left and right edge."""
+        return 0.0, float(self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A chart's marks with the height that they take, and what a reader who cannot see them is told."""
+
+    body: Markup
+    height: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """The rectangle of the marks."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        """Its right edge."""
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> float:
+        """Its lower edge."""
+        return self.top + self.height
+
+    def x(self, part: float) -> float:
+        """Return the pixel of a part of the width."""
+        return self.left + part * self.width
+
+    def y(self, part: float) -> float:
+        """Return the pixel of a part of the height, from below."""
+        return self.bottom - part * self.height
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the legend: its words, and the class and fill of its swatch."""
+
+    text: str
+    kind: str
+    fill: str = ""
+    opacity: float = 1.0
+
+
+def scale_of(axis: Axis, values: Sequence[float], zone: tzinfo) -> Scale:
+    """Return the scale of an axis over these values; a category has its index."""
+    if axis.scale == "log":
+        return Log.of(values, axis.unit)
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    return Time(low, high, zone) if axis.scale == "time" else Linear(low, high, axis.unit)
+
+
+def axis_words(axis: Axis, zone: tzinfo) -> str:
+    """Return an axis' title with its unit; the zone is the unit of a time, and durations have theirs at each tick."""
+    unit = zone_name(zone) if axis.scale == "time" else "" if axis.unit == "s" else axis.unit
+    title = "" if axis.title == axis.unit == "s" else axis.title
+    if not unit or unit.casefold() == title.casefold():
+        return title
+    return f"{title}, {unit}" if title else unit
+
+
+def head(title: str, entries: Sequence[Entry], sheet: Sheet) -> tuple[Markup, float]:
+    """Return the title and the legend, and where they end."""
+    y, parts = 0.0, []
+    for line in lines_of(title, sheet.width, TITLE_SIZE):
+        y += _TITLE_LINE
+        parts.append(element("text", {"x": 0, "y": y - 6, "class": "title"}, line))
+    legend, y = _legend(entries, sheet, y + 4)
+    return joined([*parts, legend]), y
+
+
+def _legend(entries: Sequence[Entry], sheet: Sheet, top: float) -> tuple[Markup, float]:
+    named = list(entries[:_MOST_NAMED])
+    if more := len(entries) - len(named):
+        named.append(Entry(f"and {more} more", ""))
+    x, y, parts = 0.0, top, []
+    for entry in named:
+        swatch = _SWATCH + 6 if entry.kind else 0
+        room = min(_LONGEST_NAME, sheet.width - swatch)
+        taken = swatch + width(fitted(entry.text, room))
+        if x and x + taken > sheet.width:
+            x, y = 0.0, y + LINE
+        if entry.kind:
+            fill: dict[str, Value] = {"fill": entry.fill} if entry.fill else {}
+            fill |= {"opacity": entry.opacity} if entry.opacity < 1 else {}
+            square: dict[str, Value] = {"x": x, "y": y + 2, "width": _SWATCH, "height": _SWATCH}
+            parts.append(element("rect", {**square, "class": f"swatch {entry.kind}", **fill}))
+        parts.append(label(entry.text, room, {"x": x + swatch, "y": y + _SWATCH}))
+        x += taken + 2 * _GAP
+    return group("legend", *parts), y + (LINE + 4 if named else 0)
+
+
+def room_for_values(scale: Scale, height: float) -> float:
+    """Return the pixels that the labels of an upright axis need."""
+    return max((width(tick.text) for tick in upright(scale, height)), default=0.0) + _GAP
+
+
+def upright(scale: Scale, height: float) -> list[Tick]:
+    """Return the ticks of an upright axis that have room above one another."""
+    found: list[Tick] = []
+    for tick in scale.ticks(max(2, min(6, int(height / 28)))):
+        if not found or (scale.at(tick.value) - scale.at(found[-1].value)) * height >= LINE - 4:
+            found.append(tick)
+    return found
+
+
+def value_axis(scale: Scale, plot: Plot, title: str, left: float = 0.0) -> Markup:
+    """Return the upright axis: lines across, values at the left, the title above, where it needs no turning."""
+    rules, base, texts = "", "", []
+    for tick in upright(scale, plot.height):
+        y = plot.y(scale.at(tick.value))
+        line = f"M{plot.left:.1f} {y:.1f}H{plot.right:.1f}"
+        if tick.value == 0 and y < plot.bottom - 1:
+            base = line
+        else:
+            rules += line
+        texts.append(element("text", {"x": plot.left - 6, "y": y + 4}, tick.text))
+    name = label(title, plot.right - left, {"x": left, "y": plot.top - 12, "class": "axis"})
+    return joined([name, _rules(rules), _rules(base, " base"), group("tick end", *texts)])
+
+
+def level_axis(
+    scale: Scale, plot: Plot, title: str, room: tuple[float, float], *, across: bool = False, period: float = 0.0
+) -> Markup:
+    """Return the level axis below the plot, its texts inside `room`.
+
+    `across` draws lines over the plot as well; a text stands in the middle of the `period` pixels that its tick begins.
+    """
+    rules, texts = "", []
+    top = plot.top if across else plot.bottom
+    for tick, x in _apart(scale, plot, room, period):
+        rules += f"M{plot.x(scale.at(tick.value)):.1f} {top:.1f}V{plot.bottom + 4:.1f}"
+        texts.append(element("text", {"x": x, "y": plot.bottom + LINE}, tick.text))
+    return joined([_rules(rules), group("tick middle", *texts), _level_title(title, plot, room[0])])
+
+
+def names_axis(names: Sequence[str], plot: Plot, title: str) -> Markup:
+    """Return the names below the plot, each in the middle of its part; only each n-th where they are narrow.
+
+    A name at the edge for which there is not even room for an ellipsis is left out.
+    """
+    part = plot.width / max(1, len(names))
+    widest = max((width(shown(name, 40)) for name in names), default=0.0)
+    every = max(1, ceil((widest + _GAP) / part)) if part else 1
+    texts = []
+    for index in range(0, len(names), every):
+        middle = plot.left + (index + 0.5) * part
+        room = min(part * every - 4, 2 * middle, 2 * (plot.right - middle))
+        if room >= width("…") or width(shown(names[index], 40)) <= room:
+            texts.append(label(names[index], room, {"x": middle, "y": plot.bottom + LINE}))
+    return joined([group("tick middle", *texts), _level_title(title, plot, 0.0)])
+
+
+def unknown_area(d: str, key: str, words: str) -> Markup:
+    """Return the hatched area of what is not known."""
+    return titled("path", {"d": d, "class": "not-known", "fill": pattern(key, "hatch")}, words)
+
+
+def empty(top: Markup, y: float, sheet: Sheet, words: str = "No data in this window") -> Drawn:
+    """Return a chart without marks: its title and the words that are in their place."""
+    text = label(words, sheet.width, {"x": sheet.width / 2, "y": y + 34, "class": "middle muted"})
+    return Drawn(joined([top, text]), y + 60, f"{words}.")
+
+
+def note(words: str, height: float) -> Markup:
+    """Return a line below the chart, which is `height` pixels high without it."""
+    return element("text", {"x": 0, "y": height + 10, "class": "axis"}, words)
+
+
+def _level_title(title: str, plot: Plot, left: float) -> Markup:
+    return label(title, plot.right - left, {"x": plot.right, "y": plot.bottom + 2 * LINE, "class": "axis end"})
+
+
+def _rules(d: str, kind: str = "") -> Markup:
+    return element("path", {"d": d, "class": f"rule{kind}"}) if d else Markup()
+
+
+def _apart(scale: Scale, plot: Plot, room: tuple[float, float], period: float) -> list[tuple[Tick, float]]:
+    """Return as many ticks as have room beside one another, with the middle of each text inside the drawing."""
+    found: list[tuple[Tick, float]] = []
+    for most in (10, 8, 6, 5, 4, 3, 2):
+        found, end = [], -inf
+        ticks = scale.ticks(most)
+        for tick in ticks:
+            half, at = width(tick.text) / 2, plot.x(scale.at(tick.value))
+            if period and at + period / 2 > plot.right:
+                continue
+            x = min(room[1] - half, max(room[0] + half, at + period / 2))
+            if x - half >= end:
+                found.append((tick, x))
+                end = x + half + _GAP
+        if len(found) >= len(ticks) - bool(period):
+            break
+    return found

@@ -1,0 +1,94 @@
+"""The templates' environment: everything is escaped, nothing undefined is printed, texts of users are made harmless."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from gpuwaste.core.text import harmless
+from gpuwaste.core.units import format_size
+from gpuwaste.ledger.charts.day_bars import day_bars
+from gpuwaste.ledger.charts.level_bar import level_bar
+from gpuwaste.ledger.charts.strip import strip
+from gpuwaste.ledger.energy.energy_words import energy_number
+from gpuwaste.ledger.findings import cause_name
+from gpuwaste.ledger.fix_words import fix_steps
+from gpuwaste.show import page_words as words
+from gpuwaste.show.static_files import static_url
+
+NAVIGATION: Final = (("/me", "My jobs"), ("/now", "Now"), ("/verdicts", "Verdicts"), ("/models", "Model"))
+OPERATORS: Final = (("/analytics", "Analytics"), ("/simulations", "Simulations"), ("/helpdesk", "Help desk"))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the layout of each page needs: who reads, what they may see, and where they are."""
+
+    user: str = ""
+    path: str = ""
+    accounts: tuple[str, ...] = ()
+    session: bool = False
+    """Whether the reader can sign out."""
+    operator: bool = False
+    """Whether the reader may see the whole system."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """The same view in other formats: name -> URL."""
+    place: int = 0
+    """How far the stream of events was when the page was read; a page that follows asks for what came after."""
+
+
+def page(name: str, frame: Frame, **values: Any) -> str:
+    """Return a page."""
+    return _environment().get_template(f"{name}.html").render(frame=frame, **values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        loader=PackageLoader("gpuwaste.show"),
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    environment.filters.update(
+        gpu_hours=words.gpu_hours,
+        in_gpu_hours=_whole(words.in_gpu_hours),
+        share=_whole(words.share),
+        duration=_whole(words.duration),
+        unbroken=words.unbroken,
+        utc=words.utc,
+        day=words.day,
+        size=_whole(format_size),
+        level_name=words.level_name,
+        letter=words.letter,
+        cut=words.cut,
+        cause=cause_name,
+        energy_number=energy_number,
+        fix_steps=fix_steps,
+    )
+    environment.globals.update(
+        static=static_url,
+        navigation=NAVIGATION,
+        for_operators=OPERATORS,
+        level_bar=level_bar,
+        day_bars=day_bars,
+        strip=strip,
+        unknown=words.UNKNOWN,
+    )
+    return environment
+
+
+def _whole(text: Callable[..., str]) -> Callable[..., Markup]:
+    """Return a filter whose number and unit are never on two lines."""
+    return lambda *values: words.unbroken(text(*values))
+
+
+def _finalized(value: Any) -> Any:
+    """Return what is printed: a text without controls and without characters that change the direction of others."""
+    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

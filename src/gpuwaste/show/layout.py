@@ -1,0 +1,126 @@
+"""Pieces of the text reports: title, table, bar lines, notes; 80 columns, colour only where asked."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Final
+
+from gpuwaste.core.text import harmless
+from gpuwaste.core.units import QUANTITY
+from gpuwaste.ledger.fix_words import fix_steps
+from gpuwaste.ledger.reports.report_types import FindingRow
+from gpuwaste.show.cells import bar, fit, one_line, short, uncut, width
+
+COLUMNS: Final = 80
+_BAR: Final = 40
+_PATH: Final = re.compile(r"(?:^|[\s'\"(:])/\w")
+_RED: Final = "31"
+_YELLOW: Final = "33"
+_BOLD: Final = "1"
+_NAMED: Final = 3  # jobs that a note names
+_MUCH: Final = 0.5
+_SOME: Final = 0.1
+_NO_BREAK: Final = "\u00a0"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a text is drawn: with colour or not, in which zone (None: the caller's), with headers or not."""
+
+    colour: bool = False
+    zone: tzinfo | None = None
+    header: bool = True
+    recorded: bool = False
+
+    def paint(self, text: str, code: str) -> str:
+        """Return the text in a colour where colour is wanted."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+    def title(self, text: str) -> list[str]:
+        """Return a title between two rules; a recording is labelled. Names in it are cut by the caller, ids are not."""
+        line = f"{uncut(text)}{' [recorded]' if self.recorded else ''}"
+        rule = "=" * COLUMNS
+        return [rule, self.paint(line.center(COLUMNS).rstrip(), _BOLD), rule]
+
+    def heading(self, text: str) -> list[str]:
+        """Return a table's heading."""
+        label = " [recorded]" if self.recorded else ""
+        return ["", self.paint(f"{text}{label}", _BOLD)] if self.header else []
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[int]) -> list[str]:
+        """Return a table; columns in `left` start left, others end right. The last column may hold any name."""
+        if not rows:
+            return []
+        shown = [headers, *rows] if self.header else rows
+        widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+        return ["  " + " ".join(_aligned(row, widths, left)).rstrip() for row in shown]
+
+    def measure(self, name: str, ratio: float | None, text: str, *, bad: bool = False) -> str:
+        """Return one line with a bar: `  wasted  [|||   48%]  12.5h`."""
+        drawn = bar(ratio, _BAR)
+        if bad and ratio is not None and ratio >= _SOME:
+            drawn = self.paint(drawn, _RED if ratio >= _MUCH else _YELLOW)
+        return f"  {name:<12}{drawn}  {text}".rstrip()
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], left: frozenset[int]) -> Iterator[str]:
+    """Yield the cells filled with blanks to their widths on a terminal."""
+    for place, (cell, columns) in enumerate(zip(row, widths, strict=True)):
+        blanks = " " * (columns - width(cell))
+        yield cell + blanks if place in left else blanks + cell
+
+
+def facts(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return names and values in two columns; a value too wide for its half has a line of its own, uncut."""
+    lines: list[str] = []
+    half = COLUMNS // 2 - 2
+    pending = ""
+    for name, value in pairs:
+        cell = f"{name + ':':<13} {value}"
+        if pending and len(cell) <= half:
+            lines.append(f"  {pending:<{half}}{cell}".rstrip())
+            pending = ""
+            continue
+        if pending:
+            lines.append(f"  {pending}".rstrip())
+        pending = "" if len(cell) >= half else cell
+        if not pending:
+            lines.append(f"  {cell}".rstrip())
+    return [*lines, f"  {pending}".rstrip()] if pending else lines
+
+
+def bullet(text: str) -> list[str]:
+    """Return a note, wrapped between words; one with a path in it is one line: a path may have blanks."""
+    if _PATH.search(text):
+        return [f"  * {one_line(text)}"]
+    return wrapped(text, COLUMNS, "  * ", "    ")
+
+
+def wrapped(text: str, columns: int, first: str = "", later: str = "") -> list[str]:
+    """Return the lines of a text, broken between words and not between a number and its unit."""
+    whole = QUANTITY.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
+    lines = textwrap.wrap(
+        whole, columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
+    )
+    return [line.replace(_NO_BREAK, " ") for line in lines]
+
+
+def finding_lines(finding: FindingRow) -> list[str]:
+    """Return a finding as a note that ends in what to change."""
+    runs = [run.printed_id for run in finding.runs]
+    more = len(runs) - _NAMED
+    named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    gain = f"{short(finding.wasted_gpu_s)} GPU-time{' so far' if finding.provisional else ''}"
+    text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding.title} ({gain})"
+    lines = bullet(text)
+    for step in fix_steps(finding.fixes):
+        lines += wrapped(step.text, COLUMNS, "    ", "    ")
+        lines += (f"        {line}" for line in step.lines)
+    return lines
+
+
+def said_lines(texts: Sequence[str]) -> list[str]:
+    """Return the lines of a verdict as the user saw them, made harmless."""
+    return [f"    {fit(text, COLUMNS - 4)}" if len(text) <= COLUMNS - 4 else f"    {harmless(text)}" for text in texts]

@@ -1,0 +1,102 @@
+"""Numbers and times as pages print them: GPU-hours, shares, durations, UTC times, levels."""
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from gpuwaste.core.text import harmless
+from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, QUANTITY, say_hours
+from gpuwaste.ledger.reports.report_types import Thresholds
+
+UNKNOWN: Final = "not known"
+LEVELS: Final = ("high", "moderate", "low", "idle")
+_LETTERS: Final = {"high": "H", "moderate": "M", "low": "L", "idle": "I", "unknown": "?", "suspended": "S"}
+_ESCAPED: Final = re.compile(rf"(?:&[lg]t;)?(?:{QUANTITY.pattern})")  # <1 % is one word, also where it is a flex item
+_LAST_S: Final = 253_402_300_799  # the end of the year 9999
+
+
+def gpu_hours(seconds: float | None) -> str:
+    """Print GPU-seconds as GPU-hours, for a column that names the unit."""
+    return UNKNOWN if seconds is None else say_hours(seconds / HOUR_S)
+
+
+def in_gpu_hours(seconds: float) -> str:
+    """Print GPU-seconds as GPU-hours with their unit."""
+    return f"{gpu_hours(seconds)} GPU-hours"
+
+
+def unbroken(text: str) -> Markup:
+    """Return a text for a page in which no line ends between a number and its unit."""
+    return Markup(_ESCAPED.sub(r'<span class="nowrap">\g<0></span>', str(escape(harmless(text)))))  # noqa: S704 escaped
+
+
+def share(part: float | None, whole: float = 1.0) -> str:
+    """Print a part of a whole as a percentage without decimals: what is more than nothing is never 0 %."""
+    if part is None or not whole:
+        return UNKNOWN
+    ratio = part / whole
+    if 0 < ratio < 0.005:  # noqa: PLR2004 what would round to 0
+        return "<1 %"
+    if 0.995 <= ratio < 1:  # noqa: PLR2004 what would round to 100
+        return ">99 %"
+    return f"{100 * ratio:.0f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Print a duration by its two largest units: 45 s, 2 h 14 min, 3 d 4 h."""
+    if seconds is None:
+        return UNKNOWN
+    total = round(seconds)
+    if total < MINUTE_S:
+        return f"{total} s"
+    for unit_s, unit, next_s, next_unit in (
+        (DAY_S, "d", HOUR_S, "h"),
+        (HOUR_S, "h", MINUTE_S, "min"),
+        (MINUTE_S, "min", 1, "s"),
+    ):
+        if total >= unit_s:
+            rest = total % unit_s // next_s
+            return f"{total // unit_s} {unit}" + (f" {rest} {next_unit}" if rest else "")
+    return f"{total} s"
+
+
+def utc(seconds: float | None) -> Markup | str:
+    """Return a `time` element in UTC, which gpuwaste.js shows in the reader's zone."""
+    if seconds is None or not 0 <= seconds <= _LAST_S:
+        return UNKNOWN
+    at = datetime.fromtimestamp(int(seconds), UTC)
+    long, short = at.strftime("%Y-%m-%d %H:%M:%S UTC"), at.strftime("%Y-%m-%d %H:%M UTC")
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.strftime("%Y-%m-%dT%H:%M:%SZ"), long, short)
+
+
+def day(seconds: float) -> str:
+    """Print the UTC day of a time."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d")
+
+
+def level_of(mean_pct: float | None, limits: Thresholds) -> str:
+    """Return the level of a mean utilization, by the thresholds of a document."""
+    if mean_pct is None:
+        return "unknown"
+    if mean_pct == 0:
+        return "idle"
+    if mean_pct < limits.low_below_pct:
+        return "low"
+    return "high" if mean_pct > limits.high_above_pct else "moderate"
+
+
+def level_name(level: str) -> str:
+    """Return the name of a device's level as the pages have it: a mean of 0 is idle."""
+    return "idle" if level == "none" else level
+
+
+def letter(level: str) -> str:
+    """Return the letter of a level."""
+    return _LETTERS.get(level, "?")
+
+
+def cut(text: str, most: int = 60) -> str:
+    """Return a text of at most `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,115 @@
+"""Text of `gpuwaste simulate`: what each scheduler would have done, beside what the log says."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpuwaste.show.cells import UNKNOWN, fit, percent, short
+from gpuwaste.show.layout import Look, bullet, facts
+from gpuwaste.sim.difference_text import difference_text
+from gpuwaste.sim.difference_words import energy_words, not_modelled
+from gpuwaste.sim.document import NodesResult, Proposal, SchedulerResult, SimulationDocument, Waits
+from gpuwaste.sim.left_out import left_out_words
+from gpuwaste.sim.seeds_text import seeds_notes, seeds_text
+
+_HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
+_WALLTIMES: Final = {
+    "user": "the user's limit",
+    "truth": "what each job ran",
+    "recent": "the user's last two jobs",
+    "model": "the median of the user's ended jobs",
+}
+_MACHINES: Final = {"processors": "processors", "gpus": "GPUs"}
+_LOGGED: Final = "(the log)"
+_TITLE: Final = 50  # columns of the trace in the title
+_INTERVALS: Final = (
+    "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
+    "No figure has one for fewer than four blocks."
+)
+_MAKESPAN: Final = (
+    "A makespan is one event, the last end, and has no interval: a few late jobs decide it. It is never shorter than "
+    "the time from the first to the last submission, which no change shortens."
+)
+
+
+def simulation_text(document: SimulationDocument, look: Look) -> str:
+    """Render a simulation: what was simulated, a line for each scheduler, what was left out."""
+    results = document.schedulers
+    jobs = next(iter(results.values())).jobs
+    lines = look.title(f"{fit(document.trace, _TITLE)}: simulation")
+    lines += facts(
+        [
+            ("jobs", f"{jobs}"),
+            (_MACHINES[document.resource], f"{document.processors} ({document.processors_from})"),
+            ("walltime", _WALLTIMES.get(document.walltime, document.walltime)),
+        ]
+    )
+    rows = [_row(name, result) for name, result in results.items()]
+    if document.logged is not None:
+        rows.append(_row(_LOGGED, document.logged))
+    for difference in document.differences:
+        lines += difference_text(difference, document.resource, look)
+    lines += look.heading("What each scheduler would have done")
+    lines += look.table(_HEADERS, rows, frozenset({0}))
+    lines += seeds_text(document, look)
+    if document.proposal is not None:
+        lines += look.heading("Proposal")
+        lines += bullet(_proposed(document.proposal))
+    lines += look.heading("Notes")
+    for note in _notes(document):
+        lines += bullet(note)
+    return "\n".join(lines) + "\n"
+
+
+def _proposed(found: Proposal) -> str:
+    waits = f"mean wait {_changed(found.mean_wait_s)} ({_changed(found.low_s)} to {_changed(found.high_s)})"
+    later = f"{percent(found.later)} of {found.jobs} jobs start later"
+    return f"{found.change} under {found.scheduler}: {waits}, {later}; chosen among {found.among} changes."
+
+
+def _changed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{short(abs(seconds))}"
+
+
+def _notes(document: SimulationDocument) -> Iterator[str]:
+    results = document.schedulers
+    for name, result in results.items():
+        yield f"{name}: {result.title}."
+    if fit(document.trace, _TITLE) != document.trace:
+        yield f"The jobs: {document.trace}."
+    for step in document.steps:
+        yield f"The jobs were changed first: {step}."
+    for words in left_out_words(document):
+        yield f"{words}."
+    first = next(iter(results))
+    yield f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}."
+    if document.differences:
+        yield _INTERVALS.format(document.differences[0].blocks)
+        yield _MAKESPAN
+    yield from energy_words(document)
+    yield from seeds_notes(document)
+    if document.stopped:
+        yield document.stopped
+    for name, found in document.nodes.items():
+        yield _on_nodes(name, found)
+    yield from not_modelled(document)
+
+
+def _on_nodes(name: str, found: NodesResult) -> str:
+    gpus = [f"GPUs {fit(kind, 20)} used {percent(share)}" for kind, share in found.gpu_utilization.items()]
+    facts = {"requeued": found.requeued, "ended early": found.cut_short, "never started": found.never_started}
+    facts |= {f"held by {reason}": count for reason, count in found.held.items()}
+    return f"{name}: {', '.join([*gpus, *(f'jobs {what}: {count}' for what, count in facts.items())])}."
+
+
+def _row(name: str, found: Waits) -> list[str]:
+    later = found.later_than_first if isinstance(found, SchedulerResult) else None
+    return [
+        name,
+        short(found.mean_wait_s),
+        short(found.p50_wait_s),
+        short(found.p95_wait_s),
+        f"{found.mean_bounded_slowdown:.1f}",
+        percent(found.utilization),
+        short(found.makespan_s),
+        UNKNOWN if later is None else percent(later),
+    ]

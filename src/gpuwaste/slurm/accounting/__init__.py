@@ -1,0 +1,1 @@
+"""Accounting as sacct, slurmrestd and files tell it, as JobRecords."""

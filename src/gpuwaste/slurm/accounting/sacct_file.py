@@ -1,0 +1,92 @@
+"""Files that `sacct -P` wrote: their columns, by header or by list, and where they can be cut into pages."""
+
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.core.errors import UsageError
+from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT, FIELDS, MORE_FIELDS
+from gpuwaste.slurm.accounting.sacct_row import RowIds
+
+MAX_PAGE_B: Final = 64 * 1024**2
+_NAME = re.compile(r"[A-Za-z]{2,40}")
+_KNOWN: Final = (
+    *(*FIELDS, *MORE_FIELDS, "Cluster", "Elapsed", "ReqCPUS", "ReqNodes", "ReqGRES", "AllocGRES"),
+    *("AveDiskRead", "AveDiskWrite"),
+)
+_ADVICE: Final = f"sacct -P --format={','.join(name for name in FIELDS if name != ADMIN_COMMENT)}"
+_CANONICAL: Final = {name.lower(): name for name in _KNOWN}
+# Columns that say the same as one that the reader knows, used where that one is not there.
+_INSTEAD: Final = {"timelimit": "TimelimitRaw", "ncpus": "AllocCPUS", "allocnodes": "NNodes", "jobid": "JobIDRaw"}
+
+_IDS: Final = frozenset({"jobid", "jobidraw"})
+_SEVERAL: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A piece of a file that holds whole runs: its bytes, where they begin, and the number of its first line."""
+
+    position: int
+    line: int
+    data: bytes
+
+
+def columns_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Return sacct's own names of columns as a header or a --format lists them (any case, %WIDTH).
+
+    Raises UsageError where the columns do not tell which job a row is of, or when it was submitted.
+    """
+    lower = [name.strip().partition("%")[0].lower() for name in names]
+    columns = []
+    for name in lower:
+        instead = _INSTEAD.get(name, "")
+        columns.append(instead if instead and instead.lower() not in lower else _CANONICAL.get(name, name))
+    missing = [name for name in ("JobIDRaw", "Submit") if name not in columns]
+    if missing:
+        raise UsageError(f"sacct's columns lack {', '.join(missing)}: write the file again with {_ADVICE}")
+    return tuple(columns)
+
+
+def are_columns(names: Sequence[str]) -> bool:
+    """Whether names are those of a header: JobID or JobIDRaw is among them, or several other columns of sacct's."""
+    lower = [name.strip().lower() for name in names]
+    known = sum(name in _CANONICAL or name in _INSTEAD for name in lower)
+    return known >= _SEVERAL or not _IDS.isdisjoint(lower)
+
+
+def header_columns(line: bytes, delimiter: bytes) -> tuple[str, ...] | None:
+    """Return the columns of a header line; None where the line is no header. Raises UsageError as `columns_of`."""
+    names = line.removeprefix(BOM_UTF8).strip(b"\r\n").decode("utf-8", "replace").split(delimiter.decode())
+    plain = all(_NAME.fullmatch(name) or not name for name in names)
+    return columns_of(names) if plain and are_columns(names) else None
+
+
+def cut_pages(
+    lines: Iterable[bytes], columns: Sequence[str], delimiter: bytes, page_b: int, *, position: int = 0, line: int = 1
+) -> Iterator[Cut]:
+    """Cut lines into pieces of about `page_b` bytes, before a job's row that follows a whole row.
+
+    Reading the pieces one by one gives what reading the whole gives. A file with no such place is cut at 64 MiB all
+    the same. `position` and `line` are where the lines begin.
+    """
+    wanted, ids = len(columns) - 1, RowIds.of(columns, delimiter)
+
+    def whole(text: bytes) -> bool:
+        return text.count(delimiter) == wanted and ids.starts(text)
+
+    parts: list[bytes] = []
+    size = 0
+    for text in lines:
+        if size >= page_b:
+            runs_end = whole(parts[-1]) and whole(text) and ids.begins_job(text)
+            if runs_end or size >= MAX_PAGE_B:
+                yield Cut(position, line, b"".join(parts))
+                position, line = position + size, line + len(parts)
+                parts, size = [], 0
+        parts.append(text)
+        size += len(text)
+    if parts:
+        yield Cut(position, line, b"".join(parts))

@@ -1,0 +1,146 @@
+"""One run's rows of sacct, the job's and its steps', made into an AccountedRun."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import parse_duration_s, parse_size_b
+from gpuwaste.slurm.accounting.accounted_run import AccountedRun
+from gpuwaste.slurm.accounting.bounds import within
+from gpuwaste.slurm.accounting.interactive import is_interactive
+from gpuwaste.slurm.accounting.req_mem import total_b
+from gpuwaste.slurm.accounting.run_details import StepSums
+from gpuwaste.slurm.accounting.sacct_details import add_step, details_of
+from gpuwaste.slurm.accounting.sacct_request import allocated_tres, request_tres
+from gpuwaste.slurm.accounting.sacct_row import SacctRow
+from gpuwaste.slurm.accounting.tres import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
+from gpuwaste.slurm.formats.hostlist import NO_NODES
+from gpuwaste.slurm.formats.printed_id import parse_printed
+from gpuwaste.slurm.formats.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
+from gpuwaste.slurm.verdict_token import token_of
+
+
+@dataclass(slots=True)
+class RunRows:
+    """A job's row with what its steps add up to: constant memory, however many steps there are."""
+
+    job: SacctRow
+    zone: tzinfo = UTC  # of dates without an offset
+    max_rss_b: int | None = None
+    step_cpu_s: float = 0.0
+    steps: set[str] = field(default_factory=set)  # their names, "0" for every numbered one
+    problem: str = ""
+    unread: dict[str, str] = field(default_factory=dict)  # details that cannot be read: why
+    _sums: StepSums = field(default_factory=StepSums)
+
+    def add_step(self, row: SacctRow) -> bool:
+        """Fold a step in; false where it is another job's."""
+        if row.job_id != self.job.job_id:
+            return False
+        step = row.step
+        self.steps.add("0" if step[:1].isdigit() else step)
+        try:
+            rss = row.read("MaxRSS", lambda text: parse_size_b(text) if text else None)
+            cpu_s = row.read("TotalCPU", parse_cpu_s)
+        except ParseError as error:
+            self.problem = self.problem or f"step {step}: {error}"
+            return True
+        if rss is not None:
+            self.max_rss_b = rss if self.max_rss_b is None else max(rss, self.max_rss_b)
+        self.step_cpu_s += cpu_s or 0.0
+        add_step(self._sums, row, rss, self.zone, self.unread)
+        return True
+
+    def record(self, cluster: str) -> AccountedRun:
+        """Return the run. Raises GpuwasteError where a column cannot be read."""
+        if self.problem:
+            raise ParseError(self.problem)
+        job, zone = self.job, self.zone
+        if not (job.text("Cluster") or cluster):
+            raise ParseError("Cluster: a job without a cluster, and --clusters names none")
+        submit = job.read("Submit", lambda text: parse_time_s(text, zone))
+        if submit is None:
+            raise ParseError("Submit: a job without a submit time")
+        allocated = allocated_tres(job.values)
+        tres = job.read("AllocTRES", lambda _: parse_tres(allocated))
+        n_nodes, cpus = self._count("NNodes", tres, "node"), self._count("AllocCPUS", tres, "cpu")
+        printed = job.text("JobID") or job.text("JobIDRaw")
+        ids = parse_printed(printed)
+        if ids is None:
+            raise ParseError(f"JobID: cannot read {printed[:40]!r}")
+        code, signal = job.exit
+        elapsed, suspended = job.elapsed_s, _seconds(job.read("Suspended", parse_cpu_s))
+        started, ended = self._interval(None if elapsed is None else elapsed + suspended, zone)
+        started = own_start(submit, started, elapsed)
+        asked = job.text("ReqTRES") or request_tres(job.values)
+        gpus_asked = asked if job.text("ReqTRES") or "ReqGRES" in job.values else ""  # else it does not tell of GPUs
+        gpus = job.read("AllocTRES", lambda _: held_gpus(tres, gpus_asked, started=started is not None))
+        if gpus is None and "AllocGRES" in job.values:
+            gpus = GpuCount(0, {})
+        return within(
+            AccountedRun(
+                cluster=job.text("Cluster") or cluster,
+                job_id=job.job_id,
+                submit=submit,
+                printed_id=printed,
+                array_job_id=ids.array_job_id,
+                array_task_id=ids.array_task_id,
+                het_job_id=ids.het_job_id,
+                het_offset=ids.het_offset,
+                name=job.text("JobName"),
+                user=job.text("User") or job.text("UID"),  # an account that was deleted leaves its number
+                account=job.text("Account"),
+                group=job.text("Group"),
+                partition=job.text("Partition"),
+                qos=job.text("QOS"),
+                time_limit_s=job.read("TimelimitRaw", parse_duration_s) or None,
+                req_tres=asked,
+                submit_line=job.text("SubmitLine"),
+                interactive=is_interactive(job.text("SubmitLine"), self.steps),
+                verdict_id=token_of(job.text("AdminComment")),
+                start=started,
+                restarts=job.whole("Restarts"),
+                nodes="" if job.text("NodeList") in NO_NODES else job.text("NodeList"),
+                n_nodes=n_nodes,
+                cpus=cpus,
+                gpus=None if gpus is None else gpus.total,
+                gpu_type="" if gpus is None else gpus.type,
+                alloc_tres=allocated,
+                mem_req_b=job.read("ReqMem", lambda text: total_b(text, n_nodes, cpus)) or memory_b(tres),
+                end=ended,
+                elapsed_s=elapsed if started is not None else None,
+                suspended_s=suspended,
+                state=job.state,
+                exit_code=code,
+                exit_signal=signal,
+                total_cpu_s=self._total_cpu_s(ended),
+                max_rss_b=self.max_rss_b,
+                details=details_of(job, self._sums, zone, self.unread),
+                steps=tuple(self._sums.kept),
+            )
+        )
+
+    def _count(self, column: str, tres: Mapping[str, str], name: str) -> int | None:
+        """Return the column where it tells a number, else the allocation's count."""
+        own = self.job.whole(column)
+        return count_of_tres(tres, name) if own is None else own
+
+    def _interval(self, length_s: int | None, zone: tzinfo) -> tuple[int | None, int | None]:
+        """Return start and end. Raises ParseError naming the column."""
+        if zone is UTC:
+            return self.job.read("Start", parse_time_s), self.job.read("End", parse_time_s)
+        try:
+            return parse_interval_s(self.job.text("Start"), self.job.text("End"), length_s, zone)
+        except ParseError as error:
+            raise ParseError(f"Start, End: {error}") from error
+
+    def _total_cpu_s(self, ended: int | None) -> float | None:
+        """Take the job's own column where it counts, else the sum over the steps, in whole milliseconds as printed."""
+        own = self.job.read("TotalCPU", parse_cpu_s)
+        best = max(own or 0.0, self.step_cpu_s)
+        return None if own is None or (not best and ended is None) else round(best, 3)
+
+
+def _seconds(value: float | None) -> int:
+    return int(value or 0)

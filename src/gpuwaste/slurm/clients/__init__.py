@@ -1,0 +1,1 @@
+"""The SlurmClient and its adapters: Slurm's commands, slurmrestd, pyslurm."""

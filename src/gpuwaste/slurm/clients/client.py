@@ -1,0 +1,73 @@
+"""SlurmClient: all that gpuwaste asks of Slurm."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.site.coordination import AccountPlace
+from gpuwaste.slurm.site.site_tables import SiteTables
+from gpuwaste.slurm.submit.request import JobRequest
+
+
+class SlurmClient(Protocol):
+    """One cluster. Every method may block up to the adapter's timeout and raises SlurmError or ParseError."""
+
+    def cluster_name(self) -> str:
+        """Return ClusterName, asked once."""
+        ...
+
+    def config(self) -> SlurmConfig:
+        """Return slurm.conf as slurmctld runs it."""
+        ...
+
+    def job(self, job_id: int) -> list[RunningJob]:
+        """Return the records of one job: several for an array's or a het job's first id, none where it is unknown."""
+        ...
+
+    def jobs(self) -> list[RunningJob]:
+        """Return every job in slurmctld's memory, pending and just ended ones included."""
+        ...
+
+    def partitions(self) -> list[Partition]:
+        """Return the partitions, hidden ones included."""
+        ...
+
+    def nodes(self) -> list[NodeInfo]:
+        """Return the nodes."""
+        ...
+
+    def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
+        """Yield the runs that overlap [start, end], UTC seconds; an error may come after some rows."""
+        ...
+
+    def admin_levels(self) -> Mapping[str, str]:
+        """Return user -> None, Operator or Administrator."""
+        ...
+
+    def coordinators(self) -> Mapping[str, frozenset[str]]:
+        """Return account -> its coordinators, in whatever cluster."""
+        ...
+
+    def account_places(self, accounts: Collection[str]) -> Sequence[AccountPlace]:
+        """Return the associations of these accounts in every cluster of slurmdbd."""
+        ...
+
+    def site_tables(self, since: int | None = None) -> SiteTables:
+        """Return what the site is made of; `since` (UTC seconds): with what happened to its nodes from then on."""
+        ...
+
+    def device_list(self, node: str) -> list[DevicePosition]:
+        """Return the node's GPUs in the order of positions; asked of this host's slurmd, not of slurmctld."""
+        ...
+
+
+class HistoryClient(SlurmClient, Protocol):
+    """A client that knows besides what a single job asked for: for reading history and for predictions."""
+
+    def request(self, job_id: int) -> list[JobRequest]:
+        """Return what a job in slurmctld's memory asks for; several for an array or a het job, none if unknown."""
+        ...

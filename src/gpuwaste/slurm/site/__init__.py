@@ -1,0 +1,1 @@
+"""A site as Slurm has it: partitions, nodes, limits, billing, states, defaults."""

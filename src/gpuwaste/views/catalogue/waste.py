@@ -1,0 +1,197 @@
+"""GPU-hours wasted by account and cause, and by the users who waste most."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.ledger.findings import CAUSE_ORDER, cause_name
+from gpuwaste.ledger.judged_runs import judged_runs
+from gpuwaste.ledger.load import Selection
+from gpuwaste.show.chart import Chart, Role, Series
+from gpuwaste.show.view_document import Column
+from gpuwaste.views.answer import Answer
+from gpuwaste.views.charting import CUT_NOTE, gpus_note, named, sideways
+from gpuwaste.views.facts import Facts, ratio
+from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
+from gpuwaste.views.view_query import Asking
+
+TITLE: Final = "GPU-hours wasted"
+QUESTION: Final = "Which accounts and users waste GPU-hours, and by what?"
+SENTENCES: Final = (
+    "{wasted_hours} were wasted, {wasted_share} of the {held_hours} that jobs held.",
+    "What jobs did with {unknown_share+} of the GPU-hours is not known.",
+    (
+        "User {top_user} wasted most: {top_user_hours}, {top_user_share} of all waste; "
+        "the {most_users} who waste most made {most_users_share} of it."
+    ),
+    "Account {top_account} wasted most: {top_account_hours}, {top_account_share} of all waste.",
+    "The largest cause is {top_cause}: {top_cause_hours}.",
+    "Jobs held {held_only_hours+}; how much of it was wasted is not known, as no agent reports GPUs.",
+)
+_WASTED: Final = "wasted"
+_BY: Final = "GPU-hours by {}"
+_CAUSES: Final = "GPU-hours wasted by account and cause"
+MOST_OF: Final = {
+    kind: Superlative(
+        f"top_{kind}", f"top_{kind}_hours", "bars", _BY.format(kind), series=(_WASTED,), share=f"top_{kind}_share"
+    )
+    for kind in ("user", "account")
+}
+NO_CAUSE: Final = "no finding"
+LARGEST_CAUSE: Final = Superlative(
+    "top_cause", "top_cause_hours", "series", _CAUSES, series=tuple(map(cause_name, CAUSE_ORDER))
+)
+SUPERLATIVES: Final = (*MOST_OF.values(), LARGEST_CAUSE)
+_COLUMNS: Final = (
+    Column(name="user", title="User"),
+    Column(name="account", title="Account"),
+    Column(name="held_hours", title="Held", unit="GPU-hours"),
+    Column(name="wasted_hours", title="Wasted", unit="GPU-hours"),
+    Column(name="wasted_share", title="Wasted of held", unit="share"),
+    Column(name="unknown_hours", title="Unknown", unit="GPU-hours"),
+)
+_SUMS: Final = ("alloc_ms", "wasted_ms", "unknown_ms")
+"""GPU-milliseconds of own GPUs, by user and account."""
+_MS_H: Final = HOUR_S * 1000
+_TOP: Final = 10
+CAUSE_ROLES: Final[Mapping[str, Role]] = {
+    "one_gpu_of_many": "idle",
+    "gpus_untouched": "moderate",
+    "idle_interactive": "low",
+    "gpus_opened_idle": "high",
+    "idle_tail": "out_of_memory",
+    "busy_hang": "node_fail",
+    "few_sms": "third",
+    "many_small_jobs": "muted",
+    "cpu_starved": "other",
+    "memory_resident": "cancelled",
+}
+"""The role of each finding: the same colour in every chart, and no two alike in either scheme."""
+
+
+def answer(asking: Asking) -> Answer:
+    """Ask the ledger where agents report, else accounting for what was held."""
+    if not asking.rows("samples_kept")[0]["seen"]:
+        return _held(asking)
+    held: dict[tuple[str, str], Counter[str]] = {}
+    causes: dict[str, Counter[str]] = {}
+    blocks: list[dict[str, Any]] = []
+    window = asking.window
+    for cluster in window.clusters or (None,):
+        selection = Selection(window.start, window.end, clusters=None if cluster is None else (cluster,))
+        with judged_runs(asking.db, selection, asking.settings, window.now) as runs:
+            for row in runs.wasted():
+                own = held.setdefault((row["user"], row["account"]), Counter())
+                own.update({name: row[name] for name in _SUMS})
+            for account, kinds in runs.account_causes().items():
+                causes.setdefault(named(account, "account"), Counter()).update(kinds)
+            blocks += runs.blocks(window.block)
+    facts = Facts("waste")
+    _add_totals(facts, held, blocks, window.blocks)
+    ranked = {kind: _ranked(held, place, kind) for place, kind in enumerate(MOST_OF)}
+    _add_most(facts, ranked)
+    every_cause = sum(causes.values(), Counter[str]())
+    by_cause = ranking((kind, cause_name(kind), wasted_s / HOUR_S) for kind, wasted_s in every_cause.items())
+    by_cause.add(facts, LARGEST_CAUSE, "GPU-hours", ("cause of most waste", "GPU-hours wasted by it"))
+    lines = sorted((_line(key, own) for key, own in held.items()), key=lambda line: (-line[3], -line[2], line[:2]))
+    notes = [
+        CUT_NOTE,
+        f"Each wasted GPU-hour has one cause, the first finding of: {', '.join(map(cause_name, CAUSE_ORDER))}.",
+        "Of a job that an edge of the window cuts, each cause has the part of the inside that it has of the whole job.",
+        "The interval of the wasted share is of whole jobs by the day of their end.",
+    ]
+    bars = _causes_of_accounts(causes, ranked["account"])
+    return Answer(facts, _COLUMNS, lines, [*_by_whom(ranked), *_by_cause(bars, by_cause)], notes)
+
+
+def _causes_of_accounts(
+    causes: Mapping[str, Counter[str]], accounts: Ranking[Counter[str]]
+) -> list[tuple[str, Counter[str]]]:
+    """Return name and GPU-seconds by cause of each account that wasted; kind "" is of what no finding explains."""
+    bars = []
+    for own, name in zip(accounts.groups, accounts.names, strict=True):
+        if own["wasted_ms"]:
+            found = causes.get(name, Counter())
+            bars.append((name, found + Counter({"": max(0.0, own["wasted_ms"] / 1000 - found.total())})))
+    return bars
+
+
+def _add_totals(
+    facts: Facts, sums: dict[tuple[str, str], Counter[str]], blocks: list[dict[str, Any]], count: int
+) -> None:
+    alloc_ms, wasted_ms, unknown = (sum(own[name] for own in sums.values()) for name in _SUMS)
+    facts.add("held_hours", alloc_ms / _MS_H, "GPU-hours", "GPU-hours held")
+    facts.add("wasted_hours", wasted_ms / _MS_H, "GPU-hours", "GPU-hours wasted")
+    sample = ratio(blocks, "wasted_ms", "alloc_ms", count)
+    facts.share("wasted_share", wasted_ms, alloc_ms, "share of the GPU-hours that was wasted", sample=sample)
+    facts.share("unknown_share", unknown, alloc_ms, "share of the GPU-hours of which nothing is known")
+
+
+def _ranked(held: dict[tuple[str, str], Counter[str]], place: int, kind: str) -> Ranking[Counter[str]]:
+    """Return users (place 0) or accounts (1) by what they wasted."""
+    sums: dict[str, Counter[str]] = {}
+    for key, own in held.items():
+        sums.setdefault(key[place], Counter()).update(own)
+    return ranking((own, named(name, kind), own["wasted_ms"] / _MS_H) for name, own in sums.items())
+
+
+def _add_most(facts: Facts, ranked: Mapping[str, Ranking[Counter[str]]]) -> None:
+    for kind, own in ranked.items():
+        means = (
+            f"{kind} that wasted most",
+            f"GPU-hours that this {kind} wasted",
+            f"share of all waste that is this {kind}'s",
+        )
+        own.add(facts, MOST_OF[kind], "GPU-hours", means, unnamed=named("", kind))
+    most = [value for value in ranked["user"].values[:_TOP] if value]
+    if most:
+        facts.add("most_users", len(most), "users", "users who wasted most")
+        whole = sum(ranked["user"].values)
+        facts.share("most_users_share", sum(most), whole, "share of all waste that is theirs")
+
+
+def _line(key: tuple[str, str], own: Counter[str]) -> list[Any]:
+    alloc_ms, wasted_ms, unknown_ms = (own[name] for name in _SUMS)
+    return [*key, alloc_ms / _MS_H, wasted_ms / _MS_H, wasted_ms / alloc_ms if alloc_ms else None, unknown_ms / _MS_H]
+
+
+def _by_whom(ranked: Mapping[str, Ranking[Counter[str]]]) -> Iterator[Chart]:
+    """Yield what users and what accounts held and wasted, those that wasted most."""
+    for kind, own in ranked.items():
+        shown = [(name, sums) for name, sums in zip(own.names, own.groups, strict=True) if sums["wasted_ms"]][:SHOWN]
+        series = [
+            Series(name=_WASTED, role="idle", y=[round(sums["wasted_ms"] / _MS_H, 2) for _, sums in shown]),
+            Series(
+                name="held, not wasted",
+                role="muted",
+                y=[round((sums["alloc_ms"] - sums["wasted_ms"]) / _MS_H, 2) for _, sums in shown],
+            ),
+        ]
+        if shown:
+            names = [name for name, _ in shown]
+            yield sideways(_BY.format(kind), names, "GPU-hours", series, of=kind.capitalize())
+
+
+def _by_cause(found: list[tuple[str, Counter[str]]], kinds: Ranking[str]) -> list[Chart]:
+    """Return what accounts wasted by cause; the last bar is all accounts that have none of their own."""
+    few = found[: SHOWN - 1] if len(found) > SHOWN else found
+    bars = list(few)
+    if others := found[len(few) :]:
+        bars.append((f"{len(others)} other accounts", sum((own for _, own in others), Counter[str]())))
+    series = [
+        Series(name=name, role=CAUSE_ROLES.get(kind, "muted"), y=[round(own[kind] / HOUR_S, 2) for _, own in bars])
+        for kind, name in [*zip(kinds.groups, kinds.names, strict=True), ("", NO_CAUSE)]
+        if any(own[kind] for _, own in bars)
+    ]
+    return [sideways(_CAUSES, [name for name, _ in bars], "GPU-hours", series, of="Account")] if bars else []
+
+
+def _held(asking: Asking) -> Answer:
+    rows = asking.rows("held_by_account")
+    facts = Facts("held_by_account")
+    held = sum(row["gpu_s"] for row in rows) / HOUR_S
+    facts.add("held_only_hours", held, "GPU-hours", "GPU-hours held")
+    lines = [[row["user"], row["account"], row["gpu_s"] / HOUR_S, None, None, row["gpu_s"] / HOUR_S] for row in rows]
+    unknown = gpus_note(rows) or ["The store has no samples of GPUs: waste is not known."]
+    return Answer(facts, _COLUMNS, lines, [], [CUT_NOTE, *unknown])

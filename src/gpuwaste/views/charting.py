@@ -1,0 +1,137 @@
+"""Pieces of charts that views share: end states with their roles, classes of size, logarithmic bins."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+from typing import Any, Final
+
+from gpuwaste.core.text import harmless
+from gpuwaste.show.chart import Axis, Bars, Bins, Layer, Role, Series
+from gpuwaste.views.ranking import listing
+from gpuwaste.views.view_query import Asking, Window
+
+ENDS: Final[Mapping[str, Role]] = {
+    "completed": "completed",
+    "failed": "failed",
+    "timeout": "timeout",
+    "out_of_memory": "out_of_memory",
+    "cancelled": "cancelled",
+    "node_fail": "node_fail",
+    "other": "other",
+    "unknown": "unknown",
+}
+"""The end states as queries name them (analytics/queries/end_state.sql); unknown: the log has no state of the job."""
+PER_DECADE: Final = 8
+_LABEL: Final = 40
+RUNS_NOTE: Final = "Jobs are whole and counted by run: a requeued job counts once for each run."
+CUT_NOTE: Final = "GPU-hours and CPU-hours are cut at the edges of the window, as sreport does; suspended time is held."
+_UNITS: Final = {"gpus": ("GPU", "GPUs"), "nodes": ("node", "nodes"), "cpus": ("CPU", "CPUs")}
+
+
+def step_axis(window: Window) -> tuple[list[float], Axis]:
+    """Return the positions of bars by day and their axis."""
+    at = [float(window.start + place * window.step) for place in range(window.bins)]
+    return at, Axis(title=f"Each {window.step_text}", scale="time")
+
+
+def end_series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
+    """Return a series for each end state that occurs."""
+    return [
+        Series(name=words(name), role=role, y=[row[name] for row in rows])
+        for name, role in ENDS.items()
+        if any(row[name] for row in rows)
+    ]
+
+
+def without_waits(asking: Asking) -> str:
+    """Return why waits are not known, "" where they are: a log without waits has its submissions as starts."""
+    names = [harmless(row["cluster"]) for row in asking.rows("without_waits")]
+    return f"The log of {listing(names)} records no waits: choose other clusters with -M." if names else ""
+
+
+def without_details(asking: Asking) -> str:
+    """Return the clusters whose log names no timeout, failed node, array or interactive job, "" where all logs can."""
+    return listing([harmless(row["cluster"]) for row in asking.rows("without_details")])
+
+
+def gpus_note(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return that no GPUs are known, where that is so: a log may have none."""
+    return [] if any(row["gpu_s"] for row in rows) else ["None of these jobs is known to have held a GPU."]
+
+
+def words(name: str) -> str:
+    """Return an end state in words."""
+    return name.replace("_", " ")
+
+
+def size_text(kind: str, level: int) -> str:
+    """Return a class of size: 1 GPU, 2 GPUs, 3-4 GPUs, 5-8 nodes."""
+    one, many = _UNITS[kind]
+    if level <= 1:
+        return f"1 {one}" if level <= 0 else f"2 {many}"
+    return f"{2 ** (level - 1) + 1}-{2**level} {many}"
+
+
+def named(name: str, kind: str) -> str:
+    """Return a name for a label, "no user" where a log has none."""
+    return name[:_LABEL] or f"no {kind}"
+
+
+def partition_text(name: str) -> str:
+    """Return a partition as a label and a sentence name it: partition gpu, no partition."""
+    return f"partition {name[:_LABEL]}" if name else named(name, "partition")
+
+
+def group_texts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of groups by partition and size; by size alone where none of them has a partition."""
+    sizes = [size_text(row["kind"], row["level"]) for row in rows]
+    if not any(row["partition"] for row in rows):
+        return sizes
+    return [f"{size} in {partition_text(row['partition'])}" for size, row in zip(sizes, rows, strict=True)]
+
+
+def user_words(user: str, account: str) -> str:
+    """Return a user with their account, where a log has one: alice (physics)."""
+    return f"{named(user, 'user')} ({account[:_LABEL]})" if account else named(user, "user")
+
+
+def decade_edges(bins: int) -> list[float]:
+    """Return bins + 1 edges from 1 on, PER_DECADE in each decade."""
+    return [round(10 ** (place / PER_DECADE), 3) for place in range(bins + 1)]
+
+
+def binned(
+    title: str,
+    axes: tuple[Axis, Axis],
+    cells: Iterable[tuple[str, Role, int, int, int]],
+    edges: tuple[Sequence[float], Sequence[float]],
+    *,
+    diagonal: bool = False,
+) -> Bins:
+    """Return a grid of counts from (layer, role, column, row, count)."""
+    columns, height = len(edges[0]) - 1, len(edges[1]) - 1
+    layers: dict[tuple[str, Role], list[int]] = {}
+    for name, role, x, y, count in cells:
+        counts = layers.setdefault((name, role), [0] * (columns * height))
+        counts[min(max(y, 0), height - 1) * columns + min(max(x, 0), columns - 1)] += count
+    drawn = [Layer(name=name, role=role, counts=counts) for (name, role), counts in layers.items()]
+    return Bins(title=title, x=axes[0], y=axes[1], x_edges=edges[0], y_edges=edges[1], layers=drawn, diagonal=diagonal)
+
+
+def columns_needed(largest: float) -> int:
+    """Return how many bins of PER_DECADE reach beyond a bin's number."""
+    return max(PER_DECADE, ceil((largest + 1) / PER_DECADE) * PER_DECADE)
+
+
+def sideways(
+    title: str, names: Sequence[str], unit: str, series: Sequence[Series], *, of: str, stacked: bool = True
+) -> Bars:
+    """Return bars that lie, one for each name."""
+    return Bars(
+        title=title,
+        x=Axis(title=of, scale="category", categories=[harmless(name) for name in names]),
+        y=Axis(title=unit, unit=unit),
+        at=[float(place) for place in range(len(names))],
+        series=series,
+        stacked=stacked,
+        sideways=True,
+    )

@@ -1,0 +1,140 @@
+"""/analytics/VIEW of two windows or two systems: what changed, and their charts side by side on one scale."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from functools import partial
+from typing import Final
+
+from gpuwaste.show.chart import Chart
+from gpuwaste.show.charts.draw import HALF, pair_file
+from gpuwaste.show.environment import Frame, page
+from gpuwaste.show.page_words import cut
+from gpuwaste.show.view_document import Change, ComparisonDocument, ViewDocument
+from gpuwaste.show.view_page import MOST_CHARTS, DrawnChart, ViewForm, cell, drawn, window_words
+
+_MOST_CHANGES: Final = 200
+_LONGEST: Final = 60
+_LONGEST_TEXT: Final = 600
+_SAID: Final = {True: "yes", False: "no", None: "not known"}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two: what it is called, its window in words, and the link to its own page."""
+
+    name: str
+    window: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeWords:
+    """A change as it is printed."""
+
+    means: str
+    before: str
+    after: str
+    change: str
+    interval: str
+    beyond: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonBody:
+    """What the template of a comparison prints; everything in it is bounded."""
+
+    name: str
+    title: str
+    question: str
+    sentence: str
+    narrative: Sequence[str]
+    links: Sequence[tuple[str, str]]
+    sides: tuple[Side, Side]
+    changes: Sequence[ChangeWords]
+    pairs: Sequence[tuple[DrawnChart | None, DrawnChart | None]]
+    notes: Sequence[str]
+
+
+def comparison_page(
+    document: ComparisonDocument, frame: Frame, links: tuple[str, str], form: ViewForm, zone: tzinfo = UTC
+) -> str:
+    """Return the page of a comparison; `links` lead to the page of each side."""
+    return page("comparison", frame, view=comparison_body(document, links, frame.links, zone), form=form)
+
+
+def comparison_body(
+    document: ComparisonDocument, sides: tuple[str, str], links: Mapping[str, str], zone: tzinfo
+) -> ComparisonBody:
+    """Return what a page about two sides prints, its times in `zone`; `links` lead to its other forms."""
+    sentences = [cut(sentence, _LONGEST_TEXT) for sentence in document.narrative]
+    said = {change.beyond_noise for change in document.changes}
+    if False in said and True not in said:
+        sentences.insert(0, f"{cut(document.title, _LONGEST)}: no change beyond what the days vary.")
+    first, second = (
+        Side(name, window_words(side, zone), link)
+        for name, side, link in zip(_names(document), (document.before, document.after), sides, strict=True)
+    )
+    return ComparisonBody(
+        name=document.view,
+        title=cut(document.title, _LONGEST_TEXT),
+        question=f"{cut(document.title, _LONGEST_TEXT)}, compared.",
+        sentence=sentences[0] if sentences else "No change.",
+        narrative=sentences[1:],
+        links=list(links.items()),
+        sides=(first, second),
+        changes=[_change(change, zone) for change in document.changes[:_MOST_CHANGES]],
+        pairs=[
+            (_half(before, f"a{index}", zone), _half(after, f"b{index}", zone))
+            for index, (before, after) in enumerate(_pairs(document))
+        ],
+        notes=[cut(note, _LONGEST_TEXT) for note in dict.fromkeys([*document.notes, *document.after.notes])],
+    )
+
+
+def _names(document: ComparisonDocument) -> tuple[str, str]:
+    """Return what the sides are called: by their clusters where these differ, else before and after."""
+    first, second = (cut(", ".join(side.clusters), _LONGEST) for side in (document.before, document.after))
+    return (first, second) if first and second and first != second else ("Before", "After")
+
+
+def _change(change: Change, zone: tzinfo) -> ChangeWords:
+    interval = ""
+    if change.low is not None and change.high is not None:
+        interval = " to ".join(_signed(end, change.unit, zone) for end in (change.low, change.high))
+    before, after, difference = (cut(text, _LONGEST) for text in (change.before_text, change.after_text, change.text))
+    return ChangeWords(
+        means=cut(change.means, _LONGEST_TEXT),
+        before=before,
+        after=after,
+        change=difference,
+        interval=interval,
+        beyond=_SAID[change.beyond_noise],
+    )
+
+
+def _signed(value: float, unit: str, zone: tzinfo) -> str:
+    """Return an end of the interval of a difference; shares differ by points."""
+    if unit == "share":
+        return f"{value * 100:+.1f} points"
+    return f"{'+' if value > 0 else '-' if value < 0 else ''}{cell(abs(value), unit, zone).text}"
+
+
+def pair_files(document: ComparisonDocument, zone: tzinfo = UTC) -> list[Callable[[], str]]:
+    """Return what draws each pair of charts as one SVG file, in the order of the page."""
+    return [partial(pair_file, _names(document), pair, zone) for pair in _pairs(document)]
+
+
+def _pairs(document: ComparisonDocument) -> list[tuple[Chart | None, Chart | None]]:
+    """Return the charts of one title beside each other, those that only one side has at the end."""
+    before, after = _by_title(document.before), _by_title(document.after)
+    titles = sorted(dict.fromkeys([*after, *before]), key=lambda title: not (title in before and title in after))
+    return [(before.get(title), after.get(title)) for title in titles]
+
+
+def _half(chart: Chart | None, key: str, zone: tzinfo) -> DrawnChart | None:
+    return None if chart is None else drawn(chart, key, zone, HALF)
+
+
+def _by_title(document: ViewDocument) -> dict[str, Chart]:
+    return {chart.title: chart for chart in document.charts[:MOST_CHARTS]}

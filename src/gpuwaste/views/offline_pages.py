@@ -1,0 +1,175 @@
+"""A folder of pages that opens from disk: no server, no script, relative links only."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from re import compile as pattern
+from types import MappingProxyType
+from typing import Any, Final
+
+from gpuwaste.core.errors import UsageError
+from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
+from gpuwaste.core.version import own_version
+from gpuwaste.show.charts.draw import chart_file
+from gpuwaste.show.charts.times import zone_name
+from gpuwaste.show.environment import Frame, page
+from gpuwaste.show.page_words import cut
+from gpuwaste.show.view_document import ComparisonDocument, ViewDocument
+from gpuwaste.show.view_page import ROWS, ViewBody, view_body, window_words
+from gpuwaste.views.comparison_page import ComparisonBody, comparison_body, pair_files
+
+Document = ViewDocument | ComparisonDocument
+Export = Callable[[Any], str]
+
+MARKER: Final = ".gpuwaste-pages"
+"""The file that says that a folder was written by us, and may be replaced."""
+
+_STYLES: Final = ("gpuwaste.css", "charts.css")
+_NAME: Final = pattern(r"[a-z0-9_][a-z0-9_-]{0,63}")
+_POLICY: Final = "default-src 'none'; style-src 'self' file:; img-src 'self' data:; base-uri 'none'; form-action 'none'"
+
+
+def write_folder(
+    folder: Path,
+    documents: Sequence[Document],
+    exports: Mapping[str, Export],
+    compared: Mapping[str, Export] = MappingProxyType({}),
+    zone: tzinfo = UTC,
+) -> Path:
+    """Write the pages of these views and comparisons into a folder and return its index.html.
+
+    `exports` gives further files of a view by their ending (csv, facts.json), which the pages link; `compared` those of
+    a comparison, which has pages of both of its sides. The folder is whole or not
+    there: it is written under another name and renamed. One that is there is replaced only where it is empty or was
+    written by this function. Raises UsageError.
+    """
+    names = [document.view for document in documents]
+    for name in names:
+        if not _NAME.fullmatch(name) or name == "index" or names.count(name) > 1:
+            raise UsageError(f"view {name[:80]!r}: cannot be the name of a page; pass each view once")
+    _refuse_foreign(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY}pages-", dir=folder.parent))
+        try:
+            _Folder(made, exports, compared, zone).write(documents)
+            _replace(made, folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: pages cannot be written: {error.strerror}") from error
+    return folder / "index.html"
+
+
+def _refuse_foreign(folder: Path) -> None:
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise UsageError(f"{folder}: exists but is not a folder; name another one")
+    if folder.is_dir() and not (folder / MARKER).is_file() and any(folder.iterdir()):
+        raise UsageError(f"{folder}: contains files that gpuwaste did not write; name a new or an empty folder")
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The folder that is written."""
+
+    path: Path
+    exports: Mapping[str, Export]
+    compared: Mapping[str, Export]
+    zone: tzinfo
+
+    def write(self, documents: Sequence[Document]) -> None:
+        """Write every page and file."""
+        self.path.chmod(0o755)
+        for style in _STYLES:
+            write_whole(self.path / style, files("gpuwaste.show").joinpath("static", style).read_bytes())
+        common = {
+            "policy": _POLICY,
+            "views": [(document.view, cut(document.title)) for document in documents],
+            "version": own_version(),
+            "zone": zone_name(self.zone),
+        }
+        bodies = [
+            self._comparison(document, common)
+            if isinstance(document, ComparisonDocument)
+            else self._view(document.view, document, common)
+            for document in documents
+        ]
+        window = self._window(documents[0]) if documents else ""
+        headline = f"{len(documents)} views of the system" if len(documents) != 1 else "One view of the system"
+        index = page("offline_index", Frame(), **common, current="", bodies=bodies, window=window, headline=headline)
+        _text(self.path / "index.html", index)
+        _text(self.path / MARKER, "Written by gpuwaste; it replaces this folder when it writes it again.\n")
+
+    def _window(self, document: Document) -> str:
+        sides = [document.before, document.after] if isinstance(document, ComparisonDocument) else [document]
+        return " ".join(window_words(side, self.zone) for side in sides)
+
+    def _view(self, name: str, document: ViewDocument, common: Mapping[str, Any]) -> ViewBody:
+        """Write the pages of a view and its files; returns the body of its first page."""
+        charts = [partial(chart_file, chart, self.zone) for chart in document.charts]
+        links = self._files(name, document, self.exports, charts)
+        bodies = [
+            view_body(document, number, partial(_page_name, name), links, self.zone)
+            for number in range(1, max(1, -(-len(document.rows) // ROWS)) + 1)
+        ]
+        for number, body in enumerate(bodies, 1):
+            self._page(_page_name(name, number), "view_body.html", body, common)
+        return bodies[0]
+
+    def _comparison(self, document: ComparisonDocument, common: Mapping[str, Any]) -> ComparisonBody:
+        """Write the page of a comparison, its files, and the pages of both sides; returns its body."""
+        sides = [f"{document.view}.before", f"{document.view}.after"]
+        for name, side in zip(sides, (document.before, document.after), strict=True):
+            self._view(name, side, common)
+        links = self._files(document.view, document, self.compared, pair_files(document, self.zone))
+        body = comparison_body(document, (_page_name(sides[0], 1), _page_name(sides[1], 1)), links, self.zone)
+        self._page(_page_name(document.view, 1), "comparison_body.html", body, common)
+        return body
+
+    def _files(
+        self, name: str, document: Document, exports: Mapping[str, Export], charts: Sequence[Callable[[], str]]
+    ) -> dict[str, str]:
+        """Write the exports and the charts of a document; returns the links to them."""
+        links = {ending: f"{name}.{ending}" for ending in exports}
+        for ending, export in exports.items():
+            _text(self.path / links[ending], export(document))
+        for number, chart in enumerate(charts, 1):
+            link = f"{name}.svg" if number == 1 else f"{name}.{number}.svg"
+            links["svg" if len(charts) == 1 else f"svg {number}"] = link
+            _text(self.path / link, chart())
+        return links
+
+    def _page(self, file: str, template: str, body: ViewBody | ComparisonBody, common: Mapping[str, Any]) -> None:
+        text = page("offline_view", Frame(), **common, current=body.name, view=body, body=template)
+        _text(self.path / file, text)
+
+
+def _page_name(view: str, number: int) -> str:
+    return f"{view}.html" if number == 1 else f"{view}.{number}.html"
+
+
+def _text(path: Path, text: str) -> None:
+    write_whole(path, text.encode("utf-8", "backslashreplace"))
+
+
+def _replace(made: Path, folder: Path) -> None:
+    """Put the new folder in the place of the old one, which is removed after that."""
+    old: Path | None = None
+    if folder.exists():
+        _refuse_foreign(folder)
+        old = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY}old-", dir=folder.parent)) / folder.name
+        folder.rename(old)
+    try:
+        made.rename(folder)
+    except OSError:
+        if old is not None:
+            old.rename(folder)
+        raise
+    sync_directory(folder.parent)
+    if old is not None:
+        shutil.rmtree(old.parent, ignore_errors=True)

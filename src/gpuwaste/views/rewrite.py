@@ -1,0 +1,110 @@
+"""What a language model may do to a sentence: word it otherwise. Numbers, names and what is said of them stay.
+
+The model gets a sentence with {{fact}} where a number or a name belongs, never a value. Its answer is taken only where
+it has the same facts and the same words of content in the same order; it may join the sentence otherwise, add an
+opening phrase, articles and pronouns, and exchange words of one meaning. Values are put in after that.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, get_args
+
+from gpuwaste.show.view_document import Fact
+from gpuwaste.views.narrative import PLACE
+from gpuwaste.views.rewrite_words import COMPARISONS, NEUTRAL, NUMBERS, OPENERS, SAME
+
+Refused = Literal[
+    "too_long", "number", "comparison", "unknown_fact", "changed_facts", "unknown_word", "changed_words", "unchanged"
+]
+"""Why an answer is not taken."""
+
+REFUSED: Final[tuple[Refused, ...]] = get_args(Refused)
+LONGEST: Final = 600
+_FACT: Final = re.compile(r"\{\{ ?([a-z][a-z0-9_.]{0,63}) ?\}\}", re.IGNORECASE)
+_SIGNS: Final = frozenset("%+=<>")
+_TOKEN: Final = re.compile(r"\{\{[a-z0-9_.]+\}\}|[a-z]+(?:['-][a-z]+)*|[.;:,()]|\S")
+_STRONG: Final = ";"
+_WEAK: Final = ","
+_BREAKS: Final = {".": _STRONG, ";": _STRONG, ":": ":", ",": _WEAK, "(": _WEAK, ")": _WEAK, "and": _WEAK}
+_RANK: Final = (_WEAK, ":", _STRONG)
+
+
+def asked(rule: str) -> str:
+    """Return a sentence by rules as a model gets it: {{fact}} for {fact}."""
+    return PLACE.sub(r"{{\1}}", rule)
+
+
+def cleaned(answer: str) -> str:
+    """Return a model's answer without what models put around a sentence: thoughts, quotes, spaces."""
+    text = " ".join(answer[-4 * LONGEST :].rpartition("</think>")[2].split()).strip("\"'` ")
+    text = _FACT.sub(lambda match: f"{{{{{match[1].lower()}}}}}", text)
+    text = text[:1].upper() + text[1:]
+    return text if not text or text[-1] == "." else f"{text}."
+
+
+def refusal(answer: str, rule: str) -> Refused | None:
+    """Return why a cleaned answer is not taken for a sentence by rules, None where it is."""
+    if not 0 < len(answer) <= LONGEST:
+        return "too_long"
+    if not answer.isascii():  # what looks like a letter may be another one
+        return "number" if any(c.isnumeric() and not c.isascii() for c in answer) else "unknown_word"
+    given, own = _tokens(answer), _tokens(asked(rule))
+    if reason := _foreign(given, own):
+        return reason
+    facts, own_facts = ([token for token in tokens if token[0] == "{"] for tokens in (given, own))
+    if sorted(facts) != sorted(own_facts):
+        return "changed_facts"
+    if sorted(_parts(given)) != sorted(_parts(own)):
+        return "changed_words"
+    return "unchanged" if given == own else None
+
+
+def place(template: str, facts: Iterable[Fact]) -> str:
+    """Return a checked template with the facts' texts in it; a text is never read as a template."""
+    known = {fact.id: fact.text for fact in facts}
+    return _FACT.sub(lambda match: known[match[1]], template)
+
+
+def _tokens(text: str) -> list[str]:
+    words: Mapping[str, str] = SAME
+    return [words.get(token, token) for token in _TOKEN.findall(text.lower())]
+
+
+def _foreign(given: list[str], own: list[str]) -> Refused | None:
+    """Return what is wrong with the first token that the rules' sentence does not have and that may not be added."""
+    start = _opened(given)
+    allowed = {*own, *NEUTRAL, *_BREAKS}
+    for place, token in enumerate(given):
+        if token in allowed or (place < start and token in OPENERS):
+            continue
+        if token[0] == "{":
+            return "unknown_fact"
+        if any(c.isnumeric() or c in _SIGNS for c in token) or not NUMBERS.isdisjoint(token.split("-")):
+            return "number"
+        return "comparison" if token in COMPARISONS else "unknown_word"
+    return None
+
+
+def _opened(tokens: list[str]) -> int:
+    """Return how many tokens are an opening phrase: words of OPENERS up to the first comma."""
+    found = tokens.index(",") if "," in tokens else 0
+    return found if all(token in OPENERS for token in tokens[:found]) else 0
+
+
+def _parts(tokens: list[str]) -> list[list[str]]:
+    """Return the content of a sentence, part by part: where it breaks, its words less the neutral ones, its facts."""
+    parts: list[list[str]] = [[]]
+    pending = ""
+    for token in tokens[_opened(tokens) :]:
+        if token in NEUTRAL:
+            continue
+        if mark := _BREAKS.get(token):
+            pending = max(pending, mark, key=lambda one: -1 if not one else _RANK.index(one))
+            continue
+        if pending == _STRONG:
+            parts.append([])
+        elif pending and parts[-1]:
+            parts[-1].append(pending)
+        pending = ""
+        parts[-1].append(token)
+    return [part for part in parts if part]

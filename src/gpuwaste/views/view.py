@@ -1,0 +1,111 @@
+"""View: a file of `views/` with its question and its answer, and the document that is made of it.
+
+A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (views/narrative.py), and SUPERLATIVES
+(views/ranking.py) where a sentence has one. It is found by being there; its name is the file's.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from gpuwaste.core.bootstrap import Sample
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.text import harmless
+from gpuwaste.show.view_document import Cell, ViewDocument
+from gpuwaste.views import catalogue as views
+from gpuwaste.views.answer import MAX_ROWS, Answer
+from gpuwaste.views.narrative import narrate
+from gpuwaste.views.ranking import Superlative
+from gpuwaste.views.view_query import Asking
+
+_LONGEST_CELL: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view."""
+
+    name: str
+    title: str
+    question: str
+    sentences: Sequence[str]
+    answer: Callable[[Asking], Answer]
+    superlatives: Sequence[Superlative] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """A document, and the samples by which its facts can be compared with another's."""
+
+    document: ViewDocument
+    samples: dict[str, Sample]
+
+
+@cache
+def all_views() -> MappingProxyType[str, View]:
+    """Return the views by name."""
+    found = {}
+    for name in sorted(module.name for module in pkgutil.iter_modules(views.__path__) if module.name[0] != "_"):
+        module = importlib.import_module(f"{views.__name__}.{name}")
+        found[name] = View(
+            name,
+            module.TITLE,
+            module.QUESTION,
+            module.SENTENCES,
+            module.answer,
+            getattr(module, "SUPERLATIVES", ()),
+        )
+    return MappingProxyType(found)
+
+
+def view_named(name: str) -> View:
+    """Return a view. Raises NoDataError that names those that there are."""
+    found = all_views().get(name)
+    if found is None:
+        raise NoDataError(f"no view {name[:40]!r}: views are {', '.join(all_views())}")
+    return found
+
+
+def look(view: View, asking: Asking) -> Viewed:
+    """Ask a view's question. Raises StoreError."""
+    window = asking.window
+    found = view.answer(asking)
+    rows = [[_cell(cell) for cell in row] for row in found.rows[:MAX_ROWS]]
+    clusters = window.clusters or [row["cluster"] for row in asking.rows("clusters")]
+    document = ViewDocument(
+        view=view.name,
+        title=view.title,
+        question=view.question,
+        clusters=[harmless(name)[:_LONGEST_CELL] for name in clusters],
+        start=window.start,
+        end=window.end,
+        generated=window.now,
+        columns=found.columns,
+        rows=rows,
+        rows_left_out=found.rows_left_out + max(0, len(found.rows) - MAX_ROWS),
+        charts=found.charts,
+        facts=found.facts.found,
+        narrative=narrate(view.sentences, found.facts.found),
+        notes=[*found.notes, *_interval_note(found)],
+        sql="\n".join(sql for name, sql in asking.asked.items() if name != "clusters"),
+        parameters={**_plain(asking), **found.parameters},
+    )
+    return Viewed(document, found.facts.samples)
+
+
+def _cell(value: Cell) -> Cell:
+    return harmless(value)[:_LONGEST_CELL] if isinstance(value, str) else value
+
+
+def _interval_note(found: Answer) -> list[str]:
+    if any(f.low is not None for f in found.facts.found):
+        return ["Intervals are 95 %, by a bootstrap over days."]
+    return ["No intervals: the window has fewer than 7 days with data."] if found.facts.samples else []
+
+
+def _plain(asking: Asking) -> dict[str, Any]:
+    return {name: value for name, value in asking.parameters().items() if value is not None}

@@ -1,0 +1,174 @@
+"""Asking: the store as views ask it, over one window, and the queries that they asked."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.ledger.energy.tariff import Tariff
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.store.database import Database, QueryAnswer, query_text
+
+MAX_BINS: Final = 400
+MAX_BLOCKS: Final = 60
+MIN_DAYS: Final = 7
+MAX_DAYS: Final = 50 * 366
+_PARAMETER: Final = re.compile(r"\$([a-z_]+)")
+_COMMENT: Final = re.compile(r"^--.*\n?", re.MULTILINE)
+_DAYS: Final = re.compile(r"^-- days: (\w+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a view looks at: [start, end) in UTC seconds, as known at `now`; no clusters are all of them.
+
+    Hours of the day are of `utc_offset_s`.
+    """
+
+    start: int
+    end: int
+    now: int
+    clusters: Sequence[str] = ()
+    utc_offset_s: int = 0
+
+    @property
+    def step(self) -> int:
+        """Seconds of one bar: a day, or as many whole weeks as keep a chart small."""
+        days = -(-(self.end - self.start) // DAY_S)
+        return DAY_S if days <= MAX_BINS else 7 * DAY_S * -(-days // (7 * MAX_BINS))
+
+    @property
+    def bins(self) -> int:
+        """How many steps there are, the last one perhaps cut."""
+        return -(-(self.end - self.start) // self.step)
+
+    @property
+    def step_text(self) -> str:
+        """A step in words."""
+        days = self.step // DAY_S
+        return "day" if days == 1 else f"{days} days"
+
+    @property
+    def block(self) -> int:
+        """Seconds of a block of the bootstrap: whole days, at most MAX_BLOCKS of them."""
+        return DAY_S * -(-(self.end - self.start) // (DAY_S * MAX_BLOCKS))
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are; 0 where the window is too short for an interval."""
+        return 0 if self.end - self.start < MIN_DAYS * DAY_S else -(-(self.end - self.start) // self.block)
+
+    def hour_text(self) -> str:
+        """Return the zone of hours of the day."""
+        sign = "-" if self.utc_offset_s < 0 else "+"
+        hours, rest = divmod(abs(self.utc_offset_s), HOUR_S)
+        return f"UTC{sign}{hours:02d}:{rest // 60:02d}" if self.utc_offset_s else "UTC"
+
+
+class Days(Protocol):
+    """Where sums of ended days are kept."""
+
+    def until(self, window: Window) -> int:
+        """Return how far of a window days are kept; its start where none is."""
+        ...
+
+    def table(self, db: Database, sums: str, window: Window, known: Mapping[str, Any]) -> str:
+        """Return the table in which query analytics.SUMS of these days is, up to date."""
+        ...
+
+
+@dataclass(slots=True)
+class Asking:
+    """One view's questions to the store."""
+
+    db: Database
+    window: Window
+    settings: LedgerSettings = field(default_factory=LedgerSettings)
+    asked: dict[str, str] = field(default_factory=dict)
+    kept: Days | None = None
+    tariff: Tariff = field(default_factory=Tariff)
+
+    def rows(self, name: str, **more: Any) -> list[dict[str, Any]]:
+        """Return the rows of query NAME. Raises StoreError."""
+        answer = self.answer(name, **more)
+        return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+
+    def answer(self, name: str, **more: Any) -> QueryAnswer:
+        """Return the rows of query NAME as they come. Raises StoreError.
+
+        A line `-- days: SUMS` stands for query SUMS, whose rows are sums of a day or of more: those of days that are
+        kept come from there.
+        """
+        sql = query_text(name)
+        known = {**self.parameters(), **more}
+        self.asked[f"analytics.{name}"] = _DAYS.sub(lambda match: days_text(match[1]), sql)
+        if self.kept is not None:
+            known["from"] = self.kept.until(self.window)
+        sql = _DAYS.sub(lambda match: self._days(match[1], known), sql)
+        return self.db.answer_to(sql, used(sql, known))
+
+    def _days(self, sums: str, known: Mapping[str, Any]) -> str:
+        """Return the SQL of sums: of the days that are kept, and from then on as they are counted now."""
+        if self.kept is None or known["from"] == self.window.start:
+            return days_text(sums)
+        table = self.kept.table(self.db, sums, self.window, known)
+        kept = f"    SELECT * FROM {table} WHERE since >= $start AND since < $from"  # noqa: S608 own names
+        return f"{kept}\n    UNION ALL BY NAME\n{days_text(sums)}"
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters that every query may use."""
+        window = self.window
+        return {
+            "start": window.start,
+            "end": window.end,
+            "now": window.now,
+            "clusters": list(window.clusters) or None,
+            "step": window.step,
+            "bins": window.bins,
+            "block": window.block,
+            "offset": window.utc_offset_s,
+            "from": window.start,
+            "until": window.end,
+            "grain": window.block,
+            "coarse": window.block * MAX_BLOCKS,
+        }
+
+
+def days_text(sums: str) -> str:
+    """Return the SQL of sums by day, as query SUMS has it."""
+    return query_text(sums)
+
+
+def used(sql: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are in a query."""
+    return {key: known[key] for key in sorted(set(_PARAMETER.findall(_COMMENT.sub("", sql))))}
+
+
+def checked(window: Window) -> Window:
+    """Return a window that can be asked about, its end not after `now`. Raises UsageError."""
+    if window.start >= window.end:
+        raise UsageError(f"start {window.start} is not before end {window.end}")
+    if window.end - window.start > MAX_DAYS * DAY_S:
+        raise UsageError(f"the window is longer than {MAX_DAYS} days: give a later start")
+    return replace(window, end=min(window.end, window.now)) if window.start < window.now else window
+
+
+def stored_window(
+    db: Database, start: int | None, end: int | None, clusters: Sequence[str] = (), utc_offset_s: int = 0
+) -> Window:
+    """Return a window on a store that nothing is written to: all its jobs, by default, as of the last time in it.
+
+    Raises NoDataError where it has no jobs, or none of one of the clusters; UsageError.
+    """
+    known = [row["cluster"] for row in db.rows("clusters")]
+    if missing := sorted(set(clusters) - set(known)):
+        raise NoDataError(f"no jobs of cluster {missing[0]!r}: there are {', '.join(known[:MIN_DAYS]) or 'none'}")
+    bounds = db.rows("store_bounds", {"clusters": list(clusters) or None})[0]
+    if bounds["first"] is None:
+        raise NoDataError("the store has no jobs")
+    now = bounds["last"] + 1
+    first = bounds["first"] - (bounds["first"] + utc_offset_s) % DAY_S
+    window = Window(first if start is None else start, now if end is None else end, now, clusters, utc_offset_s)
+    return checked(window)

@@ -1,1 +1,0 @@
-"""The ledger and the findings, one file per finding. Imports store, slurm and core."""

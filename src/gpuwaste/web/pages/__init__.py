@@ -1,1 +1,0 @@
-"""One file for each page: a function from documents to HTML."""

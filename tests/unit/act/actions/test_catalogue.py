@@ -1,0 +1,77 @@
+"""The catalogue of actions: every kind declares itself, and no option lets a text break out of its place."""
+
+import pytest
+
+from gpuwaste.act.actions.action_kind import ActionKind, Program
+from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.rules.intent import Intent
+from gpuwaste.slurm.run import RunKey
+
+GOOD = {
+    "comment": {"text": "idle for two hours"},
+    "drain": {"reason": "Xid 79"},
+    "extend_limit": {"by": "1:00:00", "at_most": "2-00:00:00"},
+    "promote": {"to": "night-2"},
+    "resubmit": {"part": "4:00:00"},
+    "notify": {"subject": "Your job", "text": "Dear user,\n\tyour job is idle.\n"},
+}
+HOSTILE = (
+    "a\nBcc: all@example.org", "a\r\nX: y", "a\0b", "a\x1b[31mb", "a\x85b", "a\u2028b", "a\ud800b", "", "  ",
+    "x" * 100_000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", actions().values(), ids=lambda kind: kind.name)
+def test_each_kind_declares_itself(kind: ActionKind) -> None:
+    """A kind has a sentence, rights, and options whose defaults are good; what it lacks or does not know is named."""
+    assert kind.about.endswith(".")
+    assert kind.needs in {"none", "operator", "administrator", "program"}
+    assert (kind.needs == "program") == (kind.execution is not None and isinstance(kind.execution.act, Program))
+    assert (kind.needs == "none") == (kind.execution is None)
+    good = GOOD.get(kind.name, {})
+    assert not kind.problem(good)
+    for option in kind.options:
+        assert option.about
+        assert option.default is None or not option.check(option.default)
+        if option.default is None:
+            lacking = {name: text for name, text in good.items() if name != option.name}
+            assert f"option {option.name} is missing" in kind.problem(lacking)
+    assert "unknown option 'colour'" in kind.problem({**good, "colour": "red"})
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_breaks_a_header_or_a_line(text: str) -> None:
+    """Control characters, line breaks, lone surrogates, empty and endless texts are refused in one printable line."""
+    for name, option in (("comment", "text"), ("drain", "reason"), ("notify", "subject")):
+        problem = actions()[name].problem({**GOOD[name], option: text})
+        assert f"{name}: option {option}: " in problem
+        assert problem.isprintable()
+    if text != HOSTILE[0]:  # the text of a mail has lines
+        assert actions()["notify"].problem({**GOOD["notify"], "text": text})
+
+
+def test_a_comment_forges_no_verdict() -> None:
+    """`;gw=ID` in a job's comment is the advice's own mark: no rule writes one."""
+    assert "; and = are not allowed" in actions()["comment"].problem({"text": "x;gw=0123456789abcdef"})
+
+
+@pytest.mark.parametrize("by", ["0", "-5", "later", "9" * 400, "4000-00:00:00", "UNLIMITED", "1:2:3:4"])
+def test_durations_are_bounded(by: str) -> None:
+    """No limit is raised by nothing, by years, or by what is no duration."""
+    problem = actions()["extend_limit"].problem({"by": by, "at_most": "1:00:00"})
+    assert "option by: " in problem
+    assert len(problem) < 200
+
+
+def test_what_an_intent_must_name() -> None:
+    """An action on a run needs the run and its user; one on a node the node; mail neither."""
+    base = {"id": "1", "rule": "r", "rule_hash": "", "decided_utc": 0, "expires_utc": 1, "facts": "{}"}
+    run = RunKey("gw", 7, 100)
+    kinds = actions()
+    none = Intent(kind="cancel", subject=str(run), **base)  # type: ignore[arg-type]
+    assert "does not name a run" in kinds["cancel"].refusal(none)
+    assert "does not name a run" in kinds["cancel"].refusal(Intent(kind="cancel", subject=str(run), run=run, **base))  # type: ignore[arg-type]
+    named = Intent(kind="cancel", subject=str(run), run=run, user="alice", **base)  # type: ignore[arg-type]
+    assert not kinds["cancel"].refusal(named)
+    drain = Intent(kind="drain", subject="gpu1", options={"reason": "x"}, **base)  # type: ignore[arg-type]
+    assert "does not name a node" in kinds["drain"].refusal(drain)

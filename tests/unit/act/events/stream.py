@@ -1,0 +1,23 @@
+"""A stream with events of runs and events that carry their data, for the tests of this room."""
+
+from tests.unit.hub.rig import HOUR, FakeClock, record
+
+from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.events.kinds.node import NodeHeard
+from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.store.hub.hub_store import HubStore
+
+
+def node_silent(node: str = "gpu1", heard: int = HOUR) -> ToldEvent:
+    """Return an event of a node."""
+    data = NodeHeard("gw", node, heard, 600.0)
+    return tell("node.silent", data, heard + 600, subject=f"node/{node}", unique=str(heard))
+
+
+def open_stream(jobs: int = 0) -> tuple[HubStore, EventStore, FakeClock]:
+    """Return a store with `jobs` runs that have started and ended: two events each."""
+    clock = FakeClock(HOUR + 7200)
+    store = HubStore.open(":memory:", clock)
+    store.upsert_jobs([record(number, f"user{number % 3}") for number in range(1, jobs + 1)])
+    return store, EventStore(store, clock), clock

@@ -1,0 +1,87 @@
+"""The charts: each part is as wide and as high as its share, and what is not known is hatched."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from tests.unit.show.documents import one_job, read
+
+from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.charts.day_bars import MAX_DAYS, day_bars
+from gpuwaste.ledger.charts.level_bar import level_bar
+from gpuwaste.ledger.charts.strip import stretches, strip
+from gpuwaste.ledger.reports.report_types import DayRow, HourCell
+
+LIMITS = read(one_job()).thresholds
+
+
+class Rects(HTMLParser):
+    """The rectangles of an SVG."""
+
+    def __init__(self, svg: str) -> None:
+        super().__init__()
+        self.found: list[dict[str, str]] = []
+        self.feed(svg)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "rect":
+            self.found.append({name: value or "" for name, value in attrs})
+
+
+def cell(t0: float, t1: float, mean: float | None, known: float | None = None) -> HourCell:
+    """Return what a GPU did between two times."""
+    return HourCell(t0=t0, t1=t1, known_s=t1 - t0 if known is None else known, mean_util_pct=mean)
+
+
+def test_the_level_bar_is_full_whatever_the_shares() -> None:
+    """The parts begin where the one before ends, and the last ends at 100 %."""
+    rects = Rects(str(level_bar({"high": 1, "low": 1, "idle": 5, "unknown": 2}))).found
+    at = 0.0
+    for rect in rects:
+        assert float(rect["x"].rstrip("%")) == pytest.approx(at, abs=0.002)
+        at += float(rect["width"].rstrip("%"))
+    assert at == pytest.approx(100, abs=0.01)
+    assert [rect["class"] for rect in rects] == ["high", "low", "idle", "unknown"]
+    assert Rects(str(level_bar({}))).found == []
+
+
+def test_neighbours_of_one_level_are_one_stretch() -> None:
+    """Two busy hours are one; the idle one after them another; a mean of 33 and of 66 percent is moderate."""
+    cells = [cell(0, 100, 90), cell(100, 200, 80), cell(200, 300, 0), cell(300, 400, 33), cell(400, 500, 66)]
+    assert stretches(cells, 0, 500, LIMITS) == [(0, 200, "high"), (200, 300, "idle"), (300, 500, "moderate")]
+
+
+def test_what_was_not_reported_is_hatched() -> None:
+    """A gap, a cell of which less than half is known, and one without a mean leave the hatch of the run visible."""
+    cells = [cell(0, 100, 90), cell(200, 300, 90), cell(300, 400, None), cell(400, 500, 90, known=40)]
+    assert stretches(cells, 0, 500, LIMITS) == [(0, 100, "high"), (200, 300, "high")]
+    rects = Rects(str(strip(cells, (0, 500), (0, 1000), LIMITS, "GPU 0"))).found
+    assert [(r["class"], r["x"], r["width"]) for r in rects] == [
+        ("unknown", "0.000%", "50.000%"), ("high", "0.000%", "10.000%"), ("high", "20.000%", "10.000%"),
+    ]  # fmt: skip
+
+
+def test_cells_beyond_the_run_are_cut() -> None:
+    """Nothing is drawn outside of the run's interval."""
+    assert stretches([cell(-50, 50, 5), cell(450, 900, 5), cell(600, 700, 5)], 0, 500, LIMITS) == [
+        (0, 50, "low"), (450, 500, "low"),
+    ]  # fmt: skip
+
+
+def row(day: int, gpu_s: float, idle_s: float) -> DayRow:
+    """Return a day."""
+    return DayRow(day=day * DAY_S, jobs=1, gpu_s=gpu_s, idle_s=idle_s, low_s=0, moderate_s=0, high_s=0, wasted_s=idle_s)
+
+
+def test_the_highest_day_fills_the_plot_and_unknown_is_the_rest() -> None:
+    """The other day is as high as its share of the highest; time without a level is hatched."""
+    rects = Rects(str(day_bars([row(10, 100, 100), row(12, 50, 20)], 10 * DAY_S, 13 * DAY_S))).found
+    heights = [(r["class"], float(r["height"].rstrip("%"))) for r in rects]
+    assert heights == [("idle", 72.0), ("idle", pytest.approx(14.4)), ("unknown", pytest.approx(21.6))]
+
+
+def test_a_window_of_years_has_bounded_bars() -> None:
+    """The last hundred days are drawn, whatever is asked for; of many days, only the highest one has its number."""
+    svg = str(day_bars([row(day, 1, 1) for day in range(4000)], 0, 4000 * DAY_S))
+    assert len(Rects(svg).found) == MAX_DAYS
+    assert len(re.findall("<text", svg)) <= 9

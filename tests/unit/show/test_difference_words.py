@@ -1,0 +1,36 @@
+"""Figures of differences as they are printed: signs, units, large hours, intervals that are not known."""
+
+import pytest
+
+from gpuwaste.sim.difference_words import interval_words, said, signed
+from gpuwaste.sim.document import Delta
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (-90.0, "s", "-90s"),
+        (7200.0, "s", "+2.0h"),
+        (-0.1034, "share", "-10.3 points"),
+        (-2.5, "h", "-2.5"),
+        (558_472.8, "h", "+558.5k"),
+        (-27_953_522.0, "h", "-28.0M"),
+        (0.0, "", "+0.00"),
+    ],
+)
+def test_a_difference_has_its_sign_and_unit(value: float, unit: str, text: str) -> None:
+    """Seconds as durations, shares as points, hours in thousands and millions where they are many."""
+    assert signed(value, unit) == text
+
+
+def test_values_have_no_sign() -> None:
+    """A value is printed plain, a share in percent."""
+    assert (said(0.7, "share"), said(99_999.4, "h"), said(1.5, "")) == ("70%", "99,999.4", "1.50")
+
+
+def test_an_interval_that_is_not_known_is_a_dash() -> None:
+    """Without enough weeks there is a dash, never 0; an interval of a share is in points."""
+    assert interval_words(Delta(base=1, changed=2, difference=1), "s") == "-"
+    assert interval_words(Delta(base=0.5, changed=0.6, difference=0.1, low=-0.02, high=0.2), "share") == (
+        "-2.0 to +20.0 points"
+    )
