@@ -19,7 +19,7 @@ from gpuwaste.agent.collectors.amd import AmdCollector
 from gpuwaste.agent.collectors.host import HostUseCollector
 from gpuwaste.agent.collectors.intel import IntelCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
-from gpuwaste.agent.daemon import Agent, Edges
+from gpuwaste.agent.daemon import Agent, NodeEdges
 from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
@@ -128,7 +128,7 @@ def run_child(directory: Path, hub_url: str, munge_socket: str, vendors: Sequenc
         slurm=slurm,
         hub=HubClient(hub_url, TokenIssuer(directory / "token")),
         askers=_askers(munge_socket) if munge_socket else None,
-        edges=Edges(collectors=lambda *_: collectors),
+        edges=NodeEdges(collectors=lambda *_: collectors),
     )
     stop = threading.Event()
     runner = threading.Thread(target=agent.run, args=(stop,))

@@ -30,7 +30,7 @@ from gpuwaste.store.hub.touched import Touched
 from gpuwaste.testing.process_memory import peak_rss_b
 from gpuwaste.views.kept_days import KeptDays
 from gpuwaste.views.view import View, all_views, look
-from gpuwaste.views.view_query import Asking, Window
+from gpuwaste.views.view_query import ViewQuery, Window
 
 TARGET_MS: Final = 500
 TARGET_KB: Final = 100
@@ -164,9 +164,9 @@ def ask(path: Path, rounds: int) -> dict[str, Any]:
     kept = KeptDays(db, Touched())
     print(f"{'':<20}{'days are kept':<52}{'first asked':>23}{'without a hub':>23}")
     for view in all_views().values():
-        without, _ = asked(view, Asking(db, window), 1)
-        first, _ = asked(view, Asking(db, window, kept=kept), 1)
-        taken, size = asked(view, Asking(db, window, kept=kept), rounds)
+        without, _ = asked(view, ViewQuery(db, window), 1)
+        first, _ = asked(view, ViewQuery(db, window, kept=kept), 1)
+        taken, size = asked(view, ViewQuery(db, window, kept=kept), rounds)
         times = [wall for wall, _ in taken]
         cpu_ms = statistics.median(cpu for _, cpu in taken)
         met = statistics.median(times) <= TARGET_MS and size <= TARGET_KB * 1000
@@ -184,7 +184,7 @@ def ask(path: Path, rounds: int) -> dict[str, Any]:
     return figures
 
 
-def asked(view: View, asking: Asking, rounds: int) -> tuple[list[tuple[float, float]], int]:
+def asked(view: View, asking: ViewQuery, rounds: int) -> tuple[list[tuple[float, float]], int]:
     """Return how long a view takes each time, and of how much CPU, in milliseconds; and the bytes of its document."""
     taken, size = [], 0
     for _ in range(rounds):

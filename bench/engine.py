@@ -22,10 +22,10 @@ import numpy as np
 from gpuwaste.jobs.history.table import JobTable, table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.placed import start_of
-from gpuwaste.sim.real.engine import Study, instants_path, play_ensemble
+from gpuwaste.sim.real.engine import EngineStudy, instants_path, play_ensemble
 from gpuwaste.sim.real.given import starts_at
-from gpuwaste.sim.real.instants import Instant, read_instants_csv
-from gpuwaste.sim.real.outcomes import Outcome, read_csv
+from gpuwaste.sim.real.instants import ControllerInstant, read_instants_csv
+from gpuwaste.sim.real.outcomes import ReplayedOutcome, read_csv
 from gpuwaste.sim.simulation import Machine, all_schedulers, simulate
 from gpuwaste.slurm.accounting.job import JobRecord
 
@@ -50,7 +50,7 @@ def main() -> int:
     model, table = machine(options.nodes), trace(*drawn)
     with tempfile.TemporaryDirectory() as scratch:
         directory = options.output or Path(scratch)
-        study = Study(table, "drawn GPU jobs", model, options.runs, options.speed, directory)
+        study = EngineStudy(table, "drawn GPU jobs", model, options.runs, options.speed, directory)
         document = play_ensemble(study, _told)
         complete = [run.number for run in document.runs if run.complete]
         runs = [read_csv(directory / f"run-{number:03}.csv") for number in complete]
@@ -152,14 +152,14 @@ def simulated(name: str, table: JobTable, model: ClusterModel) -> dict[int, tupl
 
 
 def at_instants(
-    run: list[Outcome], instants: list[Instant], table: JobTable, model: ClusterModel
+    run: list[ReplayedOutcome], instants: list[ControllerInstant], table: JobTable, model: ClusterModel
 ) -> dict[int, tuple[int, int]]:
     """Return submission in the run and start in the model of each job by its id, at the instants of a run."""
     starts = zip(run, starts_at(instants, table, model), strict=True)
     return {each.job_id: (each.submitted or 0, start) for each, start in starts if start is not None}
 
 
-def compared(found: dict[int, tuple[int, int]], runs: list[list[Outcome]]) -> dict[str, float]:
+def compared(found: dict[int, tuple[int, int]], runs: list[list[ReplayedOutcome]]) -> dict[str, float]:
     """Return how far a scheduler's starts are from each run's, and its waits from the ensemble's mean."""
     apart, means, highs = [], [], []
     for run in runs:

@@ -28,7 +28,7 @@ from gpuwaste.plan.waits.features import vector
 from gpuwaste.plan.waits.knowledge import Knowledge
 from gpuwaste.plan.waits.live_rows import LiveRows
 from gpuwaste.plan.waits.simulated import simulated
-from gpuwaste.plan.waits.trees import Machine, PoolSize
+from gpuwaste.plan.waits.trees import PoolSize, WaitMachine
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos, Reservation
 from gpuwaste.slurm.clients.scontrol import RunningJob, parse_jobs
 from gpuwaste.slurm.site.cluster_config import NodeInfo, parse_nodes
@@ -131,7 +131,7 @@ def once(
 
 
 def _features(jobs: Sequence[RunningJob], asked: Sequence[JobRequest], nodes: int) -> list[list[float]]:
-    rows, known = LiveRows(Machine([PoolSize("gpu", nodes * 64, nodes * 4)], _PLAYS)), Knowledge()
+    rows, known = LiveRows(WaitMachine([PoolSize("gpu", nodes * 64, nodes * 4)], _PLAYS)), Knowledge()
     named = [replace(request, partition="gpu") for request in asked]
     at = rows.instant(NOW, 0, *rows.queue(jobs, NOW), rows.asked(named))
     hints = simulated(at, known.past, _PLAYS, 1)

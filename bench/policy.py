@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
-from gpuwaste.advice.policy.facts import Facts
+from gpuwaste.advice.policy.facts import SubmissionFacts
 from gpuwaste.advice.policy.loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.policy.spending import NothingSpent
@@ -36,7 +36,7 @@ reject = 0.9
 warn = 0.75
 """
 REQUEST = JobRequest("alice", 1_800_000_000, partition="gpu9", name="train", time_limit_s=36000, gpus=4)
-QUIET = Facts(
+QUIET = SubmissionFacts(
     REQUEST,
     datetime(2026, 11, 18, 12),  # noqa: DTZ001 the site's own time
     script="same",
@@ -71,7 +71,7 @@ WAITS = WaitTable(
 )  # fmt: skip
 
 
-def decision_us(policies: PolicySet, facts: Facts, count: int, rounds: int) -> list[float]:
+def decision_us(policies: PolicySet, facts: SubmissionFacts, count: int, rounds: int) -> list[float]:
     """Return the mean microseconds of CPU time of a decision, of each round."""
     found = []
     spending = NothingSpent()

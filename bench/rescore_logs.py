@@ -43,7 +43,7 @@ from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.prediction_metrics import average_precision
 from gpuwaste.models.prepare import prepare
 from gpuwaste.models.replay_events import events_of
-from gpuwaste.models.split import Split, known_before, split_by_time
+from gpuwaste.models.split import HistorySplit, known_before, split_by_time
 from gpuwaste.slurm.accounting.job import JobRecord
 
 LOGS: Final = {
@@ -185,7 +185,7 @@ def figures(path: Path, seed: int) -> dict[str, Any]:
     return {**_failures(table, asked, split), "limit": _limits(table, asked, split)}
 
 
-def learnt(table: JobTable, vectors: Vectors, split: Split, folder: Path, seed: int) -> tuple[Bundle, Bundle]:
+def learnt(table: JobTable, vectors: Vectors, split: HistorySplit, folder: Path, seed: int) -> tuple[Bundle, Bundle]:
     """Return the bundle of the first part, by which the corrections begin, and that of the first two."""
     test = int(split.test[0])
     known = known_before(table, np.arange(test), int(table.submit[test]))
@@ -213,7 +213,7 @@ def _written(directory: Path, fitted: list[Fitted], chosen: list[Fitted], vector
     return load_bundle(directory)
 
 
-def _failures(table: JobTable, asked: Asked, split: Split) -> dict[str, Any]:
+def _failures(table: JobTable, asked: Asked, split: HistorySplit) -> dict[str, Any]:
     """Return AP over all test jobs that started, and over those that ran for ten minutes."""
     y = labels("failure", table)
     test = split.test[np.isfinite(y[split.test]) & np.isfinite(asked.failure["start"][split.test])]
@@ -225,7 +225,7 @@ def _failures(table: JobTable, asked: Asked, split: Split) -> dict[str, Any]:
     return found
 
 
-def _limits(table: JobTable, asked: Asked, split: Split) -> dict[str, Any]:
+def _limits(table: JobTable, asked: Asked, split: HistorySplit) -> dict[str, Any]:
     """Return how many of the jobs that were running at their instant would have been told, and how many rightly.
 
     Logs stop jobs a little before their limit: what comes within a minute or 3 % of it has reached it, as in features.

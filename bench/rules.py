@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.year_site import fill
-from gpuwaste.act.rules.engine import Instant, Ladders, evaluate
+from gpuwaste.act.rules.engine import Ladders, PassInstant, evaluate
 from gpuwaste.act.rules.moments import GpuState, Moment, running_facts
 from gpuwaste.act.rules.replay import replayed
-from gpuwaste.act.rules.restraint import Spent
+from gpuwaste.act.rules.restraint import StepsSpent
 from gpuwaste.act.rules.rule import Rule
 from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
 from gpuwaste.act.rules.rule_text import replay_text
-from gpuwaste.core.bootstrap import Sample, interval
+from gpuwaste.core.bootstrap import BootstrapSample, interval
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -99,8 +99,8 @@ def passes(home: Path, jobs: int, count: int) -> dict[str, Any]:
     def one(at: int) -> int:
         with store.reader() as db:
             running_facts(db, moments)
-            spent = {rule.name: Spent() for rule in rules}
-            found = evaluate(db, rules, ladders, spent, Instant(at, datetime.fromtimestamp(at, UTC)))
+            spent = {rule.name: StepsSpent() for rule in rules}
+            found = evaluate(db, rules, ladders, spent, PassInstant(at, datetime.fromtimestamp(at, UTC)))
         return sum(each.matched for each in found)
 
     figures["first"] = timed(f"a pass, {count} rules x {jobs:,} jobs, the first", lambda: one(now))
@@ -191,7 +191,7 @@ def philly(folder: Path) -> dict[str, Any]:
         jobs, idle, still = (sum(row[place] for row in rows) for place in (1, 2, 3))
         held_h = sum(row[4] for row in rows)
         share = still / idle if idle else 0.0
-        ends = interval(Sample(blocks=[(row[3], row[2]) for row in rows if row[2]]), share) or (share, share)
+        ends = interval(BootstrapSample(blocks=[(row[3], row[2]) for row in rows if row[2]]), share) or (share, share)
         figures[str(after)] = {"jobs": jobs, "idle": idle, "still_idle": round(share, 3), "interval": ends}
         print(
             f"{f'first {after} min':<32}{jobs:>7,}{idle:>7,}{idle - still:>18,}"

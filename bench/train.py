@@ -20,7 +20,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, befo
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.renewal.card_types import TrainingSettings
 from gpuwaste.models.job_source import JobSource
-from gpuwaste.models.progress import Progress
+from gpuwaste.models.progress import TrainingProgress
 from gpuwaste.models.training import train
 from gpuwaste.testing.planted import planted_table
 
@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     table = planted_table(options.jobs, users=400)
-    progress = Progress(sys.stdout)
+    progress = TrainingProgress(sys.stdout)
     settings = TrainingSettings(trials=options.trials, threads=options.threads)
     began, worked = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="gpuwaste-bench-") as folder:

@@ -27,7 +27,7 @@ from gpuwaste.views.language_model import LanguageModel
 from gpuwaste.views.narrative import complete
 from gpuwaste.views.rewrite import cleaned, place, refusal
 from gpuwaste.views.view import all_views, look
-from gpuwaste.views.view_query import Asking, stored_window
+from gpuwaste.views.view_query import ViewQuery, stored_window
 
 _NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _WEEK_S: Final = 7 * DAY_S
@@ -97,7 +97,7 @@ def documents(store: Path) -> Iterable[ViewDocument]:
         edges += [(start, start + _WEEK_S) for start in range(whole.start, whole.end - _WEEK_S, _WEEK_S)]
         for start, end in edges:
             window = stored_window(db, start, end)
-            yield from (look(view, Asking(db, window)).document for view in all_views().values())
+            yield from (look(view, ViewQuery(db, window)).document for view in all_views().values())
 
 
 def asked(

@@ -9,7 +9,7 @@ import pytest
 
 from gpuwaste.jobs.importers.file_source import sacct_file
 from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import Source, parser_of
+from gpuwaste.jobs.importers.source import ImportSource, parser_of
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun
 from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT
 from gpuwaste.slurm.clients.commands import CommandClient
@@ -67,7 +67,7 @@ def through_rest(cluster: LoopbackCluster, job: int, folder: Path) -> AccountedR
     return run
 
 
-def from_file(source: Source, job: int) -> AccountedRun:
+def from_file(source: ImportSource, job: int) -> AccountedRun:
     parse = parser_of(source.kind)
     rows = [row for page in source.pages(None) for row in parse(page.data, source.context, Notes())]
     (run,) = [row for row in rows if isinstance(row, AccountedRun) and row.job_id == job]

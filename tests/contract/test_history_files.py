@@ -10,7 +10,7 @@ import pytest
 from gpuwaste.core.errors import UsageError
 from gpuwaste.jobs.importers.file_source import sacct_file
 from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import Source, parser_of
+from gpuwaste.jobs.importers.source import ImportSource, parser_of
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.clients.commands import CommandClient
@@ -58,7 +58,7 @@ def written(cluster: LoopbackCluster, file: Path, *options: str) -> Path:
     return file
 
 
-def read(source: Source, jobs: dict[int, str]) -> Runs:
+def read(source: ImportSource, jobs: dict[int, str]) -> Runs:
     """Return the runs of a file of which nothing was set aside."""
     parse, notes = parser_of(source.kind), Notes()
     rows = [row for page in source.pages(None) for row in parse(page.data, source.context, notes)]

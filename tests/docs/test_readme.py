@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.advice.policy.facts import Facts
+from gpuwaste.advice.policy.facts import SubmissionFacts
 from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.policy.spending import NothingSpent
 from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
@@ -46,7 +46,7 @@ def test_what_sbatch_says_is_what_the_policy_says(tmp_path: Path) -> None:
     """The lines at the README's terminal are, word by word, those of a policy that warns of unused GPUs."""
     (tmp_path / "warn.toml").write_text('[policy]\nmode = "warn"\n[targets.gpus]\nwarn = 0.5\n', encoding="utf-8")
     why = ("your last 14 jobs named train used 1 of 4 GPUs",)
-    facts = Facts(
+    facts = SubmissionFacts(
         JobRequest("alice", 0, name="train", gpus=4),
         datetime.fromtimestamp(0, UTC),
         expected=(Expectation("gpus_needed", "history", 14, quantiles={"0.5": 1.0}, why=why),),

@@ -21,7 +21,7 @@ from tests.unit.hub.rig import FakeClock, record
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.refusal import Refusal
-from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.curves.agents import AgentSamples
 from gpuwaste.ledger.curves.curve_types import GpuCurves, NodeCurves, NodeSamples, Series
@@ -307,7 +307,7 @@ def test_a_user_s_minute_has_room_again_later() -> None:
 def test_kept_answers_are_bounded_in_bytes_and_age() -> None:
     """The least used answer goes where there is no room, a large one is not kept, and an old one is not given."""
     clock = FakeClock()
-    kept = KeptAnswers(clock, most_b=100)
+    kept = ResponseCache(clock, most_b=100)
     for name in "abcd":
         kept.keep(name, b"x" * 25, 60)
     assert kept.get("a")

@@ -14,8 +14,8 @@ import pytest
 
 from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition, Reservation
-from gpuwaste.sim.real.engine import Study, play_ensemble
-from gpuwaste.sim.real.outcomes import Outcome, read_csv
+from gpuwaste.sim.real.engine import EngineStudy, play_ensemble
+from gpuwaste.sim.real.outcomes import ReplayedOutcome, read_csv
 from gpuwaste.sim.real.programs import NEEDED, require_programs
 from gpuwaste.sim.real.reaper import MARKER
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -86,21 +86,21 @@ JOBS = [
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, Outcome], Any, Path]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, ReplayedOutcome], Any, Path]:
     """Play all jobs once; returns outcomes by id, the document and the directory."""
     directory = tmp_path_factory.mktemp("runs")
-    document = play_ensemble(Study(table_of(JOBS), "the test's jobs", MODEL, 1, SPEED, directory))
+    document = play_ensemble(EngineStudy(table_of(JOBS), "the test's jobs", MODEL, 1, SPEED, directory))
     return {each.job_id: each for each in read_csv(directory / "run-001.csv")}, document, directory
 
 
-def instants(found: Outcome) -> tuple[int, int]:
+def instants(found: ReplayedOutcome) -> tuple[int, int]:
     """Return start and end of a job that has both."""
     assert found.start is not None, found
     assert found.end is not None, found
     return found.start - T0, found.end - T0
 
 
-def test_jobs_that_hold_the_node_whole_start_in_order(played: tuple[dict[int, Outcome], Any, Path]) -> None:
+def test_jobs_that_hold_the_node_whole_start_in_order(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:
     """Each of four jobs that take the whole node starts after the one before it ended, within some cycles."""
     found, _, _ = played
     before = 0
@@ -112,7 +112,7 @@ def test_jobs_that_hold_the_node_whole_start_in_order(played: tuple[dict[int, Ou
         before = end
 
 
-def test_gpus_are_placed_by_type(played: tuple[dict[int, Outcome], Any, Path]) -> None:
+def test_gpus_are_placed_by_type(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:
     """Jobs get the node with their type; one more waits until its GPUs are free; one that no node can run is said."""
     found, _, _ = played
     assert (found[11].nodes, found[12].nodes, found[13].nodes) == ("g1", "g2", "g1")
@@ -121,7 +121,7 @@ def test_gpus_are_placed_by_type(played: tuple[dict[int, Outcome], Any, Path]) -
     assert found[14].why
 
 
-def test_a_job_over_its_limit_is_ended_by_slurmctld(played: tuple[dict[int, Outcome], Any, Path]) -> None:
+def test_a_job_over_its_limit_is_ended_by_slurmctld(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:
     """A limit of a minute is a TIMEOUT after a minute, and maintenance of its node holds it up until then."""
     start, end = instants(played[0][21])
     assert played[0][21].state == "TIMEOUT"
@@ -129,7 +129,7 @@ def test_a_job_over_its_limit_is_ended_by_slurmctld(played: tuple[dict[int, Outc
     assert 60 <= end - start <= 180
 
 
-def test_a_node_that_fails_requeues_its_job(played: tuple[dict[int, Outcome], Any, Path]) -> None:
+def test_a_node_that_fails_requeues_its_job(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:
     """The job that ran on the node starts again when the node is back, and runs whole."""
     start, end = instants(played[0][31])
     assert start >= 200
@@ -137,7 +137,7 @@ def test_a_node_that_fails_requeues_its_job(played: tuple[dict[int, Outcome], An
     assert played[0][31].state == "COMPLETED"
 
 
-def test_the_document_counts_every_job(played: tuple[dict[int, Outcome], Any, Path]) -> None:
+def test_the_document_counts_every_job(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:
     """States add up to the jobs, and the written document is the returned one."""
     _, document, directory = played
     assert sum(document.runs[0].states.values()) == document.jobs == len(JOBS)

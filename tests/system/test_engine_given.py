@@ -7,7 +7,7 @@ import pytest
 
 from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
-from gpuwaste.sim.real.engine import Study, instants_path, play_ensemble
+from gpuwaste.sim.real.engine import EngineStudy, instants_path, play_ensemble
 from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import read_instants_csv
 from gpuwaste.sim.real.outcomes import read_csv
@@ -60,7 +60,7 @@ def test_the_model_starts_the_same_jobs_at_the_same_passes(tmp_path: Path) -> No
     """With a run's passes and holding times given, 97 of 100 jobs of a full cluster start within 5 s of the run."""
     rng = np.random.default_rng(3)
     table, cluster = table_of([drawn(number, rng) for number in range(1, JOBS + 1)]), model()
-    document = play_ensemble(Study(table, "drawn", cluster, 1, SPEED, tmp_path))
+    document = play_ensemble(EngineStudy(table, "drawn", cluster, 1, SPEED, tmp_path))
     run, instants = read_csv(tmp_path / "run-001.csv"), read_instants_csv(instants_path(tmp_path, 1))
     assert document.runs[0].states == {"COMPLETED": JOBS}
     pairs = list(zip(run, starts_at(instants, table, cluster), strict=True))

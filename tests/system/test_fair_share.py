@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import ClusterFactory
 from tests.system.account_trees import draw, plant, shares, uproot
 
-from gpuwaste.sim.accounts import Accounts, accounts_of
+from gpuwaste.sim.accounts import AccountTable, accounts_of
 from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.fair_tree import fair_tree
 from gpuwaste.testing.cluster import Variant
@@ -71,7 +71,7 @@ def test_depth_oblivious_fair_share_is_sshare_s(make_cluster: ClusterFactory) ->
     wait_until(settled, 200, f"sshare to print {expected} for {tree}", lambda: str(seen), poll_s=2)
 
 
-def summed(accounts: Accounts) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def summed(accounts: AccountTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return usage with that of what is below."""
     usage = accounts.usage.copy()
     for k in accounts.tree.order[:0:-1]:
@@ -79,7 +79,7 @@ def summed(accounts: Accounts) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return usage
 
 
-def by_fair_tree(accounts: Accounts) -> dict[tuple[str, str], tuple[str, str]]:
+def by_fair_tree(accounts: AccountTable) -> dict[tuple[str, str], tuple[str, str]]:
     """Return LevelFS and FairShare as sshare prints them; it leaves LevelFS empty for shares of the parent."""
     n = len(accounts.associations)
     factor, level = np.zeros(n), np.zeros(n)
@@ -94,7 +94,7 @@ def by_fair_tree(accounts: Accounts) -> dict[tuple[str, str], tuple[str, str]]:
     }
 
 
-def by_classic(accounts: Accounts, *, oblivious: bool) -> dict[tuple[str, str], str]:
+def by_classic(accounts: AccountTable, *, oblivious: bool) -> dict[tuple[str, str], str]:
     """Return the FairShare of who has shares: for those who share as the parent sshare prints what no job gets."""
     factor, dampening = np.zeros(len(accounts.associations)), 1.0
     classic(accounts.tree, summed(accounts), dampening, oblivious, factor)

@@ -7,7 +7,7 @@ import pytest
 from tests.system.asking import wait_told
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.jobs.importers.accounting_windows import Period
+from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod
 from gpuwaste.jobs.importers.history_store import HistoryStore
 from gpuwaste.jobs.importers.importer import import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile, SacctLive
@@ -46,7 +46,7 @@ def test_a_real_cluster_through_sacct_and_from_its_file(cluster: LoopbackCluster
     }
     path = tmp_path / "live.duckdb"
     live = HistoryStore.open(path, SystemClock())
-    period = Period(mix.start, end, window_s=7)
+    period = AccountingPeriod(mix.start, end, window_s=7)
     result = import_source(live, path, SacctLive(client, client.cluster_name(), period))
     assert result.bad == 0
     have = {job.run_key: job for job in stored(live) if job.job_id in mix.ids}

@@ -6,7 +6,7 @@ import pytest
 from tests.conftest import ClusterFactory
 
 from gpuwaste.plan.live_queue import LiveQueue, live_queue
-from gpuwaste.plan.start_time.expectation import Expectation, expect
+from gpuwaste.plan.start_time.expectation import StartExpectation, expect
 from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.sim.clusters.live import live_machine
 from gpuwaste.slurm.clients.commands import CommandClient
@@ -43,7 +43,7 @@ class Site:
         """Wait until slurmctld says why a job waits."""
         wait_until(lambda: word in self.job(number).reason, 60, word, lambda: self.job(number).reason)
 
-    def expected(self, number: int) -> tuple[int, Expectation]:
+    def expected(self, number: int) -> tuple[int, StartExpectation]:
         """Return now, and what is expected of a job that waits."""
         live, job = self.live(), self.job(number)
         found = live.without(job.job_id)

@@ -9,7 +9,7 @@ from tests.conftest import ClusterFactory
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.limits import problems
-from gpuwaste.plan.plan_request import Submission
+from gpuwaste.plan.plan_request import PlannedSubmission
 from gpuwaste.plan.site import read_site
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
@@ -91,7 +91,7 @@ def ours(cluster: LoopbackCluster, case: Case, qos: str) -> list[str]:
     uid = int(cluster.run(["id", "-u"], "alice").stdout)
     site = read_site(Shown(cluster), "alice", uid, unix_groups("alice"))
     assert site.notes == ()
-    submission = Submission((*words_of(case, qos), "job.sh"), SCRIPT.encode(), {}, "alice", 1_800_000_000)
+    submission = PlannedSubmission((*words_of(case, qos), "job.sh"), SCRIPT.encode(), {}, "alice", 1_800_000_000)
     ((request, options),) = submission.read()
     return problems(_asked(request, site, options))
 

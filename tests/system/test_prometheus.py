@@ -9,7 +9,7 @@ from tests.system.prometheus_server import Prometheus, running
 
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.metrics import Health
-from gpuwaste.agent.model import GpuIdentity, GpuReading, Holding, JobMap
+from gpuwaste.agent.model import GpuAllocation, GpuIdentity, GpuReading, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import LatestSnapshot
@@ -26,7 +26,7 @@ scrape_configs:
 
 @pytest.fixture
 def jobs() -> JobMap:
-    return JobMap((Holding(77, "GPU-1", 0),))
+    return JobMap((GpuAllocation(77, "GPU-1", 0),))
 
 
 @pytest.fixture
@@ -79,7 +79,9 @@ def test_prometheus_scrapes_and_joins_a_job_to_its_gpu(prometheus: Prometheus) -
     assert not prometheus.query('{__name__=~"gpuwaste_.*", exported_job=~".+"}')
 
 
-@pytest.mark.parametrize("jobs", [JobMap((Holding(77, "GPU-1", 0, share=0.5), Holding(78, "GPU-1", 0, share=0.5)))])
+@pytest.mark.parametrize(
+    "jobs", [JobMap((GpuAllocation(77, "GPU-1", 0, share=0.5), GpuAllocation(78, "GPU-1", 0, share=0.5)))]
+)
 def test_the_join_holds_where_jobs_share_a_gpu(prometheus: Prometheus) -> None:
     """Two jobs on one GPU are two series, and no error of many-to-many."""
     prometheus.wait_for('up{job="gpuwaste"} == 1', "Prometheus to scrape the agent")

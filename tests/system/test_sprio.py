@@ -6,9 +6,9 @@ from tests.conftest import ClusterFactory
 from tests.system.account_trees import start_with_usage
 
 from gpuwaste.core.units import parse_size_b
-from gpuwaste.sim.accounts import Accounts, accounts_of
+from gpuwaste.sim.accounts import AccountTable, accounts_of
 from gpuwaste.sim.fair_tree import fair_tree
-from gpuwaste.sim.multifactor import Jobs, Norms, Weighted, priority, weighted
+from gpuwaste.sim.multifactor import Norms, PriorityJobs, Weighted, priority, weighted
 from gpuwaste.sim.priority_settings import PrioritySettings, priority_settings
 from gpuwaste.sim.tres import tres_row
 from gpuwaste.slurm.accounting.tres import parse_tres
@@ -50,7 +50,7 @@ SUBMITTED: tuple[tuple[str, dict[str, str | int]], ...] = (
 )
 
 
-def prepare(cluster: LoopbackCluster) -> Accounts:
+def prepare(cluster: LoopbackCluster) -> AccountTable:
     """Set priorities and shares, let nothing start; returns the associations with their usage."""
     for name, value in QOS.items():
         made = [] if name == "normal" else [["sacctmgr", "-i", "add", "qos", name]]
@@ -83,7 +83,7 @@ def expected(cluster: LoopbackCluster, jobs: list[int], chosen: PrioritySettings
     rows = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in text.splitlines()]
     available = {row["PartitionName"]: tres_row(NAMES, amounts(row["TRES"])) for row in rows}
     held = [tres_row(NAMES, amounts(tres_of(job))) for job in shown]
-    arrays = Jobs(
+    arrays = PriorityJobs(
         nodes=np.array([int(job["NumNodes"].split("-")[0]) for job in shown]),
         cpus=np.array([int(job["NumCPUs"].split("-")[0]) for job in shown]),
         limit_s=np.array([limit_s(job["TimeLimit"]) for job in shown]),

@@ -28,7 +28,7 @@ from gpuwaste.ledger import judging
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.ledger.waste_day import families
 from gpuwaste.net.program_metrics import ProgramCollector
-from gpuwaste.store.hub.inbox import Waiting
+from gpuwaste.store.hub.inbox import InboxBacklog
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """
@@ -74,7 +74,7 @@ def hub_rows() -> Iterator[Row]:
     hub = HubMetrics(SystemClock(), lambda: gauges)
     hub.batch("gpu1", 1, 0, 0)
     hub.request("GET", "/v1/health", 200, 0.001)
-    hub.standing_by.append(lambda: inbox_parts.families(Waiting(), 0, 0, 0))
+    hub.standing_by.append(lambda: inbox_parts.families(InboxBacklog(), 0, 0, 0))
     hub.more.append(lambda: families({("gpu", ""): Tally()}))
     SignInMetrics(hub.registry, lambda: 0)
     hub.more.append(lambda: judging.families(judging.JudgingProgress(0, 1.0), 0))

@@ -5,10 +5,10 @@ from dataclasses import MISSING, fields
 from datetime import date
 from typing import Any, Final
 
-from gpuwaste.advice.policy.declarations import FIRST_DAY, LAST_DAY, TABLES, TARGETS, Exempt, TargetRule
+from gpuwaste.advice.policy.declarations import FIRST_DAY, LAST_DAY, TABLES, TARGETS, PolicyExemption, TargetRule
 from gpuwaste.advice.policy.loading import BUILT_IN
 from gpuwaste.advice.policy.rules import JUDGED, rules
-from gpuwaste.advice.policy.values import Days, Patterns, Ratio, Threshold
+from gpuwaste.advice.policy.values import Patterns, Ratio, Threshold, Weekdays
 from gpuwaste.core.day_hours import Hours
 from tools.reference.markdown import code, document, table
 
@@ -55,13 +55,13 @@ def _keys(kind: type) -> str:
     for key in fields(kind):
         make: Any = key.default_factory
         default = make() if key.default is MISSING else key.default
-        shown = "nobody" if kind is Exempt else _shown(default)
+        shown = "nobody" if kind is PolicyExemption else _shown(default)
         rows.append((code(key.name.removesuffix("_")), shown, key.metadata["text"]))
     return table(("key", "default", "meaning"), rows)
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Patterns | Days) or value in {FIRST_DAY, LAST_DAY}:
+    if isinstance(value, Patterns | Weekdays) or value in {FIRST_DAY, LAST_DAY}:
         return "all"
     if isinstance(value, Threshold):
         return "none"

@@ -7,7 +7,7 @@ from typing import Any, Final, get_type_hints
 from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.act.rules.expression_reader import MAX_DEPTH, MAX_TEXT
 from gpuwaste.act.rules.facts import SPACES, About, facts_of
-from gpuwaste.act.rules.rule import NEVER, NO_HOURS, Budget, Exempt, Head, Span
+from gpuwaste.act.rules.rule import NEVER, NO_HOURS, Duration, RuleExemption, RuleHead, StepBudget
 from gpuwaste.advice.policy.values import Patterns, Ratio
 from tools.reference.markdown import code, document, table
 
@@ -35,8 +35,8 @@ the other facts decide it; `has(FACT)` tells whether it is known.
 
 def page() -> str:
     """Return the page."""
-    parts = [_INTRO, "## Keys of the file", _keys(Head), _DO, _actions()]
-    for name, kind in (("budget", Budget), ("exempt", Exempt)):
+    parts = [_INTRO, "## Keys of the file", _keys(RuleHead), _DO, _actions()]
+    for name, kind in (("budget", StepBudget), ("exempt", RuleExemption)):
         parts += [f"## [{name}]", inspect.cleandoc(str(kind.__doc__)), _keys(kind)]
     parts.append(_WHERE)
     spaces: list[tuple[About, str, type]] = [("running", *one) for one in SPACES["running"].items()]
@@ -79,7 +79,7 @@ def _keys(kind: Any) -> str:
 
 
 def _shown(default: Any) -> str:
-    if isinstance(default, Span):
+    if isinstance(default, Duration):
         return code(f"{default // 60}m" if default % 60 == 0 and default else f"{int(default)}s")
     if default in {NEVER, NO_HOURS, ""} or (isinstance(default, Patterns) and not default):
         return "none"

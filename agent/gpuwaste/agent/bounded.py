@@ -16,7 +16,7 @@ LIMIT_S: Final = 5.0
 _T = TypeVar("_T")
 
 
-class _Task(Generic[_T]):
+class _BoundedCall(Generic[_T]):
     """One call on the thread, and what became of it."""
 
     def __init__(self, call: Callable[[], _T]) -> None:
@@ -49,10 +49,10 @@ class BoundedThread:
         self._limit_s = limit_s
         self._said_late = late
         self._said_hangs = hangs
-        self._task: _Task[Any] | None = None
+        self._task: _BoundedCall[Any] | None = None
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
-        self.late: _Task[Any] | None = None
+        self.late: _BoundedCall[Any] | None = None
         """The call that did not return in time."""
 
     @property
@@ -68,7 +68,7 @@ class BoundedThread:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
-        task = _Task(call)
+        task = _BoundedCall(call)
         with self._wake:
             self._task = task
             self._wake.notify()

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuwaste.agent.model import Holding, HostUse, PackageReading
+from gpuwaste.agent.model import GpuAllocation, HostUse, PackageReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class CpuEnergy:
         now_us: int,
         reading: PackageReading | None,
         host: Mapping[int, HostUse],
-        holdings: Sequence[Holding],
+        holdings: Sequence[GpuAllocation],
         *,
         stepped: bool,
     ) -> CpuPower | None:

@@ -17,7 +17,7 @@ from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.health import HealthSink, health_xids
-from gpuwaste.agent.hour_aggregator import GAP_INTERVALS, HourBook, replay_from_us
+from gpuwaste.agent.hour_aggregator import GAP_INTERVALS, HourAggregator, replay_from_us
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.map_queries import Questions
 from gpuwaste.agent.metrics import Health
@@ -70,17 +70,17 @@ _LOOK_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class NodeEdges:
     """How the parts that touch the node are made; a recorder wraps them, and a recording takes their place."""
 
     collectors: Callable[[Sequence[str], CollectorSettings], Collectors] = create_collectors
     device_map: Callable[..., DeviceMap] = node_device_map
 
 
-NODE: Final = Edges()
+NODE: Final = NodeEdges()
 
 
-def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> int:
+def run_agent(config: Config, edges: NodeEdges = NODE, path: Path | None = None) -> int:
     """Run the agent in the foreground and return its exit code. Raises GpuwasteError where it cannot start.
 
     `path` is the configuration file that SIGHUP reads again, None for the default one.
@@ -126,7 +126,7 @@ def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> 
 class _Hours:
     """The parts through which hours leave."""
 
-    book: HourBook
+    book: HourAggregator
     outbox: Outbox
     shipper: Shipper[Batch]
     sink: HourSink
@@ -145,7 +145,7 @@ class Agent:
         slurm: SlurmClient,
         hub: HubClient,
         askers: Askers | None = None,
-        edges: Edges = NODE,
+        edges: NodeEdges = NODE,
         notifier: SystemdNotifier = SILENT,
     ) -> None:
         self._config = config
@@ -260,13 +260,13 @@ class Agent:
     def _make_hours(self, state_dir: Path, hub: HubClient) -> _Hours:
         agent, site = self._config.agent, self._site
         every_s = min(agent.ship_every_s, _DISKLESS_S) if agent.diskless else agent.ship_every_s
-        book = HourBook(site.cluster, site.node, agent.interval_s, every_s)
+        book = HourAggregator(site.cluster, site.node, agent.interval_s, every_s)
         outbox = Outbox(state_dir / "outbox.sqlite")
         envelope = Envelope(site.cluster, site.node, _boot_id(), own_version())
         shipper = Shipper(outbox, hub.post_hours, envelope, self._clock, every_s=every_s)
         return _Hours(book, outbox, shipper, HourSink(book, outbox, shipper.wake))
 
-    def _make_map(self, slurm: SlurmClient, hub: HubClient, edges: Edges) -> tuple[Questions, DeviceMap]:
+    def _make_map(self, slurm: SlurmClient, hub: HubClient, edges: NodeEdges) -> tuple[Questions, DeviceMap]:
         agent, site = self._config.agent, self._site
         positions = self._positions
         positions.check()

@@ -16,7 +16,7 @@ from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.facts.remote import RemoteSource, RunAnswer
-from gpuwaste.agent.model import GpuIdentity, Holding, JobMap
+from gpuwaste.agent.model import GpuAllocation, GpuIdentity, JobMap
 from gpuwaste.agent.runs import RunTracker
 from gpuwaste.ledger.hour import MISSING_PREFIX
 from gpuwaste.ledger.sample import Confidence, MapSource, UnknownReason
@@ -204,7 +204,7 @@ class DeviceMap:
 
     def _holdings(
         self, item: _Mapped, unmapped: Mapping[str, UnknownReason], suspended: frozenset[int]
-    ) -> list[Holding]:
+    ) -> list[GpuAllocation]:
         run = item.run
         if not run.certain:
             return []
@@ -220,7 +220,9 @@ class DeviceMap:
             if disputed or strayed or uuid in unmapped:
                 confidence, reason = Confidence.CONFLICT, UnknownReason.CONFLICT
             share = 1.0 if item.share is None else item.share
-            found.append(Holding(run.job_id, uuid, run.since_us, key, share, item.first, confidence, stopped, reason))
+            found.append(
+                GpuAllocation(run.job_id, uuid, run.since_us, key, share, item.first, confidence, stopped, reason)
+            )
         return found
 
     def _is_suspended(self, run: LocalRun) -> bool:

@@ -1,4 +1,4 @@
-"""HourBook: samples in, AllocationHours out.
+"""HourAggregator: samples in, AllocationHours out.
 
 Time of a holding is unknown, by reason, wherever it was not measured:
 
@@ -16,7 +16,7 @@ from typing import Final
 
 from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, OpenHour
 from gpuwaste.agent.meter import Meter, MeterTick, state_of
-from gpuwaste.agent.model import Holding, JobMap
+from gpuwaste.agent.model import GpuAllocation, JobMap
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.sample import Confidence, Sample, UnknownReason
 from gpuwaste.slurm.run import RunKey
@@ -28,7 +28,7 @@ _REPLAY_MS: Final = 120_000  # twice the shortest idle run, which may be open at
 _SLACK_US: Final = 5_000_000  # a run's local start may be that much later than the holding was first seen
 
 
-class HourBook:
+class HourAggregator:
     """The accumulators of all holdings of this node."""
 
     def __init__(self, cluster: str, node: str, interval_s: float, ship_every_s: float) -> None:
@@ -88,7 +88,7 @@ class HourBook:
             item.handed_ms = 0
         return self.due(now_us)
 
-    def _accumulator(self, holding: Holding, tick: MeterTick) -> Accumulator:
+    def _accumulator(self, holding: GpuAllocation, tick: MeterTick) -> Accumulator:
         """Return the holding's accumulator, begun or taken up where there is none, with what the map says now."""
         key = (holding.job_id, holding.gpu_uuid)
         now_ms = tick.now_us // 1000
@@ -106,12 +106,12 @@ class HourBook:
         _tell(item, holding)
         return item
 
-    def _begin(self, holding: Holding, t0_ms: int) -> Accumulator:
+    def _begin(self, holding: GpuAllocation, t0_ms: int) -> Accumulator:
         item = Accumulator(self._cluster, self._node, holding.job_id, holding.gpu_uuid, holding.since_us, t0_ms, t0_ms)
         item.cpu_s = 0.0 if self._meter.is_fresh(holding.gpu_uuid, holding.since_us) else None
         return item
 
-    def _take_up(self, holding: Holding) -> Accumulator | None:
+    def _take_up(self, holding: GpuAllocation) -> Accumulator | None:
         key = (holding.job_id, holding.gpu_uuid)
         ending = [item for item in self._ending if (item.job_id, item.gpu_uuid) == key]
         for item in [*ending, *([self._closed[key]] if key in self._closed else [])]:
@@ -181,7 +181,7 @@ class HourBook:
             if sample.job_id is None:
                 return
             begin_us = tick.now_us if last_us is None or tick.now_us - last_us > self._gap_us else last_us
-            item = self._begin(Holding(sample.job_id, sample.gpu_uuid, begin_us), begin_us // 1000)
+            item = self._begin(GpuAllocation(sample.job_id, sample.gpu_uuid, begin_us), begin_us // 1000)
             self._open[key] = item
         if item.run_key is not None and sample.run_key not in {None, item.run_key}:
             return
@@ -220,13 +220,13 @@ def _from_rows(rows: Iterable[AllocationHour]) -> list[Accumulator]:
     return list(found.values())
 
 
-def _same_run(item: Accumulator, holding: Holding) -> bool:
+def _same_run(item: Accumulator, holding: GpuAllocation) -> bool:
     if item.run_key is not None and holding.run_key is not None:
         return item.run_key == holding.run_key
     return holding.since_us <= item.covered_ms * 1000 + _SLACK_US
 
 
-def _tell(item: Accumulator, holding: Holding) -> None:
+def _tell(item: Accumulator, holding: GpuAllocation) -> None:
     item.run_key = holding.run_key or item.run_key
     item.share = holding.share
     item.map_source, item.confidence = holding.map_source, holding.confidence

@@ -47,7 +47,7 @@ def main(folder: Path, node: str, asked: tuple[int, int, int, int, int], kept_da
     set_up_logging()
     try:
         with _reading(folder):
-            answer = _Reader(folder, RunWindow(*asked)).answer(node, kept_days, gap_us)
+            answer = _SampleReader(folder, RunWindow(*asked)).answer(node, kept_days, gap_us)
     except OSError as error:
         _NOT_READ.log(error=f"{error.filename or folder}: {error.strerror}")
         return 1
@@ -75,7 +75,7 @@ class _Seen:
     gpus: set[str] = field(default_factory=set)
 
 
-class _Reader:
+class _SampleReader:
     """Looks twice: how much there is, then what it adds up to, so that no more is held than travels."""
 
     def __init__(self, folder: Path, window: RunWindow) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, State, whole_percent
 from gpuwaste.agent.cpu_energy import CpuEnergy, CpuPower
-from gpuwaste.agent.model import GpuReading, Holding, HostUse, PackageReading
+from gpuwaste.agent.model import GpuAllocation, GpuReading, HostUse, PackageReading
 from gpuwaste.agent.valid_ranges import MAX_GPU_W
 from gpuwaste.core.clock import StepDetector
 from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, MISSING_PREFIX
@@ -45,7 +45,7 @@ class Meter:
         self._cpu_energy = CpuEnergy(gap_us)
         self._cpu_power: CpuPower | None = None
 
-    def begin(self, tick: MeterTick, holdings: Sequence[Holding] = ()) -> None:
+    def begin(self, tick: MeterTick, holdings: Sequence[GpuAllocation] = ()) -> None:
         """Take up a tick, and tell whether the clock stepped since the previous one."""
         self._stepped = self._steps.stepped(tick.now_us, tick.mono_us)
         self._cpu_power = self._cpu_energy.since_last(

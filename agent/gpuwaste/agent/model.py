@@ -92,7 +92,7 @@ class PackageReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class GpuAllocation:
     """A GPU held by a run of a job on this node, as the device map knows it at one instant."""
 
     job_id: int
@@ -110,7 +110,7 @@ class Holding:
 class JobMap:
     """The device map at one instant: which holdings stand, and which runs ended since the last one."""
 
-    holdings: tuple[Holding, ...] = ()
+    holdings: tuple[GpuAllocation, ...] = ()
     ended: tuple[tuple[int, int], ...] = ()  # (job id, UTC microseconds of its end on this node)
     late_keys: tuple[
         tuple[int, int, RunKey], ...

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpuwaste.agent.accumulator import SUSPENDED
-from gpuwaste.agent.model import GpuIdentity, GpuReading, Holding, HostUse, JobMap, PackageReading
+from gpuwaste.agent.model import GpuAllocation, GpuIdentity, GpuReading, HostUse, JobMap, PackageReading
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
 
 
@@ -56,11 +56,11 @@ class DeviceMapper(Protocol):
 
 def make_samples(seen: Observation) -> Iterator[Sample]:
     """Yield the samples of an observation: GPUs in their order, then those that only Slurm has."""
-    by_gpu: dict[str, list[Holding]] = {}
+    by_gpu: dict[str, list[GpuAllocation]] = {}
     for holding in seen.jobs.holdings:
         by_gpu.setdefault(holding.gpu_uuid, []).append(holding)
     for gpu in seen.gpus:
-        holders: Sequence[Holding | None] = by_gpu.pop(gpu.uuid, []) or [None]
+        holders: Sequence[GpuAllocation | None] = by_gpu.pop(gpu.uuid, []) or [None]
         yield from (_sample(seen, gpu, holding) for holding in holders)
     for uuid, holdings in by_gpu.items():
         for holding in holdings:
@@ -68,7 +68,7 @@ def make_samples(seen: Observation) -> Iterator[Sample]:
 
 
 def _sample(
-    seen: Observation, gpu: GpuIdentity, holding: Holding | None, missing: UnknownReason = UnknownReason.GAP
+    seen: Observation, gpu: GpuIdentity, holding: GpuAllocation | None, missing: UnknownReason = UnknownReason.GAP
 ) -> Sample:
     reading = seen.readings.get(gpu.uuid) or GpuReading(gpu.uuid, reason=missing)
     return Sample(
@@ -93,7 +93,7 @@ def _sample(
     )
 
 
-def _procs(seen: Observation, reading: GpuReading, holding: Holding | None) -> int | None:
+def _procs(seen: Observation, reading: GpuReading, holding: GpuAllocation | None) -> int | None:
     """Count the GPU's compute processes that are the job's; None where the job's processes are not known."""
     if holding is None or reading.pids is None:
         return None
@@ -103,13 +103,13 @@ def _procs(seen: Observation, reading: GpuReading, holding: Holding | None) -> i
     return None if use is None else len(reading.pids & use.pids)
 
 
-def _confidence(seen: Observation, gpu: GpuIdentity, holding: Holding | None) -> Confidence:
+def _confidence(seen: Observation, gpu: GpuIdentity, holding: GpuAllocation | None) -> Confidence:
     if holding is not None:
         return holding.confidence
     return Confidence.CONFLICT if gpu.uuid in seen.jobs.unmapped else Confidence.NONE
 
 
-def _reason(seen: Observation, reading: GpuReading, holding: Holding | None) -> str:
+def _reason(seen: Observation, reading: GpuReading, holding: GpuAllocation | None) -> str:
     """Say why there is no attribution, or no utilization; attribution first, it takes away more."""
     if holding is not None and holding.suspended:
         return SUSPENDED

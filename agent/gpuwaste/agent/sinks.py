@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from gpuwaste.agent.hour_aggregator import HourBook
+from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.observation import Observation
@@ -38,7 +38,7 @@ class HourSink:
 
     name = "hours"
 
-    def __init__(self, book: HourBook, outbox: RowStore, ended: Callable[[], None]) -> None:
+    def __init__(self, book: HourAggregator, outbox: RowStore, ended: Callable[[], None]) -> None:
         self._book = book
         self._outbox = outbox
         self._ended = ended

@@ -23,7 +23,7 @@ from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.fit import Fitted, Vectors, calibrated
-from gpuwaste.models.split import Split
+from gpuwaste.models.split import HistorySplit
 
 Array = NDArray[np.float64]
 Curves = Mapping[str, Sequence[Sequence[float]]]
@@ -33,14 +33,14 @@ _CLOUD: Final = 1500  # jobs in a plot
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class HoldoutFigures:
     """`figures` go into the card; `curves` are what its plots draw."""
 
     figures: CardFigures
     curves: Curves
 
 
-def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Judged:
+def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: HistorySplit) -> HoldoutFigures:
     """Judge a fitted target on `split.test`, which nothing of it has seen; validation rows start the correction."""
     target = fitted.target
     first = int(split.validation[0]) if len(split.validation) else int(split.test[0])
@@ -54,14 +54,16 @@ def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Ju
     users = table.user.codes[rows]
     if len(rows) < MIN_TEST:
         note = f"{len(rows)} labelled jobs in the test part are too few to judge by"
-        return Judged(CardFigures(jobs=len(rows), users=len(np.unique(users)), note=note), {})
+        return HoldoutFigures(CardFigures(jobs=len(rows), users=len(np.unique(users)), note=note), {})
     if target.kind == "probability":
         own = calibrated(raw[rows, 0], fitted.calibration)
         return _probability(y[rows], said[rows], own, users, fitted.thresholds)
     return _quantiles(target, table, rows, said[rows])
 
 
-def _probability(y: Array, p: Array, own: Array, users: NDArray[np.int32], points: Mapping[str, float]) -> Judged:
+def _probability(
+    y: Array, p: Array, own: Array, users: NDArray[np.int32], points: Mapping[str, float]
+) -> HoldoutFigures:
     found = of_probability(y, MethodAnswer(p, points.get("f1", 0.5)), users)
     figures = CardFigures(
         jobs=len(y),
@@ -82,7 +84,7 @@ def _probability(y: Array, p: Array, own: Array, users: NDArray[np.int32], point
             recall_at_precision=interval(found["recall_at_precision_0.95"]),
             f1=interval(found["f1"]) if "f1" in points else UNSET,
         )
-    return Judged(figures, {"precision_recall": _pr_curve(y, p), "calibration": _calibration(y, p)})
+    return HoldoutFigures(figures, {"precision_recall": _pr_curve(y, p), "calibration": _calibration(y, p)})
 
 
 def _point(y: Array, p: Array, at: float, users: NDArray[np.int32]) -> CardPoint:
@@ -106,7 +108,7 @@ def _point(y: Array, p: Array, at: float, users: NDArray[np.int32]) -> CardPoint
     )
 
 
-def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Array) -> Judged:
+def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Array) -> HoldoutFigures:
     users, asked = table.user.codes[rows], request_cap(target.name, table)[rows]
     used = labels(target.name, table)[rows]
     weight = np.where(np.isfinite(table.cpus[rows]), table.cpus[rows], 1.0)
@@ -130,7 +132,7 @@ def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Ar
         "coverage": [list(target.quantiles), coverage(said, used)],
         "cloud": [used[picked].tolist(), said[picked, at].tolist()],
     }
-    return Judged(figures, curves)
+    return HoldoutFigures(figures, curves)
 
 
 def _level(found: Figures, level: str) -> CardLevel:
@@ -141,7 +143,7 @@ def _level(found: Figures, level: str) -> CardLevel:
     )
 
 
-def _by_user(mean: metrics.Interval, worst: metrics.Interval) -> CardByUser:
+def _by_user(mean: metrics.MetricInterval, worst: metrics.MetricInterval) -> CardByUser:
     return CardByUser(finite(mean.value), finite(worst.value))
 
 
@@ -164,7 +166,7 @@ def _calibration(y: Array, p: Array) -> list[list[float]]:
     return [means[0].tolist(), means[1].tolist(), jobs[some].tolist()]
 
 
-def interval(found: metrics.Interval) -> CardInterval:
+def interval(found: metrics.MetricInterval) -> CardInterval:
     """Return an interval as JSON takes it."""
     return CardInterval(finite(found.value), finite(found.low), finite(found.high))
 

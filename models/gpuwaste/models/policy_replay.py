@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import Decision
-from gpuwaste.advice.policy.policies_types import ReplayRow
+from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.policies_types import PolicyReplayRow
 from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
 from gpuwaste.advice.predict.beside import corrections_of
 from gpuwaste.advice.predict.bundle import Bundle
@@ -32,7 +32,7 @@ from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.jobs.job_event import HistoryEvent, ScriptSays
 from gpuwaste.models.replay_events import ReplayedEvent, events_of
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
-from gpuwaste.models.replay_spending import Spent
+from gpuwaste.models.replay_spending import ReplaySpending
 from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 
@@ -75,7 +75,7 @@ class PolicyReplay:
         self._by_history = Predictor(None, state, None, recall)
         self._model_from = _NEVER if bundle is None else bundle.manifest.window[1]
         self._by_model: Predictor | None = None
-        self._spent = Spent()
+        self._spent = ReplaySpending()
         chance = Random(0).random  # noqa: S311 the same draws each time, so that two replays agree
         scripts = question.scripts
         self._adviser = Adviser(
@@ -123,7 +123,7 @@ class PolicyReplay:
         self._tally.add(submission)
         self._spent.charge(submission, self._tally)
 
-    def decide(self, request: JobRequest) -> tuple[Decision, dict[str, float]]:
+    def decide(self, request: JobRequest) -> tuple[PolicyDecision, dict[str, float]]:
         """Return the decision, and what each kind of suggestion would save."""
         self._spent.now(request.submit, datetime.fromtimestamp(request.submit).date())  # noqa: DTZ006 the site's own day
         groups = self._question.groups_of(request.user) if self._policies.uses_groups else frozenset[str]()
@@ -144,7 +144,7 @@ class PolicyReplay:
         return self._by_model
 
 
-def false_reject_ratio(rows: Sequence[ReplayRow]) -> float | None:
+def false_reject_ratio(rows: Sequence[PolicyReplayRow]) -> float | None:
     """Return the share of the judged would-be rejects that were wrong, None where none was judged."""
     rejects = [row for row in rows if row.target == "all" and row.would_be == "reject"]
     wrong, judged = sum(r.wrong for r in rejects), sum(r.wrong + r.right for r in rejects)

@@ -17,7 +17,7 @@ _REPEATS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class MetricInterval:
     """One metric with the 2.5 % and 97.5 % points of its bootstrap; NaN: no such value here, or none was drawn."""
 
     value: float
@@ -64,14 +64,14 @@ def reserved_over_used(run_s: Array, limit_s: Array, cpus: Array, weight: Array 
     return float((w * limit_s * cpus).sum() / (w * run_s * cpus).sum())
 
 
-def bootstrap_by_user(users: NDArray[np.int32], metric: Callable[[Array], float], seed: int = 1) -> Interval:
+def bootstrap_by_user(users: NDArray[np.int32], metric: Callable[[Array], float], seed: int = 1) -> MetricInterval:
     """Draw whole users with replacement; `metric` takes each row's weight (how often its user was drawn).
 
     See user_draws.
     """
     values = np.array([metric(weight) for weight in drawn_weights(users, _REPEATS, seed)])
     low, high = np.nanpercentile(values, (2.5, 97.5)) if np.isfinite(values).any() else (np.nan, np.nan)
-    return Interval(metric(np.ones(len(users))), float(low), float(high))
+    return MetricInterval(metric(np.ones(len(users))), float(low), float(high))
 
 
 def worst_decile(users: NDArray[np.int32], loss: Array) -> tuple[float, float]:

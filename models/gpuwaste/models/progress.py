@@ -1,4 +1,4 @@
-"""Progress of a long training: bars on a terminal, plain lines elsewhere, and how long each stage took."""
+"""TrainingProgress of a long training: bars on a terminal, plain lines elsewhere, and how long each stage took."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import TextIO
 from tqdm import tqdm
 
 
-class Progress:
+class TrainingProgress:
     """Stages one after the other; `seconds` has what each took. Without a stream it keeps the times alone."""
 
     def __init__(self, stream: TextIO | None = None) -> None:

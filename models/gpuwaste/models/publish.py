@@ -20,7 +20,7 @@ from gpuwaste.models.card import card_document
 from gpuwaste.models.card_text import card_text
 from gpuwaste.models.export import Exported, write_bundle, write_files
 from gpuwaste.models.fit import Fitted
-from gpuwaste.models.holdout_figures import Judged
+from gpuwaste.models.holdout_figures import HoldoutFigures
 from gpuwaste.models.plots import plots
 from gpuwaste.models.prepare import Prepared
 from gpuwaste.models.split import final_cut
@@ -33,7 +33,7 @@ class Made:
     """One target to publish: the model to ship, and how the one of the first part did on the test part."""
 
     shipped: Fitted
-    judged: Judged
+    judged: HoldoutFigures
 
 
 def publish(  # noqa: PLR0917 two places, and what goes there

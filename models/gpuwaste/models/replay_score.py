@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gpuwaste.advice.policy.declarations import PROBABILITIES, QUANTITIES
-from gpuwaste.advice.policy.facts import Decision
-from gpuwaste.advice.policy.policies_types import ReplayRow
+from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.policies_types import PolicyReplayRow
 from gpuwaste.advice.predict.targets import labels, request_cap
 from gpuwaste.advice.verdicts.hits import HIT_SHARE
 from gpuwaste.advice.verdicts.verdict import TOLD, Action
@@ -21,7 +21,7 @@ ALL: Final = "all"
 class ReplayedSubmission:
     """One submission with its decision; `rows` are its runs, several of an array; `saves` by kind of suggestion."""
 
-    decision: Decision
+    decision: PolicyDecision
     rows: list[int]
     user: str
     saves: dict[str, float]
@@ -78,7 +78,7 @@ class ReplayScore:
                 saved = max(hours.values(), default=0.0) if target == ALL else hours[target]
                 _count(sums.setdefault((decision.policy, target, decision.would_be), _Sums()), submission, right, saved)
         rows = [
-            ReplayRow(
+            PolicyReplayRow(
                 policy=policy, target=target, would_be=would_be, jobs=s.jobs, said=s.said, right=s.right,
                 wrong=s.wrong, unknown=s.unknown, gpu_hours=round(s.gpu_hours, 3), users=len(s.users),
             )

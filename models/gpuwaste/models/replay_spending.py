@@ -9,7 +9,7 @@ from gpuwaste.advice.verdicts.verdict import TOLD
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
 
 
-class Spent:
+class ReplaySpending:
     """Spending (policy.facts) of a replay."""
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ _LEAST: Final = 0.5  # what a request of nothing counts as: log needs a positive
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SearchTrial:
     """One trial: its parameters, and its score in each fold (higher is better)."""
 
     recipe: Recipe
@@ -46,7 +46,7 @@ class Found:
     """What a search found: the recipe to learn with, and every trial, the recipe's own first."""
 
     recipe: Recipe
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[SearchTrial, ...] = ()
     note: str = ""
 
     @property
@@ -89,12 +89,12 @@ def search(
         return Found(default, note="too few labelled jobs for folds in time")
     base = {"seed": seed, "nthread": threads, "tree_method": "hist"}
     base |= objectives(replace(target, quantiles=(_QUANTILE,)))[0]
-    done: list[Trial] = []
+    done: list[SearchTrial] = []
 
     def objective(trial: optuna.Trial) -> float:
         drawn = _drawn(trial, default)  # of the first trial too, or the sampler would not know where it was
         recipe = drawn if done else default
-        done.append(Trial(recipe, tuple(_score(target, fold, recipe, base) for fold in folds)))
+        done.append(SearchTrial(recipe, tuple(_score(target, fold, recipe, base) for fold in folds)))
         tick()
         return done[-1].mean
 
@@ -109,7 +109,7 @@ def search(
     return Found(_chosen(done), tuple(done))
 
 
-def _chosen(trials: Sequence[Trial]) -> Recipe:
+def _chosen(trials: Sequence[SearchTrial]) -> Recipe:
     """Return the best trial that beats the recipe in the mean and in most folds, else the recipe."""
     own = trials[0]
     wins = [sum(a > b for a, b in zip(t.scores, own.scores, strict=True)) for t in trials]

@@ -22,7 +22,7 @@ MIN_ROWS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class HistorySplit:
     """Row numbers of a JobTable, ascending, in three parts that follow each other in time."""
 
     train: Rows
@@ -30,14 +30,14 @@ class Split:
     test: Rows
 
 
-def split_by_time(table: JobTable, shares: tuple[float, float, float] = SHARES) -> Split:
+def split_by_time(table: JobTable, shares: tuple[float, float, float] = SHARES) -> HistorySplit:
     """Cut the table by order of submission; raises NoDataError below MIN_ROWS rows."""
     n = len(table)
     if n < MIN_ROWS:
         raise NoDataError(f"{n} jobs are too few to train and evaluate on: at least {MIN_ROWS} are needed")
     first, second = int(n * shares[0]), int(n * (shares[0] + shares[1]))
     rows = np.arange(n)
-    return Split(
+    return HistorySplit(
         known_before(table, rows[:first], int(table.submit[first])),
         known_before(table, rows[first:second], int(table.submit[second])),
         rows[second:],

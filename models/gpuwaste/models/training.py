@@ -19,13 +19,13 @@ from gpuwaste.advice.renewal.card_types import ModelCard, TrainingSettings
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.card import LABEL_RULE, card_target
 from gpuwaste.models.fit import Fitted, check_labels, fit, learnable
-from gpuwaste.models.holdout_figures import Judged, judge
+from gpuwaste.models.holdout_figures import HoldoutFigures, judge
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.prepare import Prepared, prepare
-from gpuwaste.models.progress import Progress
+from gpuwaste.models.progress import TrainingProgress
 from gpuwaste.models.publish import Made, publish
 from gpuwaste.models.search import Found, search
-from gpuwaste.models.split import Split, final_cut, split_by_time
+from gpuwaste.models.split import HistorySplit, final_cut, split_by_time
 from gpuwaste.models.usable import named_targets, reason_of, warnings_of
 
 _DRIFT_ROWS: Final = 50_000  # newest rows whose shares of bins are kept
@@ -38,7 +38,7 @@ class TrainedTarget:
 
     honest: Fitted
     shipped: Fitted
-    judged: Judged
+    judged: HoldoutFigures
     found: Found
 
 
@@ -61,14 +61,14 @@ def train(
     created_utc: int,
     promote: bool = False,
     challenge: bool = False,
-    progress: Progress | None = None,
+    progress: TrainingProgress | None = None,
 ) -> Trained:
     """Learn, judge, export, register; promote where asked or where there is no champion, else put on trial where asked.
 
     Raises NoDataError where no target can be learnt, ModelError where the gate or the registry refuses; nothing of the
     registry has changed then.
     """
-    show = progress or Progress()
+    show = progress or TrainingProgress()
     had_champion = registry.champion() is not None  # a registry that cannot be used is told before the work
     chosen = named_targets(settings.targets)
     with show.stage("features"):
@@ -97,7 +97,7 @@ def train(
 
 
 def _learn(
-    data: Prepared, chosen: Sequence[Target], settings: TrainingSettings, show: Progress
+    data: Prepared, chosen: Sequence[Target], settings: TrainingSettings, show: TrainingProgress
 ) -> tuple[dict[str, TrainedTarget], dict[str, str]]:
     split = split_by_time(data.table)
     learnt: dict[str, TrainedTarget] = {}
@@ -119,7 +119,13 @@ def _learn(
 
 
 def _one(
-    target: Target, data: Prepared, split: Split, settings: TrainingSettings, *, until: float, show: Progress
+    target: Target,
+    data: Prepared,
+    split: HistorySplit,
+    settings: TrainingSettings,
+    *,
+    until: float,
+    show: TrainingProgress,
 ) -> TrainedTarget:
     """Search, fit and judge one target, then learn it again for shipping. Raises NoDataError."""
     table, vectors = data.table, data.vectors

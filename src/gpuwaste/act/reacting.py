@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpuwaste.act.actions.hub.parts import ActionParts
-from gpuwaste.act.events.event_service import EventParts, SourceViews
+from gpuwaste.act.events.event_service import EventService, SourceViews
 from gpuwaste.act.events.inlet_parts import InletParts
 from gpuwaste.act.notify.limit_notices import LimitNotices
-from gpuwaste.act.rules.moments import ModelInUse
-from gpuwaste.act.rules.rule_service import RuleParts
+from gpuwaste.act.rules.moments import ModelMoment
+from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
@@ -25,10 +25,10 @@ class Reacting(NamedTuple):
     """They share the store and its stream of events."""
 
     inlets: InletParts
-    events: EventParts
+    events: EventService
     rescorer: Rescorer
     actions: ActionParts
-    rules: RuleParts
+    rules: RuleService
 
 
 def reacting(  # noqa: PLR0917 the hub's parts that they need
@@ -43,7 +43,7 @@ def reacting(  # noqa: PLR0917 the hub's parts that they need
     """Wire the parts. Raises ConfigError."""
     hub = config.hub
     inlets = InletParts(store, clock, cluster, Path(hub.inlets_dir))
-    events = EventParts(
+    events = EventService(
         store,
         clock,
         cluster,
@@ -62,7 +62,7 @@ def reacting(  # noqa: PLR0917 the hub's parts that they need
         tells=lambda: bool(events.senders),
     )
     actions = ActionParts(store, clock, config)
-    rules = RuleParts(
+    rules = RuleService(
         store,
         clock,
         cluster,
@@ -76,5 +76,5 @@ def reacting(  # noqa: PLR0917 the hub's parts that they need
     return Reacting(inlets, events, rescorer, actions, rules)
 
 
-def _in_use(found: PredictionHealth) -> ModelInUse:
-    return ModelInUse(found.model, found.model_hash, found.created)
+def _in_use(found: PredictionHealth) -> ModelMoment:
+    return ModelMoment(found.model, found.model_hash, found.created)

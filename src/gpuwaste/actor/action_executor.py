@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionRequest, Execution, LookResult, Plan, Program
+from gpuwaste.act.actions.action_kind import ActionRequest, Execution, LookResult, Plan, SiteProgram
 from gpuwaste.act.actions.action_types import ActionEntry, Outcome, intent_of
 from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.act.actions.slurm_port import ActionSlurm
@@ -50,7 +50,7 @@ class ActionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _ActionTask:
     entry: ActionEntry
     execution: Execution
     request: ActionRequest
@@ -99,7 +99,7 @@ class ActionExecutor:
             return self._again(task) or self._send(task, seen.plan)
         return _over(entry, seen, sent=bool(task.plan))
 
-    def _task(self, entry: ActionEntry) -> _Task | ActionResult:
+    def _task(self, entry: ActionEntry) -> _ActionTask | ActionResult:
         """Return what is to be done, or why it is not this actor's to do."""
         intent = intent_of(entry)
         kind = actions().get(intent.kind)
@@ -112,9 +112,9 @@ class ActionExecutor:
         before = self._journal.before(entry.id)
         plan = before.plan or (entry.plan if entry.status == "sent" else {})
         request = kind.request(intent, self._settings.exempt_accounts)
-        return _Task(entry, kind.execution, request, plan, max(before.times, entry.sends))
+        return _ActionTask(entry, kind.execution, request, plan, max(before.times, entry.sends))
 
-    def _unseen(self, task: _Task, error: SlurmError) -> ActionResult | None:
+    def _unseen(self, task: _ActionTask, error: SlurmError) -> ActionResult | None:
         """Let an action wait for Slurm; one that was sent waits until it expires: it keeps all others waiting."""
         entry = task.entry
         if task.plan and self._expired(entry):
@@ -122,7 +122,7 @@ class ActionExecutor:
         self._waits(_NO_SLURM, entry, error=error)
         return None
 
-    def _again(self, task: _Task) -> ActionResult | None:
+    def _again(self, task: _ActionTask) -> ActionResult | None:
         """Return why an action that was sent before is given up; None where it is sent for the first time, or again."""
         if not task.plan:
             return None
@@ -136,7 +136,7 @@ class ActionExecutor:
             return ActionResult(task.entry, "failed", "Slurm does not show it; not sent again: it has expired")
         return None
 
-    def _send(self, task: _Task, plan: Plan) -> ActionResult | None:
+    def _send(self, task: _ActionTask, plan: Plan) -> ActionResult | None:
         entry, now = task.entry, self._clock.utc_us() // 1_000_000
         if reason := self._hindrance(entry, now):
             self._waits(_NOT_SENT, entry, reason=reason)
@@ -158,7 +158,7 @@ class ActionExecutor:
             return ActionResult(entry, "failed", f"not sent: hub, disk and Slurm took {passed_s:.0f} s: {why}")
         return self._act(task, plan)
 
-    def _changed(self, task: _Task, plan: Plan) -> ActionResult | None:
+    def _changed(self, task: _ActionTask, plan: Plan) -> ActionResult | None:
         """Look once more: while hub and disk took the step, the run may have ended, or begun anew."""
         try:
             seen = task.execution.look(task.request, self._slurm, task.plan)
@@ -170,7 +170,7 @@ class ActionExecutor:
             return ActionResult(task.entry, "failed", "not sent: the run has changed meanwhile")
         return None
 
-    def _act(self, task: _Task, plan: Plan) -> ActionResult | None:
+    def _act(self, task: _ActionTask, plan: Plan) -> ActionResult | None:
         answer, error = "", None
         try:
             answer = words_of(self._done(task, plan))
@@ -178,7 +178,7 @@ class ActionExecutor:
             error = found
         if task.execution.visible:
             return self._confirm(task, plan, answer, error)
-        by_program = isinstance(task.execution.act, Program)
+        by_program = isinstance(task.execution.act, SiteProgram)
         if error is None:
             words = "the program has ended well" if by_program else "Slurm took it; what became of it is not shown"
             return ActionResult(task.entry, "confirmed", words, answer)
@@ -186,14 +186,14 @@ class ActionExecutor:
         unclear = "" if _said_no(error) else f"nobody knows whether {taken}: "
         return ActionResult(task.entry, "failed", f"{unclear}{error}")
 
-    def _done(self, task: _Task, plan: Plan) -> str:
+    def _done(self, task: _ActionTask, plan: Plan) -> str:
         """Act; return what Slurm or the program says. Raises SlurmError, ParseError."""
         act = task.execution.act
-        if isinstance(act, Program):
+        if isinstance(act, SiteProgram):
             return self._settings.programs.run(act, plan, self._keep)
         return act(task.request, self._slurm, plan)
 
-    def _confirm(self, task: _Task, plan: Plan, answer: str, error: GpuwasteError | None) -> ActionResult | None:
+    def _confirm(self, task: _ActionTask, plan: Plan, answer: str, error: GpuwasteError | None) -> ActionResult | None:
         """Look until Slurm shows the action; None where the actor is stopped meanwhile: the next one looks."""
         until_us = self._clock.mono_us() + int(self._settings.confirm_s * 1e6)
         trouble = ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, Program
+from gpuwaste.act.actions.action_kind import ActionKind, SiteProgram
 from gpuwaste.core.config import ActorConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import open_to_others
@@ -35,7 +35,7 @@ class SitePrograms:
     within_s: float = 600.0
     slurm_conf: str = ""
 
-    def run(self, program: Program, values: Mapping[str, str], keep: Callable[[], None]) -> str:
+    def run(self, program: SiteProgram, values: Mapping[str, str], keep: Callable[[], None]) -> str:
         """Run a program to its end and return its last line; `keep` is called each second.
 
         Raises CommandError where it cannot be run, takes too long or ends with another exit code than 0.
@@ -67,7 +67,7 @@ class SitePrograms:
 def checked(actor: ActorConfig, kind: ActionKind) -> tuple[str, ...]:
     """Return the words of an action's program, () for one that needs none. Raises ConfigError."""
     program = kind.execution.act if kind.execution else None
-    if not isinstance(program, Program):
+    if not isinstance(program, SiteProgram):
         return ()
     words: tuple[str, ...] = getattr(actor, program.key)
     where = f"[actor] {program.key}"

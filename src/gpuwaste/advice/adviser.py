@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, Policy
 from gpuwaste.advice.policy.expected_waits import WaitTable
-from gpuwaste.advice.policy.facts import Facts, Spending
+from gpuwaste.advice.policy.facts import Spending, SubmissionFacts
 from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
 from gpuwaste.advice.policy.spending import NothingSpent, no_chance
 from gpuwaste.advice.predict.expectation import expectations, suggestions
-from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
+from gpuwaste.advice.submission import AdviceRequest, Outlook, SubmitAdvice
 from gpuwaste.advice.verdicts.verdict import Suggestion
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
@@ -58,7 +58,7 @@ class Adviser:
     waits: WaitTable | None = None
     _wanted: dict[str, _Wants] = field(default_factory=dict, init=False, repr=False)
 
-    def advise(self, asked: Sequence[AdviceRequest]) -> Iterator[Advice]:
+    def advise(self, asked: Sequence[AdviceRequest]) -> Iterator[SubmitAdvice]:
         """Yield the advice on each submission; what they have in common is done once for all. Raises ModelError.
 
         Each is decided when it is taken: what its decision spends is to be charged before the next one is.
@@ -84,7 +84,7 @@ class Adviser:
                 advice.vector = vectors[row]
                 yield advice
 
-    def everything(self, asked: AdviceRequest) -> Advice:
+    def everything(self, asked: AdviceRequest) -> SubmitAdvice:
         """Return the advice on one submission with the whole prediction. Raises ModelError."""
         assert self.predictor is not None  # noqa: S101 narrows the type
         asked, predictor = self.completed(asked), self.predictor
@@ -97,7 +97,7 @@ class Adviser:
         assert self.predictor is not None  # noqa: S101 narrows the type
         return self.predictor.scored_all([self.completed(one).request for one in asked])
 
-    def decide(self, asked: AdviceRequest, outlook: Outlook) -> Advice:
+    def decide(self, asked: AdviceRequest, outlook: Outlook) -> SubmitAdvice:
         """Return the advice where it is known already what is expected of a submission."""
         facts = _facts(self.completed(asked))
         return self._decided(facts, self.policies.select(facts), outlook, self.chance)
@@ -108,8 +108,8 @@ class Adviser:
         return asked if request is asked.request else replace(asked, request=request)
 
     def _by_need(
-        self, asked: AdviceRequest, facts: Facts, policy: Policy, vector: "Vector", raw: "dict[str, Vector]"
-    ) -> Advice:
+        self, asked: AdviceRequest, facts: SubmissionFacts, policy: Policy, vector: "Vector", raw: "dict[str, Vector]"
+    ) -> SubmitAdvice:
         assert self.predictor is not None  # noqa: S101 narrows the type: it has scored
         predictor, request, wants = self.predictor, asked.request, self._wants(policy)
         outlook = Outlook(predictor.scored(request, vector, wants.targets, raw))
@@ -131,18 +131,18 @@ class Adviser:
 
     def _decided(
         self,
-        facts: Facts,
+        facts: SubmissionFacts,
         policy: Policy,
         outlook: Outlook,
         chance: Callable[[], float],
         assumed: tuple[Suggestion, ...] = (),
-    ) -> Advice:
+    ) -> SubmitAdvice:
         """Decide by the facts of a submission with what is expected of it now."""
         facts.script, facts.expected = outlook.script, expectations(outlook.targets, outlook.own)
         facts.waits = self.waits
         facts.suggestions = assumed or suggestions(outlook.changes)
         decision = self.policies.decide_by(policy, facts, self.spending, chance)
-        return Advice(facts.request, policy, decision, outlook)
+        return SubmitAdvice(facts.request, policy, decision, outlook)
 
     def _script(self, asked: AdviceRequest) -> ScriptSays:
         if self.script_of is not None:
@@ -158,9 +158,9 @@ class Adviser:
         return wants
 
 
-def _facts(asked: AdviceRequest) -> Facts:
+def _facts(asked: AdviceRequest) -> SubmissionFacts:
     """Return what is known before anything is expected."""
-    return Facts(
+    return SubmissionFacts(
         asked.request,
         _local_time(asked.request.submit),
         asked.op,

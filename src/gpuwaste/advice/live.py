@@ -14,7 +14,7 @@ import numpy as np
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.predict.champion import Champion
 from gpuwaste.advice.predict.prediction import Scored
-from gpuwaste.advice.submission import Advice, AdviceRequest
+from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -84,7 +84,7 @@ class Live:
         if self._clock.mono_us() - (self._saved_at_us or self._began_us) >= SAVE_EVERY_S * 1e6:
             self.save()
 
-    def advise(self, adviser: Adviser, asked: AdviceRequest) -> Advice:
+    def advise(self, adviser: Adviser, asked: AdviceRequest) -> SubmitAdvice:
         """Return the advice with the whole prediction: others wait for no more than that. Raises ModelError."""
         with self._lock:
             return replace(adviser, predictor=self._predictor).everything(asked)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpuwaste.advice.policy.declarations import Policy
-from gpuwaste.advice.policy.facts import Decision
-from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.advice.verdicts.verdict import Op
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.submit.request import JobRequest
@@ -38,13 +38,13 @@ class Outlook:
     """What is expected of a request: targets, smaller requests, sentences of the user's own runs by target, script."""
 
     targets: Sequence[TargetPrediction] = ()
-    changes: Sequence[Change] = ()
+    changes: Sequence[RequestChange] = ()
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
     script: ScriptSays = "unknown"
 
 
 @dataclass(slots=True)
-class Advice:
+class SubmitAdvice:
     """A decision, the request with the site's defaults, the policy that decided, and what it rests on.
 
     `prediction` is there where everything was asked for; else `outlook` has the targets that the policy uses, and
@@ -53,7 +53,7 @@ class Advice:
 
     request: JobRequest
     policy: Policy
-    decision: Decision
+    decision: PolicyDecision
     outlook: Outlook
     prediction: "Prediction | None" = None
     vector: "Vector | None" = None

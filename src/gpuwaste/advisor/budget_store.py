@@ -4,10 +4,10 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from gpuwaste.advice.policy.facts import Decision, Spent
+from gpuwaste.advice.policy.facts import PolicyDecision, Spent
 
 
-class Accounts:
+class BudgetCounts:
     """Counts in memory, on the loop's thread; the outbox keeps them across a restart."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Accounts:
             self.day = day
             self._spent.clear()
 
-    def charge(self, user: str, decision: Decision) -> None:
+    def charge(self, user: str, decision: PolicyDecision) -> None:
         """Count what a decision spends: the same rule as wire.verdict_outbox's."""
         if decision.action == "reject":
             self._spent["reject", user] += 1

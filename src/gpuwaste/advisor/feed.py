@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from gpuwaste.advisor.boot import SAVED, HistorySource
+from gpuwaste.advisor.boot import SAVED, HubHistory
 from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.bus import Bus
@@ -62,7 +62,7 @@ class Saving:
     """The history is on the disk: what belongs to it is to be saved, while nothing changes it."""
 
 
-class FeedHub(HistorySource, Protocol):
+class FeedHub(HubHistory, Protocol):
     """What the feed asks of the hub."""
 
     def get(self, path: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ _IN_MEMORY: Final = log_event.error(
 )
 
 
-class Journal:
+class VerdictJournal:
     """`write`, `swap` and `held` on the loop's thread; the files that were swapped out belong to the writer's."""
 
     def __init__(self, directory: Path, clock_us: Callable[[], int]) -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.policy.facts import PolicyDecision
 from gpuwaste.advice.predict.features import feature_hash
-from gpuwaste.advice.submission import Advice, AdviceRequest
+from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
 from gpuwaste.advice.verdicts.verdict import START, Verdict, new_id
-from gpuwaste.advisor.budget_store import Accounts
+from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
 from gpuwaste.core.clock import Clock
 from gpuwaste.slurm.submit.job_desc import JobDesc
@@ -33,7 +33,7 @@ class Judge:
     """Judges submissions, on the loop's thread, where `adviser` is replaced too."""
 
     def __init__(
-        self, cluster: str, adviser: Adviser, accounts: Accounts, clock: Clock, shadow: ShadowScoring | None = None
+        self, cluster: str, adviser: Adviser, accounts: BudgetCounts, clock: Clock, shadow: ShadowScoring | None = None
     ) -> None:
         self.adviser = adviser
         self.shadow = shadow or ShadowScoring(clock)
@@ -47,7 +47,7 @@ class Judge:
         """The model's hash, "" without a model."""
         return self.adviser.predictor.model_hash if self.adviser.predictor else ""
 
-    def judge(self, submissions: Sequence[JudgedSubmission]) -> list[tuple[Verdict, Decision]]:
+    def judge(self, submissions: Sequence[JudgedSubmission]) -> list[tuple[Verdict, PolicyDecision]]:
         """Return verdict and decision of each. Raises ModelError."""
         self._accounts.today(submissions[0].at_utc_us // 1_000_000)
         found = []
@@ -62,7 +62,9 @@ class Judge:
             for (submission, advice), shadow in zip(found, shadows, strict=True)
         ]
 
-    def _row(self, submission: JudgedSubmission, advice: Advice, shadow: Mapping[str, Mapping[str, float]]) -> Verdict:
+    def _row(
+        self, submission: JudgedSubmission, advice: SubmitAdvice, shadow: Mapping[str, Mapping[str, float]]
+    ) -> Verdict:
         desc, request, decision = submission.desc, advice.request, advice.decision
         said = advice.outlook.targets
         return Verdict(
@@ -100,14 +102,14 @@ class Judge:
         )
 
 
-def _question(submission: JudgedSubmission, advice: Advice) -> Question:
+def _question(submission: JudgedSubmission, advice: SubmitAdvice) -> Question:
     """Return what is asked of the models beside; nothing where the verdict is not recorded."""
     said = () if submission.asked.test_only else advice.outlook.targets
     wanted = frozenset(target.target for target in said if target.p is not None)
     return Question(advice.vector, wanted, submission.arrived_us, submission.until_us)
 
 
-def _start(decision: Decision) -> dict[str, Mapping[str, float]]:
+def _start(decision: PolicyDecision) -> dict[str, Mapping[str, float]]:
     """Return the expected start as quantiles of a verdict, nothing where none is known."""
     if decision.expected_start is None:
         return {}

@@ -13,18 +13,18 @@ from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.predict.champion import Champion
 from gpuwaste.advice.predict.predictor import Predictor
-from gpuwaste.advice.predict.trial import Trial
+from gpuwaste.advice.predict.trial import ModelTrial
 from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, booted_by, saved
-from gpuwaste.advisor.budget_store import Accounts
+from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.feed import NOT_SAVED, STALE, Feed, Pending, Saving, SlowTurn, Turn
 from gpuwaste.advisor.freshness import Freshness
-from gpuwaste.advisor.journal import Journal
+from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
 from gpuwaste.advisor.request_handler import RequestHandler
-from gpuwaste.advisor.server import Limits, Server
+from gpuwaste.advisor.server import IntakeLimits, Server
 from gpuwaste.advisor.shadow_scoring import ShadowScoring
 from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
@@ -79,11 +79,11 @@ class Parts:
         self._waits_due_us = 0
         policies = load_policies(Path(advisor.policies_dir))
         self._outbox = VerdictOutbox(state_dir / OUTBOX)
-        self._journal = Journal(state_dir / SPOOL, clock.utc_us)
-        self._accounts = Accounts()
+        self._journal = VerdictJournal(state_dir / SPOOL, clock.utc_us)
+        self._accounts = BudgetCounts()
         models_dir = Path(config.common.models_dir)
         self._champion = Champion(models_dir, state_dir / CORRECTIONS, state_dir / TRIAL)
-        self._trial = Trial(models_dir, state_dir / TRIAL, baseline=config.models.renew)
+        self._trial = ModelTrial(models_dir, state_dir / TRIAL, baseline=config.models.renew)
         self._follower = self._history()
         self._freshness = Freshness(clock, advisor.stale_s)
         self._pending = Pending()
@@ -106,7 +106,7 @@ class Parts:
             self.judge, self._users, self._jobs,
             freshness=self._freshness, journal=self._journal, counters=self.counters, clock=clock,
         )  # fmt: skip
-        self._server = Server(listener, desk, clock, Limits(advisor.max_queue, allowed=allowed), self.counters)
+        self._server = Server(listener, desk, clock, IntakeLimits(advisor.max_queue, allowed=allowed), self.counters)
         holder.append(self._server)
         desk.reply = self._server.reply
         self._server.between(self._learn)

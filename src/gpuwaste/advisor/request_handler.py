@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.policy.facts import PolicyDecision
 from gpuwaste.advice.predict.texts import name_facts, script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.submit_frames import decode_body, encode_reply
@@ -20,7 +20,7 @@ from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.judge import Judge, JudgedSubmission
 from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.server import Connection
-from gpuwaste.advisor.users import User, Users
+from gpuwaste.advisor.users import HostUser, Users
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cpu_budget import CpuBudget, NotReadError
@@ -161,7 +161,7 @@ class RequestHandler:
             return
         if user is None:
             self._counters.troubles["user"] += 1
-            user = self._users.last(ask.desc.uid) or User("", frozenset(), 0)
+            user = self._users.last(ask.desc.uid) or HostUser("", frozenset(), 0)
         found = self._submission(exchange, ask, user)
         if isinstance(found, JudgedSubmission):
             self._judged([(exchange, found)])
@@ -178,7 +178,7 @@ class RequestHandler:
         desc = read_job_desc(document.get("job"), uid if type(uid) is int and uid >= 0 else 0)
         return Ask(desc, "modify" if document.get("op") == "modify" else "submit", self._clock.utc_us())
 
-    def _submission(self, exchange: Connection, ask: Ask, user: User) -> JudgedSubmission | bytes:
+    def _submission(self, exchange: Connection, ask: Ask, user: HostUser) -> JudgedSubmission | bytes:
         request = self._request(ask, user)
         if request is None:
             return self.turned_away(exchange, "unknown job")
@@ -211,7 +211,7 @@ class RequestHandler:
             _UNJUDGED.log(error=error)
         self.reply(exchange, self.turned_away(exchange, "unjudged"))
 
-    def _said(self, submission: JudgedSubmission, verdict: Verdict, decision: Decision) -> bytes:
+    def _said(self, submission: JudgedSubmission, verdict: Verdict, decision: PolicyDecision) -> bytes:
         """Write the verdict down and return the reply."""
         if not submission.desc.test_only:
             self._journal.write(verdict)
@@ -225,7 +225,7 @@ class RequestHandler:
             time_min=None if time_min_s is None else time_min_s // MINUTE_S,
         )
 
-    def _request(self, ask: Ask, user: User) -> JobRequest | None:
+    def _request(self, ask: Ask, user: HostUser) -> JobRequest | None:
         """Return the request as it would be; None for a modification of a job that is not known."""
         now_s = ask.at_utc_us // 1_000_000
         if ask.op == "submit":

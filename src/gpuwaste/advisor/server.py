@@ -55,7 +55,7 @@ class Connection:
     work: object = None  # what the desk keeps of a request that it has put off
 
 
-class Handler(Protocol):
+class SubmitHandler(Protocol):
     """Answers requests, on the loop's thread."""
 
     def answer(self, exchanges: Sequence[Connection]) -> None:
@@ -72,7 +72,7 @@ class Handler(Protocol):
 
 
 @dataclass(slots=True)
-class Limits:
+class IntakeLimits:
     """How much is taken in at once."""
 
     max_queue: int = 64
@@ -85,7 +85,7 @@ class Server:
     """The loop; `run` until `stop`. Only `call` and `stop` are for other threads."""
 
     def __init__(
-        self, listener: socket.socket, desk: Handler, clock: Clock, limits: Limits, counters: Counters
+        self, listener: socket.socket, desk: SubmitHandler, clock: Clock, limits: IntakeLimits, counters: Counters
     ) -> None:
         self.limits = limits
         self._listener = listener

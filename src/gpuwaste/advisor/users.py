@@ -20,7 +20,7 @@ OLD_US: Final = 900_000_000  # what is older is used only where the directory do
 _WAITING: Final = 2000  # questions in the queue; more are not asked ahead
 
 
-class User(NamedTuple):
+class HostUser(NamedTuple):
     """One user; `groups` is empty where no policy asks for groups. `at_us` is when it was looked up, steady clock."""
 
     name: str
@@ -79,13 +79,13 @@ class Users:
         self._call = call
         self._clock = clock
         self._directory = directory or SystemDirectory()
-        self._known: dict[int, User] = {}
+        self._known: dict[int, HostUser] = {}
         self._ahead: set[str] = set()
         self._asked: set[int] = set()
         self._questions: deque[int | str] = deque()
         self.worker = Worker("users", self._step, clock)
 
-    def get(self, uid: int) -> User | None:
+    def get(self, uid: int) -> HostUser | None:
         """Return what is known of a uid, None where it has to be awaited: nothing is known, or it is old."""
         user = self._known.get(uid)
         age_us = OLD_US + 1 if user is None else self._clock.mono_us() - user.at_us
@@ -93,7 +93,7 @@ class Users:
             self._ask(uid)
         return None if age_us > OLD_US else user
 
-    def last(self, uid: int) -> User | None:
+    def last(self, uid: int) -> HostUser | None:
         """Return what was known of a uid at last, however old."""
         return self._known.get(uid)
 
@@ -132,9 +132,9 @@ class Users:
     def _look_up(self, uid: int) -> None:
         name = self._directory.name(uid)
         groups = self._directory.groups(name) if name and self.with_groups else frozenset()
-        self._call(lambda: self._learn(uid, User(name, groups, self._clock.mono_us())))
+        self._call(lambda: self._learn(uid, HostUser(name, groups, self._clock.mono_us())))
 
-    def _learn(self, uid: int, user: User) -> None:
+    def _learn(self, uid: int, user: HostUser) -> None:
         while len(self._known) >= MAX_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[uid] = user

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from gpuwaste.advice.verdicts.verdict import is_token
-from gpuwaste.advisor.journal import Journal
+from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -35,7 +35,7 @@ class Writer:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: VerdictJournal,
         outbox: VerdictOutbox,
         call: Callable[[Callable[[], None]], None],
         clock: Clock,
@@ -136,7 +136,7 @@ def add_line(chunk: Chunk, line: bytes, day_of: Callable[[int], str]) -> bool:
     return True
 
 
-class _Line(msgspec.Struct):
+class _SpoolLine(msgspec.Struct):
     """What the writer looks at of a verdict."""
 
     id: str
@@ -147,12 +147,12 @@ class _Line(msgspec.Struct):
     override: str = ""
 
 
-_decode: Final = decoder(_Line).decode
+_decode: Final = decoder(_SpoolLine).decode
 
 
-def _read(line: bytes) -> _Line:
+def _read(line: bytes) -> _SpoolLine:
     """Read a line. Raises ValueError, RecursionError."""
     try:
         return _decode(line)
     except msgspec.DecodeError:  # half of a surrogate pair is refused there, and known to json
-        return convert(json.loads(line), _Line)
+        return convert(json.loads(line), _SpoolLine)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.cli.time_options import parse_time
-from gpuwaste.cli.view_answers import Period, of_files, view_answers
+from gpuwaste.cli.view_answers import ViewPeriod, of_files, view_answers
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError, UsageError
 
@@ -39,7 +39,7 @@ def found(options: argparse.Namespace, config: Config) -> "Iterator[tuple[str, F
             yield name, answers.view(name, after) if before is None else answers.compared(name, before, after)
 
 
-def periods(options: argparse.Namespace, *, offline: bool) -> tuple[Period | None, Period]:
+def periods(options: argparse.Namespace, *, offline: bool) -> tuple[ViewPeriod | None, ViewPeriod]:
     """Return what is compared, None for nothing, and what is viewed. Raises UsageError."""
     clusters = tuple(filter(None, options.clusters.split(",")))
     start = options.starttime or (None if offline else _DAYS)
@@ -47,24 +47,24 @@ def periods(options: argparse.Namespace, *, offline: bool) -> tuple[Period | Non
     last = None if offline and options.endtime == "now" else parse_time(options.endtime)
     if first is not None and last is not None and first >= last:
         raise UsageError(f"-S {start} is not before -E {options.endtime}")
-    after = Period(first, last, clusters)
+    after = ViewPeriod(first, last, clusters)
     if options.compare is None:
         return None, after
     if options.compare == CLUSTERS:
         if len(clusters) != _PAIR:
             raise UsageError("--compare clusters: name two clusters with -M A,B")
-        return Period(first, last, clusters[:1]), Period(first, last, clusters[1:])
+        return ViewPeriod(first, last, clusters[:1]), ViewPeriod(first, last, clusters[1:])
     if options.compare == PREVIOUS:
         if first is None or last is None:
             raise UsageError("--compare previous: give -S and -E")
-        return Period(first - (last - first), first, clusters), after
+        return ViewPeriod(first - (last - first), first, clusters), after
     words = options.compare.split(",")
     if len(words) != _PAIR:
         raise UsageError(f"--compare {options.compare[:40]}: expected previous, clusters or START,END")
     other = parse_time(words[0]), parse_time(words[1])
     if other[0] >= other[1]:
         raise UsageError(f"--compare: {words[0]} is not before {words[1]}")
-    return Period(*other, clusters), after
+    return ViewPeriod(*other, clusters), after
 
 
 def write(folder: Path, name: str, document: "Found") -> list[Path]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from gpuwaste.advice.predict.prediction import Change
+from gpuwaste.advice.predict.prediction import RequestChange
 from gpuwaste.advice.predict.prediction_types import PredictDocument, predict_document
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.cli.programs import load_program
@@ -149,7 +149,7 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
     return tuple(site.completed(request) for request in requests), ()
 
 
-def _placed(change: Change, options: Mapping[str, Given]) -> Change:
+def _placed(change: RequestChange, options: Mapping[str, Given]) -> RequestChange:
     """Say where the option stands now; one of the command line has no #SBATCH before it."""
     found = _OPTION.match(change.option)
     given = options.get(found[1] or "gpus") if found else None

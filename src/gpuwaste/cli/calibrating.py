@@ -54,7 +54,7 @@ def train_times_and_tell(options: argparse.Namespace, config: Config) -> int:
 
     load_training("gpuwaste.models.times.training", "train")
     from gpuwaste.estimate.time_card_text import figures_table
-    from gpuwaste.models.progress import Progress
+    from gpuwaste.models.progress import TrainingProgress
     from gpuwaste.models.times.training import train_times
 
     registry = TimesRegistry(options.models_dir or Path(config.common.models_dir))
@@ -66,7 +66,7 @@ def train_times_and_tell(options: argparse.Namespace, config: Config) -> int:
         name=options.name,
         seed=options.seed,
         promote=options.promote,
-        progress=Progress(sys.stderr),
+        progress=TrainingProgress(sys.stderr),
     )
     card = trained.card
     if options.json:

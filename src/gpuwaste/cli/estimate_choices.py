@@ -13,7 +13,7 @@ from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import Choice, Goal, Work, choice, chosen
-from gpuwaste.estimate.devices import Device, MigSize, one_of, types_asked
+from gpuwaste.estimate.devices import GpuType, MigSize, one_of, types_asked
 from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.memory import estimate_memory
 from gpuwaste.estimate.prices import given_prices
@@ -29,7 +29,7 @@ Programs = Iterable[tuple[str, Program]]
 def choices_document(
     programs: Programs,
     options: argparse.Namespace,
-    wanted: list[Device],
+    wanted: list[GpuType],
     models_dir: Path,
     facts_of: Callable[[Program], EstimatedProgram],
     *,
@@ -70,7 +70,7 @@ class _Compared:
     """The rows so far, of the requests that the options name, and what the programs' files say."""
 
     options: argparse.Namespace
-    wanted: list[Device]
+    wanted: list[GpuType]
     models_dir: Path
     prices: Mapping[str, float]
     rows: list[Choice] = field(default_factory=list)
@@ -180,13 +180,13 @@ def _prices(text: str | None, site: Mapping[str, float]) -> Mapping[str, float]:
     return {**site, **given_prices(listed(text))}
 
 
-def of_several(asked: Mapping[str, Sequence[Device]]) -> list[str]:
+def of_several(asked: Mapping[str, Sequence[GpuType]]) -> list[str]:
     """Return which names that a user gave may be of several types."""
     return [f"--gpu {name} is {one_of(types)}: all are listed" for name, types in asked.items() if len(types) > 1]
 
 
 def _named(
-    asked: Mapping[str, Sequence[Device]], best: Choice, rows: Sequence[Choice]
+    asked: Mapping[str, Sequence[GpuType]], best: Choice, rows: Sequence[Choice]
 ) -> tuple[Choice, dict[str, str]]:
     """Return the row to hand over, and by its type the user's own name, which is most likely the site's.
 

@@ -12,7 +12,7 @@ from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import ON_MIG
-from gpuwaste.estimate.devices import Device, devices, types_asked
+from gpuwaste.estimate.devices import GpuType, devices, types_asked
 from gpuwaste.estimate.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
 from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.op_sums import op_sums
@@ -68,7 +68,7 @@ def _named_programs(files: Sequence[Path]) -> Iterator[tuple[str, Program]]:
 
 
 def estimate_document(
-    program: Program, wanted: list[Device], steps: int | None, times: Mapping[str, StepTime]
+    program: Program, wanted: list[GpuType], steps: int | None, times: Mapping[str, StepTime]
 ) -> EstimateDocument:
     """Return what is known of a program on the GPU types wanted, all where none is named; `times` by their names."""
     memory = estimate_memory(program)

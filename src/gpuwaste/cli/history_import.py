@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpuwaste.core.fields import Document
-    from gpuwaste.jobs.importers.accounting_windows import Period
+    from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod
     from gpuwaste.jobs.importers.history_store import HistoryStore
     from gpuwaste.jobs.importers.import_result import ImportResult
     from gpuwaste.jobs.importers.importer import Progress
-    from gpuwaste.jobs.importers.source import Source
+    from gpuwaste.jobs.importers.source import ImportSource
     from gpuwaste.store.lake_database import LakeLocation
 
 Answer = tuple["Document", str]
@@ -147,7 +147,7 @@ def _store_path(options: argparse.Namespace, config: Config) -> Path:
     return options.into or Path(config.hub.state_dir) / "hub.duckdb"
 
 
-def _source(options: argparse.Namespace, config: Config) -> "Source":
+def _source(options: argparse.Namespace, config: Config) -> "ImportSource":
     """Return the source that the options name. Raises UsageError, ParseError, SlurmError."""
     if options.swf is not None:
         from gpuwaste.jobs.importers.sources.swf import SwfFile
@@ -158,7 +158,7 @@ def _source(options: argparse.Namespace, config: Config) -> "Source":
     return _live(options, config)
 
 
-def _live(options: argparse.Namespace, config: Config) -> "Source":
+def _live(options: argparse.Namespace, config: Config) -> "ImportSource":
     from gpuwaste.slurm.clients.commands import CommandClient
 
     common, period = config.common, _period(options, config)
@@ -181,15 +181,15 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
     return Slurmrestd(client, client.cluster_name(), period)
 
 
-def _period(options: argparse.Namespace, config: Config) -> "Period":
-    from gpuwaste.jobs.importers.accounting_windows import Period
+def _period(options: argparse.Namespace, config: Config) -> "AccountingPeriod":
+    from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod
 
     now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
     start = None if options.starttime is None else parse_time(options.starttime, now)
     end = min(parse_time(options.endtime, now), SystemClock().utc_us() // 1_000_000)
     if start is not None and start >= end:
         raise UsageError(f"-S {options.starttime} is not before -E {options.endtime}")
-    return Period(
+    return AccountingPeriod(
         start,
         end,
         window_s=options.window_days * DAY_S,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpuwaste.show.view_document import ViewDocument
     from gpuwaste.sim.counterfactual import Counterfactual
     from gpuwaste.sim.document import Difference
-    from gpuwaste.sim.saved_runs import KeptRuns
+    from gpuwaste.sim.saved_runs import SavedRuns
 
 _PAIR: Final = 2
 _ID_LENGTH: Final = 12
@@ -71,7 +71,7 @@ def comparison(words: str, config: Config) -> tuple["Difference", str]:
 
     Raises UsageError, NoDataError, StoreError, ParseError.
     """
-    from gpuwaste.sim.difference import Named, difference
+    from gpuwaste.sim.difference import NamedDifference, difference
     from gpuwaste.sim.saved_runs import same_jobs
 
     names = listed(words)
@@ -83,7 +83,7 @@ def comparison(words: str, config: Config) -> tuple["Difference", str]:
     base, changed = same_jobs(left, right, left.runs[first], right.runs[second])
     if not set(base.trace.row.tolist()) & set(changed.trace.row.tolist()):
         raise NoDataError("--compare: the two simulations have no job in common (by id and submission)")
-    named = Named(names[0], names[1], names[1], f"{second} instead of {first}", {})
+    named = NamedDifference(names[0], names[1], names[1], f"{second} instead of {first}", {})
     found = difference(left.labels, base, changed, named)
     return _over_seeds(found, (names[0], first), (names[1], second), config), resource
 
@@ -97,17 +97,17 @@ def _over_seeds(found: "Difference", before: tuple[str, str], after: tuple[str, 
     from gpuwaste.sim.document import Seeds
     from gpuwaste.sim.over_seeds import paired
 
-    class _Document(Struct):
+    class _SavedDocument(Struct):
         seeds: Seeds | None = None
 
-    class _Kept(Struct):
-        document: _Document
+    class _SavedFile(Struct):
+        document: _SavedDocument
 
     state = path_word(config.hub.state_dir)
     with as_owner(state):
         directory = state / kept_simulations.DIRECTORY
         kept = [
-            kept_simulations.read_as(directory, word.partition(":")[0], _Kept).document.seeds
+            kept_simulations.read_as(directory, word.partition(":")[0], _SavedFile).document.seeds
             for word, _ in (before, after)
         ]
     if kept[0] is None or kept[1] is None:
@@ -115,7 +115,7 @@ def _over_seeds(found: "Difference", before: tuple[str, str], after: tuple[str, 
     return replace(found, over_seeds=paired(kept[0], kept[1], before[1], after[1]))
 
 
-def _kept_run(word: str, config: Config) -> tuple["KeptRuns", str, str]:
+def _kept_run(word: str, config: Config) -> tuple["SavedRuns", str, str]:
     """Return the runs of a kept simulation, the name of the wanted one, and what sizes count."""
     from gpuwaste.core.files import open_plain
     from gpuwaste.sim import kept_simulations

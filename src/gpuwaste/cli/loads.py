@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpuwaste.core.config import Config
     from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.models.job_source import JobSource
-    from gpuwaste.sim.parameters import Named
+    from gpuwaste.sim.parameters import NamedParameters
 
 _SOURCES = ("store", "swf", "sacct", "csv")
 
@@ -46,19 +46,19 @@ def load_of(options: argparse.Namespace, config: "Config", seed: int = 0) -> "Jo
     return drawn_source(read_named(options.generate, generator_parameters(), "--generate").later(seed), options, config)
 
 
-def drawn_source(chosen: "Named", options: argparse.Namespace, config: "Config") -> "JobSource":
+def drawn_source(chosen: "NamedParameters", options: argparse.Namespace, config: "Config") -> "JobSource":
     """Draw the jobs, from the history that the options name where the generator needs one.
 
     Raises UsageError where a history is named that is not drawn from, and as source_of does.
     """
     from gpuwaste.models.job_source import JobSource
     from gpuwaste.sim.generating import all_generators, generated
-    from gpuwaste.sim.log import Log
+    from gpuwaste.sim.log import JobLog
 
     log = None
     if all_generators()[chosen.name].NEEDS_LOG or any(getattr(options, name) is not None for name in _SOURCES):
         source = source_of(options, config)
-        log = Log(source.table, source.processors, source.text)
+        log = JobLog(source.table, source.processors, source.text)
     load = generated(chosen, log)
     text = chosen.text() if log is None else f"{chosen.text()} of {log.text}"
     return JobSource(load.table(), chosen.name, text, load.processors)

@@ -20,7 +20,7 @@ from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of, script_pro
 from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
-    from gpuwaste.estimate.hybrid import RunTime
+    from gpuwaste.estimate.hybrid import EstimatedRunTime
     from gpuwaste.estimate.memory import MemoryEstimate
     from gpuwaste.estimate.program import Program
     from gpuwaste.estimate.step_answer import StepTime
@@ -42,12 +42,12 @@ class OwnProgram:
     notes: list[str] = field(default_factory=list)
     _times: "dict[str, StepTime]" = field(default_factory=dict)
 
-    def estimate(self, request: JobRequest, history: "RunTime | None", gpu_type: str = "") -> ProgramEstimate:
+    def estimate(self, request: JobRequest, history: "EstimatedRunTime | None", gpu_type: str = "") -> ProgramEstimate:
         """Return what is expected of a request; `gpu_type` is the type that it gets where it names none."""
-        from gpuwaste.estimate.hybrid import Job
+        from gpuwaste.estimate.hybrid import EstimatedJob
         from gpuwaste.estimate.program_answer import program_estimate
 
-        job = Job(request.gpu_type or gpu_type, request.gpus, self.tie.steps, request.name)
+        job = EstimatedJob(request.gpu_type or gpu_type, request.gpus, self.tie.steps, request.name)
         times = self._time if self.program is not None else None
         return program_estimate(self.tie, job, self.runs, memory=self.memory, times=times, history=history)
 

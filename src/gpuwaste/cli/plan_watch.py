@@ -15,7 +15,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError
 from gpuwaste.core.text import harmless
 from gpuwaste.plan.document import ExpectAnswer
-from gpuwaste.plan.moves import Sight, moved, reason_words
+from gpuwaste.plan.moves import StartForecast, moved, reason_words
 from gpuwaste.plan.plan_text import clock
 from gpuwaste.slurm.clients.commands import CommandClient
 
@@ -23,7 +23,7 @@ EVERY_S = 60.0
 _WAITING = frozenset({"PENDING", "REQUEUED", "CONFIGURING", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _FORMAT = "%S|%r|%T"
 _COLUMNS = 3
-Look = Callable[[], Sight]
+Look = Callable[[], StartForecast]
 
 
 def watch(config: Config, options: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def follow(job: str, look: Look, *, as_json: bool, pause: Callable[[float], None
             seen = new
 
 
-def _tell(job: str, sight: Sight, words: str, *, as_json: bool) -> None:
+def _tell(job: str, sight: StartForecast, words: str, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps({"document": "plan_watch", "job": job, "why": words, **to_builtins(sight)}) + "\n")
     else:
@@ -56,7 +56,7 @@ def _tell(job: str, sight: Sight, words: str, *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _line(job: str, sight: Sight, words: str) -> str:
+def _line(job: str, sight: StartForecast, words: str) -> str:
     if sight.state not in _WAITING:
         return f"job {job} is {harmless(sight.state)}"
     start = "no expected start" if sight.start is None else f"expected start {clock(sight.start, sight.at, None)}"
@@ -67,7 +67,7 @@ def _line(job: str, sight: Sight, words: str) -> str:
     return f"job {job}: {start}{ahead}; {harmless(words)}"
 
 
-def _sight(config: Config, client: CommandClient, job: str) -> Sight:
+def _sight(config: Config, client: CommandClient, job: str) -> StartForecast:
     """Ask the hub; where it has no answer squeue --start, which knows no interval."""
     now = int(time.time())
     try:
@@ -76,10 +76,10 @@ def _sight(config: Config, client: CommandClient, job: str) -> Sight:
         return _of_squeue(client, job, now)
     one = found.expected[0] if found.expected else None
     start = one.start if one else None
-    return Sight(now, found.state, found.reason, start.p50 if start else None, start, found.place)
+    return StartForecast(now, found.state, found.reason, start.p50 if start else None, start, found.place)
 
 
-def _of_squeue(client: CommandClient, job: str, now: int) -> Sight:
+def _of_squeue(client: CommandClient, job: str, now: int) -> StartForecast:
     try:
         text = client.text("squeue", "--noheader", "--states=all", f"--jobs={job}", f"--format={_FORMAT}")
     except GpuwasteError as error:
@@ -93,4 +93,4 @@ def _of_squeue(client: CommandClient, job: str, now: int) -> Sight:
     if len(row) != _COLUMNS:
         raise ParseError(f"squeue: {len(row)} columns where {_COLUMNS} were requested: {line[:80]!r}")
     start, reason, state = row
-    return Sight(now, state, reason, int(start) if start.isascii() and start.isdigit() else None)
+    return StartForecast(now, state, reason, int(start) if start.isascii() and start.isdigit() else None)

@@ -26,7 +26,7 @@ from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
 from gpuwaste.plan.document import ExpectAnswer, Goal, PlanCandidate, PlanDocument
 from gpuwaste.plan.own_jobs import QueuedJobs, queued_jobs
 from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
-from gpuwaste.plan.plan_request import Asked, Submission
+from gpuwaste.plan.plan_request import PlannedSubmission, PlanRequest
 from gpuwaste.plan.plan_text import plan_text
 from gpuwaste.plan.program_part import WALLTIME, history_of
 from gpuwaste.plan.site import read_site
@@ -69,13 +69,19 @@ def plan_of_text(config: Config, script: str, options: Sequence[str], goal: Goal
     with tempfile.TemporaryDirectory(prefix="gpuwaste-plan-") as folder:
         file = Path(folder) / _UNNAMED
         file.write_bytes(data)
-        submission = Submission((*options, str(file)), data, os.environ, _user(), int(time.time()))
+        submission = PlannedSubmission((*options, str(file)), data, os.environ, _user(), int(time.time()))
         found = _planned(config, submission, None, goal, deadline, named=False)
     return structs.replace(found, script="")
 
 
 def _planned(
-    config: Config, submission: Submission, model: Path | None, goal: Goal, deadline: int | None, *, named: bool = True
+    config: Config,
+    submission: PlannedSubmission,
+    model: Path | None,
+    goal: Goal,
+    deadline: int | None,
+    *,
+    named: bool = True,
 ) -> PlanDocument:
     """Plan a submission; `named` is False for a script that is a text: no file that it names is read then."""
     groups = None if os.getuid() == 0 else unix_groups(submission.user) or None
@@ -87,12 +93,12 @@ def _planned(
     return structs.replace(found, notes=[*found.notes, *said]) if said else found
 
 
-def _comment(submission: Submission) -> str:
+def _comment(submission: PlannedSubmission) -> str:
     (request, _), *_ = submission.read()
     return request.comment
 
 
-def _programs(own: OwnProgram | None, asked: Sequence[Asked]) -> list[ProgramEstimate | None]:
+def _programs(own: OwnProgram | None, asked: Sequence[PlanRequest]) -> list[ProgramEstimate | None]:
     """Return what is expected of the program by request; a partition with one type of GPU says which one it is."""
     if own is None:
         return [None for _ in asked]
@@ -135,7 +141,7 @@ def _recorded(config: Config, name: str, one: PlanCandidate, ids: Sequence[int])
     return True
 
 
-def _submission(words: Sequence[str]) -> Submission:
+def _submission(words: Sequence[str]) -> PlannedSubmission:
     """Read the script. Raises UsageError, and ParseError for one that sbatch would refuse."""
     line = read_argv(words)
     if line.wrap is None and not line.rest:
@@ -143,7 +149,7 @@ def _submission(words: Sequence[str]) -> Submission:
     file = line.rest[0] if line.wrap is None else ""
     if file == _HERE:
         raise UsageError("plan: standard input cannot be submitted later: write the script to a file")
-    found = Submission(tuple(words), read_script(file) if file else b"", os.environ, _user(), int(time.time()))
+    found = PlannedSubmission(tuple(words), read_script(file) if file else b"", os.environ, _user(), int(time.time()))
     try:
         found.read()
     except UsageError:

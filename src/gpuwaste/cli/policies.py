@@ -13,7 +13,7 @@ from gpuwaste.advice.policy.describe import one_line, remarks
 from gpuwaste.advice.policy.loading import load_files, load_policies
 from gpuwaste.advice.policy.policies_types import ExplainDocument, PolicyDecision
 from gpuwaste.advice.predict.prediction_types import PredictDocument, PredictFacts
-from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
+from gpuwaste.advice.submission import AdviceRequest, Outlook, SubmitAdvice
 from gpuwaste.cli.asking import PredictQuery, of_job, of_words, predictions_of
 from gpuwaste.cli.given_files import checked_files
 from gpuwaste.core.codec import convert
@@ -86,7 +86,7 @@ def decided(policies: "PolicySet", predictions: Sequence[PredictDocument]) -> li
     ]
 
 
-def _advice(adviser: Adviser, prediction: PredictDocument) -> Advice:
+def _advice(adviser: Adviser, prediction: PredictDocument) -> SubmitAdvice:
     """Return the advice on a request as the hub completed it, with what the hub expects of it."""
     request, known = prediction.request, prediction.facts or PredictFacts()
     groups = unix_groups(request.user) if adviser.policies.uses_groups else frozenset[str]()

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuwaste.advice.policy.policies_types import PolicyInForce, ReplayDocument
+from gpuwaste.advice.policy.policies_types import PolicyInForce, PolicyReplayDocument
 from gpuwaste.cli.policies import policies_of
 from gpuwaste.cli.programs import load_program
 from gpuwaste.cli.sources import known_source
@@ -33,7 +33,7 @@ _NOTES: Final = (
 )
 
 
-def replay_policies(options: argparse.Namespace, config: Config) -> ReplayDocument:
+def replay_policies(options: argparse.Namespace, config: Config) -> PolicyReplayDocument:
     """Return the document. Raises GpuwasteError."""
     policies = policies_of(options, config)
     now = datetime.now().astimezone().replace(tzinfo=None)
@@ -49,7 +49,7 @@ def replay_policies(options: argparse.Namespace, config: Config) -> ReplayDocume
     if not found["submissions"]:
         first, last = (datetime.fromtimestamp(int(source.table.submit[place])).astimezone() for place in (0, -1))
         notes.insert(0, f"The history has submissions from {first:%Y-%m-%d} to {last:%Y-%m-%d} only: see -S and -E.")
-    return ReplayDocument(
+    return PolicyReplayDocument(
         source=source.text,
         cluster=source.cluster,
         start=start,

@@ -59,10 +59,10 @@ def check_engine(options: argparse.Namespace) -> None:
 
 def play_and_tell(options: argparse.Namespace, table: "JobTable", text: str, cluster: "ClusterModel") -> int:
     """Play the runs that the directory lacks, print what all of them say. Raises GpuwasteError."""
-    from gpuwaste.sim.real.engine import Study, play_ensemble
+    from gpuwaste.sim.real.engine import EngineStudy, play_ensemble
 
     runs, speed = options.runs or 1, options.speed or _DEFAULT_SPEED
-    study = Study(table, text, cluster, runs, speed, options.output, options.first)
+    study = EngineStudy(table, text, cluster, runs, speed, options.output, options.first)
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         document = play_ensemble(study, _Progress(runs))

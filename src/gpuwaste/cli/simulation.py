@@ -104,7 +104,7 @@ def _simulated(
     from msgspec.structs import replace
 
     from gpuwaste.sim.simulation import simulate
-    from gpuwaste.sim.whatif import Case
+    from gpuwaste.sim.whatif import WhatIfCase
 
     source, table, resource = inputs.source, inputs.table, resource_of(options, wanted)
     document, trace, plays = simulate(
@@ -123,7 +123,7 @@ def _simulated(
     check_strict(document, options)
     refused = refused_by(options, config, source, inputs.places)
     size, nodes = inputs.machine.processors, _nodes_of(inputs.cluster, plays)
-    case = Case(table, trace, size, resource, source.table, inputs.places, refused, *nodes)
+    case = WhatIfCase(table, trace, size, resource, source.table, inputs.places, refused, *nodes)
     asked = () if document.stopped else wanted
     return with_what_ifs(document, case, plays, asked, inputs.past, some=options.propose), trace, plays
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpuwaste.core.config import Config
-    from gpuwaste.jobs.importers.source import Source as Pages
+    from gpuwaste.jobs.importers.source import ImportSource as Pages
     from gpuwaste.models.job_source import JobSource
 
 

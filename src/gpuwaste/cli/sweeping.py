@@ -13,7 +13,7 @@ from gpuwaste.core.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
     from gpuwaste.sim.sweep.results import SweepFolder
-    from gpuwaste.sim.sweep.study import Case, Study
+    from gpuwaste.sim.sweep.study import SweepCase, SweepStudy
 
 _SHOWN_ERRORS: Final = 5
 _SHOWN_ROWS: Final = 200
@@ -40,16 +40,16 @@ def sweep_and_tell(options: argparse.Namespace, config: Config) -> int:
     return _CASES_FAILED if failed else 0
 
 
-def _run(study: "Study", folder: "SweepFolder", options: argparse.Namespace) -> "list[tuple[Case, str]]":
+def _run(study: "SweepStudy", folder: "SweepFolder", options: argparse.Namespace) -> "list[tuple[SweepCase, str]]":
     """Run the cases that have no result; returns those that failed, with their errors."""
     from gpuwaste.sim.sweep.local import run_locally
     from gpuwaste.sim.sweep.results import collect
 
     left = folder.left(study.cases)
     progress = CaseProgress(len(study.cases), done=len(study.cases) - len(left))
-    failed: list[tuple[Case, str]] = []
+    failed: list[tuple[SweepCase, str]] = []
 
-    def ended(case: "Case", error: str) -> None:
+    def ended(case: "SweepCase", error: str) -> None:
         if error:
             failed.append((case, error))
         progress.ended(failed=bool(error))
@@ -78,7 +78,7 @@ def _run(study: "Study", folder: "SweepFolder", options: argparse.Namespace) -> 
     return failed
 
 
-def _answer(study: "Study", folder: "SweepFolder", failed: "list[tuple[Case, str]]", *, as_json: bool) -> str:
+def _answer(study: "SweepStudy", folder: "SweepFolder", failed: "list[tuple[SweepCase, str]]", *, as_json: bool) -> str:
     from gpuwaste.show.cells import one_line
     from gpuwaste.show.layout import Look, bullet
     from gpuwaste.sim.sweep.results import PARQUET, collect, summary

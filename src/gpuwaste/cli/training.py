@@ -29,10 +29,10 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     load_training("gpuwaste.models.training")
     from gpuwaste.advice.predict.registry import Registry
     from gpuwaste.advice.renewal.card_types import TrainingSettings
-    from gpuwaste.models.progress import Progress
+    from gpuwaste.models.progress import TrainingProgress
     from gpuwaste.models.training import train
 
-    progress = Progress(sys.stderr)
+    progress = TrainingProgress(sys.stderr)
     registry = Registry(options.models_dir or Path(config.common.models_dir))
     if options.challenge and (words := _on_trial(registry, config.models.min_trial_days)):
         sys.stdout.write(words)

@@ -13,7 +13,7 @@ from gpuwaste.core.errors import ParseError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gpuwaste.jobs.importers.source import Source
+    from gpuwaste.jobs.importers.source import ImportSource
     from gpuwaste.show.view_document import ComparisonDocument, ViewDocument
     from gpuwaste.store.database import Database
     from gpuwaste.views.rewriter import Rewriter
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class ViewPeriod:
     """Start and end in UTC seconds, None for all that there is, and the clusters."""
 
     start: int | None
@@ -39,11 +39,11 @@ class Answers(Protocol):
         """Return the views that there are."""
         ...
 
-    def view(self, name: str, period: Period) -> "ViewDocument":
+    def view(self, name: str, period: ViewPeriod) -> "ViewDocument":
         """Return a view."""
         ...
 
-    def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
+    def compared(self, name: str, before: ViewPeriod, after: ViewPeriod) -> "ComparisonDocument":
         """Return a view of two periods."""
         ...
 
@@ -77,14 +77,14 @@ class _HubAnswers:
 
         return [entry.name for entry in self._ask("/v1/views", {}, ViewsDocument).views]
 
-    def view(self, name: str, period: Period) -> "ViewDocument":
+    def view(self, name: str, period: ViewPeriod) -> "ViewDocument":
         """Ask for a view."""
         from gpuwaste.show.view_document import ViewDocument
 
         found: ViewDocument = self._ask(f"/v1/views/{name}", _asked(period), ViewDocument)
         return found
 
-    def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
+    def compared(self, name: str, before: ViewPeriod, after: ViewPeriod) -> "ComparisonDocument":
         """Ask for a comparison."""
         from gpuwaste.show.view_document import ComparisonDocument
 
@@ -102,7 +102,7 @@ class _HubAnswers:
             raise ParseError(f"{error}: is the hub of another version?") from error
 
 
-def _asked(period: Period) -> dict[str, str | int]:
+def _asked(period: ViewPeriod) -> dict[str, str | int]:
     asked = {"start": period.start, "end": period.end, "clusters": ",".join(period.clusters) or None}
     return {"offset": _offset(period.end)} | {key: value for key, value in asked.items() if value is not None}
 
@@ -124,18 +124,18 @@ class _StoreAnswers:
 
         return list(all_views())
 
-    def view(self, name: str, period: Period) -> "ViewDocument":
+    def view(self, name: str, period: ViewPeriod) -> "ViewDocument":
         """Make a view."""
         document: ViewDocument = self._viewed(name, period).document
         return document if self._rewriter is None else self._rewriter.asked(document)
 
-    def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
+    def compared(self, name: str, before: ViewPeriod, after: ViewPeriod) -> "ComparisonDocument":
         """Make a comparison."""
         from gpuwaste.views.compare import compare
 
         return compare(self._viewed(name, before), self._viewed(name, after))
 
-    def _viewed(self, name: str, period: Period) -> Any:
+    def _viewed(self, name: str, period: ViewPeriod) -> Any:
         from dataclasses import replace
 
         from msgspec import structs
@@ -143,15 +143,15 @@ class _StoreAnswers:
         from gpuwaste.ledger.energy.tariff_file import read_tariff
         from gpuwaste.ledger.ledger_settings import LedgerSettings
         from gpuwaste.views.view import look, view_named
-        from gpuwaste.views.view_query import Asking
+        from gpuwaste.views.view_query import ViewQuery
 
         settings = LedgerSettings.from_config(self._config.hub, self._config.agent.ship_every_s)
         tariff = read_tariff(self._config.energy)
-        viewed = look(view_named(name), Asking(self._db, self._window(period), settings, tariff=tariff))
+        viewed = look(view_named(name), ViewQuery(self._db, self._window(period), settings, tariff=tariff))
         notes = [*self.unread, *viewed.document.notes]
         return replace(viewed, document=structs.replace(viewed.document, notes=notes))
 
-    def _window(self, period: Period) -> "Window":
+    def _window(self, period: ViewPeriod) -> "Window":
         from gpuwaste.views.view_query import stored_window
 
         return stored_window(self._db, period.start, period.end, period.clusters, _offset(period.end))
@@ -194,7 +194,7 @@ def _store(options: argparse.Namespace, config: Config) -> "Iterator[Database]":
             yield db
 
 
-def _sources(options: argparse.Namespace, config: Config) -> "Iterator[Source]":
+def _sources(options: argparse.Namespace, config: Config) -> "Iterator[ImportSource]":
     from gpuwaste.cli.sources import file_source
     from gpuwaste.jobs.importers.sources.swf import SwfFile
 
@@ -207,7 +207,7 @@ def _sources(options: argparse.Namespace, config: Config) -> "Iterator[Source]":
             yield file_source(one, config, options.format)
 
 
-def _bring(path: Path, source: "Source") -> None:
+def _bring(path: Path, source: "ImportSource") -> None:
     from contextlib import closing
 
     from gpuwaste.cli.history_import import import_progress

@@ -19,11 +19,11 @@ def train_waits_and_tell(options: argparse.Namespace, config: Config) -> int:
     if options.targets or options.time_budget is not None:
         raise UsageError("--waits has neither targets nor a search: leave out --targets and --time-budget")
     load_training("gpuwaste.models.waits.training", "train,sim")
-    from gpuwaste.models.progress import Progress
+    from gpuwaste.models.progress import TrainingProgress
     from gpuwaste.models.waits.card_text import figures_table
     from gpuwaste.models.waits.training import train_waits, waits_registry
 
-    progress = Progress(sys.stderr)
+    progress = TrainingProgress(sys.stderr)
     with progress.stage("history"):
         source = source_of(options, config)
     models_dir = options.models_dir or Path(config.common.models_dir)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpuwaste.sim.document import SimulationDocument
     from gpuwaste.sim.placed import Placed
     from gpuwaste.sim.trace import Ints
-    from gpuwaste.sim.whatif import Case, Refused
+    from gpuwaste.sim.whatif import Refused, WhatIfCase
 
 _MIN_S: Final = 0.5
 
@@ -117,7 +117,7 @@ def rejecting(policies: "PolicySet") -> "PolicySet":
 
 def with_what_ifs(
     document: "SimulationDocument",
-    case: "Case",
+    case: "WhatIfCase",
     plays: "Mapping[str, Ints | Placed]",
     wanted: Sequence[tuple[str, str]],
     past: "Ints | None",
@@ -136,7 +136,7 @@ def with_what_ifs(
 
     runs = {name: Run.of(case.trace, play, case.processors) for name, play in plays.items()}
     found = Counterfactual(document, runs)
-    progress = Progress(len(wanted) * len(plays), len(case.trace))
+    progress = SimulationProgress(len(wanted) * len(plays), len(case.trace))
     missing: list[NoDataError] = []
     left_out = missing.append if some else None
     try:
@@ -155,7 +155,7 @@ def with_what_ifs(
     return found
 
 
-class Progress:
+class SimulationProgress:
     """Counts simulated runs on a terminal's stderr, with their rate and the time left."""
 
     def __init__(self, total: int, jobs: int, stream: Any = None, now: "Callable[[], float]" = time.monotonic) -> None:

@@ -15,7 +15,7 @@ _TAIL: Final = 0.025
 Block = Sequence[float]
 
 
-class Sample(Struct, kw_only=True, frozen=True):
+class BootstrapSample(Struct, kw_only=True, frozen=True):
     """What a figure is made of, by block of days.
 
     Without a quantile: the sum of the first values over the sum of the second. With one: counts by bin, and the
@@ -27,7 +27,7 @@ class Sample(Struct, kw_only=True, frozen=True):
     edges: Sequence[float] = ()
 
 
-def estimate(sample: Sample, sums: Sequence[float]) -> float | None:
+def estimate(sample: BootstrapSample, sums: Sequence[float]) -> float | None:
     """Return the figure of the sums over blocks; None where there is nothing in them."""
     if sample.quantile is None:
         return sums[0] / sums[1] if sums[1] else None
@@ -37,7 +37,7 @@ def estimate(sample: Sample, sums: Sequence[float]) -> float | None:
     return sample.edges[bisect_left(heights, sample.quantile * heights[-1])]
 
 
-def interval(sample: Sample, value: float) -> tuple[float, float] | None:
+def interval(sample: BootstrapSample, value: float) -> tuple[float, float] | None:
     """Return the 95 % interval of a figure whose value is known exactly; None where the days do not give one.
 
     A quantile of bins is coarser than the value: the interval's ends are moved by the ratio of the two.
@@ -52,7 +52,7 @@ def interval(sample: Sample, value: float) -> tuple[float, float] | None:
     return min(ends[0] * value / whole, value), max(ends[1] * value / whole, value)
 
 
-def difference(before: Sample, after: Sample) -> tuple[float, float] | None:
+def difference(before: BootstrapSample, after: BootstrapSample) -> tuple[float, float] | None:
     """Return the 95 % interval of after - before, each drawn by itself; None where the days do not give one."""
     first, second = _draws(before, ordered=False), _draws(after, ordered=False, seed=_SEED + 1)
     if first is None or second is None:
@@ -61,7 +61,7 @@ def difference(before: Sample, after: Sample) -> tuple[float, float] | None:
     return found[_place(_TAIL)], found[_place(1 - _TAIL)]
 
 
-def _draws(sample: Sample, *, ordered: bool = True, seed: int = _SEED) -> list[float] | None:
+def _draws(sample: BootstrapSample, *, ordered: bool = True, seed: int = _SEED) -> list[float] | None:
     """Return the figure of each draw, None where some draws have nothing in them."""
     count = len(sample.blocks)
     if not count:

@@ -72,7 +72,7 @@ B = TypeVar("B", bound=LoadedBundle[NamedManifest])
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[M]):
+class BundleEntry(Generic[M]):
     """One bundle of the registry; `problem` says why it cannot be read, and `manifest` is then None."""
 
     name: str
@@ -134,7 +134,7 @@ class BundleRegistry(ABC, Generic[M, B]):
             raise ModelError(f"{directory}: no such bundle: known are {known}")
         return self._loaded(directory)
 
-    def list(self) -> Sequence[Entry[M]]:
+    def list(self) -> Sequence[BundleEntry[M]]:
         """Return every bundle, the oldest first, with its files' sha256 checked but no graph loaded."""
         links = self._links.name_of(CHAMPION), self._links.name_of(CHALLENGER)
         entries = [self._entry(path, *links) for path in self._directories()]
@@ -249,13 +249,13 @@ class BundleRegistry(ABC, Generic[M, B]):
             if PLAIN_NAME.fullmatch(p.name) and p.name not in _PLACES and p.is_dir() and not p.is_symlink()
         ]
 
-    def _entry(self, path: Path, champion: str | None, challenger: str | None) -> Entry[M]:
+    def _entry(self, path: Path, champion: str | None, challenger: str | None) -> BundleEntry[M]:
         on_trial = path.name == challenger != champion
         try:
             manifest, _, digest = self.files(path)
         except ModelError as error:
-            return Entry(path.name, path.name == champion, None, "", str(error), on_trial)
-        return Entry(path.name, path.name == champion, manifest, digest, challenger=on_trial)
+            return BundleEntry(path.name, path.name == champion, None, "", str(error), on_trial)
+        return BundleEntry(path.name, path.name == champion, manifest, digest, challenger=on_trial)
 
     def _linked(self, link: str) -> Path | None:
         name = self._links.name_of(link)

@@ -28,7 +28,7 @@ _MIB_B: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChildLimits:
     """What a child may use; None is no limit.
 
     `memory_b` is what it allocates: files that it maps do not count. `wall_s` counts from the question on, also while
@@ -40,7 +40,7 @@ class Limits:
     wall_s: float | None = None
 
 
-NO_LIMITS: Final = Limits()
+NO_LIMITS: Final = ChildLimits()
 
 
 class ChildEnded(GpuwasteError):  # noqa: N818 an end is what it is
@@ -50,7 +50,7 @@ class ChildEnded(GpuwasteError):  # noqa: N818 an end is what it is
 class ChildProcess:
     """One child that answers `call(item)` for each item that it is given; `call` is a function of a module."""
 
-    def __init__(self, call: Callable[[Any], Any], limits: Limits = NO_LIMITS) -> None:
+    def __init__(self, call: Callable[[Any], Any], limits: ChildLimits = NO_LIMITS) -> None:
         """Start it. Raises GpuwasteError where the host has no process or memory left."""
         self._limits = limits
         self._until = 0.0
@@ -115,7 +115,7 @@ class ChildProcess:
         return f"its process {how}" + (": out of memory?" if code == -signal.SIGKILL else "")
 
 
-def call_in_child(call: Callable[[T], R], item: T, limits: Limits) -> R:
+def call_in_child(call: Callable[[T], R], item: T, limits: ChildLimits) -> R:
     """Return `call(item)`, computed within limits. Raises what the call raised, and ChildEnded."""
     child = ChildProcess(call, limits)
     try:
@@ -219,7 +219,7 @@ def _reply(pipe: Connection, call: Callable[[Any], Any], item: Any) -> None:
         pipe.send((False, GpuwasteError(f"{type(answer[1]).__name__} cannot be sent: {error}")))
 
 
-def _hold(limits: Limits) -> None:
+def _hold(limits: ChildLimits) -> None:
     if limits.cpu_s is not None:
         resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
     if limits.memory_b is not None:

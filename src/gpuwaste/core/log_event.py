@@ -23,11 +23,11 @@ class LogEvent:
 
     def log(self, trace: BaseException | None = None, /, *, repeats: object = 0, **fields: object) -> None:
         """Log it once; `trace` ends the line with that exception, `repeats` is how many were suppressed before."""
-        line = _Line(self.text, fields, repeats)
+        line = _LogText(self.text, fields, repeats)
         self._logger.log(self.level, line, exc_info=trace, extra={"event": self.id}, stacklevel=2)
 
 
-class _Line:
+class _LogText:
     """A text that is put together where the record is written: a field that fails there raises nothing here."""
 
     __slots__ = ("_fields", "_repeats", "_text")

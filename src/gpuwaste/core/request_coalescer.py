@@ -1,4 +1,4 @@
-"""AskedTogether: questions of one kind that come while one is being answered are answered together, by one of them."""
+"""RequestCoalescer: questions of one kind that come while one is being answered are answered together, by one of them."""
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
-class _Asked(Generic[Question, Answer]):
+class _CoalescedRequest(Generic[Question, Answer]):
     """One question; `done` once somebody has tried to answer it."""
 
     question: Question
@@ -24,11 +24,11 @@ class _Kind(Generic[Question, Answer]):
     """Questions of one kind that wait, and how many askers there are."""
 
     turn: threading.Lock = field(default_factory=threading.Lock)
-    waiting: list[_Asked[Question, Answer]] = field(default_factory=list)
+    waiting: list[_CoalescedRequest[Question, Answer]] = field(default_factory=list)
     askers: int = 0
 
 
-class AskedTogether(Generic[Question, Answer]):
+class RequestCoalescer(Generic[Question, Answer]):
     """For any thread."""
 
     def __init__(self, most: int = MOST) -> None:
@@ -44,7 +44,7 @@ class AskedTogether(Generic[Question, Answer]):
 
         What `answer` raises reaches the one who called it; the others get None.
         """
-        asked = _Asked[Question, Answer](question)
+        asked = _CoalescedRequest[Question, Answer](question)
         with self._lock:
             of_kind = self._kinds.setdefault(kind, _Kind())
             of_kind.waiting.append(asked)

@@ -19,7 +19,7 @@ class _Making:
     readers: int = 0
 
 
-class KeptAnswers:
+class ResponseCache:
     """Packed answers, the least used dropped first; any thread."""
 
     def __init__(self, clock: Clock, most_b: int = _MOST_KEPT_B) -> None:

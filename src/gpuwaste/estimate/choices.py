@@ -11,7 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gpuwaste.estimate.devices import Device, MigSize, mig_memory_b
+from gpuwaste.estimate.devices import GpuType, MigSize, mig_memory_b
 from gpuwaste.estimate.memory import MemoryEstimate, verdict
 from gpuwaste.estimate.step_answer import StepTime
 
@@ -65,7 +65,7 @@ class Choice(Struct, kw_only=True, frozen=True):
 
 def choice(
     memory: MemoryEstimate,
-    on: Device,
+    on: GpuType,
     time: StepTime,
     *,
     gpus: int = 1,

@@ -31,7 +31,7 @@ class MigSize(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     listed_gib: _Positive | None = None
 
 
-class Device(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+class GpuType(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One type of GPU."""
 
     name: str
@@ -72,7 +72,7 @@ class Device(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
 class _Table(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     sources: dict[str, str]
     several: dict[str, list[str]]
-    device: list[Device]
+    device: list[GpuType]
 
 
 @cache
@@ -81,7 +81,7 @@ def _table() -> _Table:
     return convert(tomllib.loads(text), _Table)
 
 
-def devices() -> list[Device]:
+def devices() -> list[GpuType]:
     """Return all types of the table, oldest first."""
     return list(_table().device)
 
@@ -92,23 +92,23 @@ def sources() -> dict[str, str]:
 
 
 @cache
-def _by_name() -> dict[str, Device]:
+def _by_name() -> dict[str, GpuType]:
     return {_plain(name): device for device in _table().device for name in (device.name, *device.aliases)}
 
 
-def find(name: str) -> Device | None:
+def find(name: str) -> GpuType | None:
     """Return the one type of a name: the table's, a gres type, or NVML's name; None where it may be several."""
     return _by_name().get(_plain(name))
 
 
-def types_of(name: str) -> list[Device]:
+def types_of(name: str) -> list[GpuType]:
     """Return the types that a gres type may be: a100 has 40 or 80 GB. Empty: the table has none of the name."""
     several = _table().several.get(_plain(name))
     found = [find(name)] if several is None else [find(each) for each in several]
     return [each for each in found if each is not None]
 
 
-def types_asked(name: str, where: str = "--gpu") -> list[Device]:
+def types_asked(name: str, where: str = "--gpu") -> list[GpuType]:
     """Return the type that a user names, or all that it may mean. Raises UsageError that lists the types known."""
     found = find(name)
     types = types_of(name) if found is None else [found]
@@ -118,7 +118,7 @@ def types_asked(name: str, where: str = "--gpu") -> list[Device]:
     return types
 
 
-def device(name: str) -> Device:
+def device(name: str) -> GpuType:
     """Return the one type that a user names. Raises UsageError where it is unknown, or may be one of several."""
     types = types_asked(name)
     if len(types) > 1:
@@ -126,12 +126,12 @@ def device(name: str) -> Device:
     return types[0]
 
 
-def one_of(types: Iterable[Device]) -> str:
+def one_of(types: Iterable[GpuType]) -> str:
     """Return types in words: a100-40gb or a100-80gb."""
     return " or ".join(each.name for each in types)
 
 
-def mig_memory_b(of: Device, size: MigSize) -> int:
+def mig_memory_b(of: GpuType, size: MigSize) -> int:
     """Return bytes that an instance of this size offers: as nvidia-smi lists it, else 92 % of its share of memory."""
     if size.listed_gib is not None:
         return int(size.listed_gib * GIB)

@@ -24,7 +24,7 @@ Times = Callable[[str], StepTime]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class EstimatedJob:
     """The job that is asked for: GPU type as Slurm names it, whole GPUs, declared steps (None: none), its name."""
 
     gpu_type: str
@@ -34,7 +34,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class RunTime:
+class EstimatedRunTime:
     """A run time in seconds with its interval, and what it rests on; `coverage` is the share of runs inside."""
 
     estimator: Estimator
@@ -48,19 +48,25 @@ class RunTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class EstimatorChoice:
     """What the estimators came to: the run time of the one that speaks, None with `refused` where none does."""
 
-    time: RunTime | None
+    time: EstimatedRunTime | None
     refused: str
     errors: tuple[EstimatorError, ...]
 
 
-def spoken(job: Job, runs: Sequence[ProgramRun], times: Times | None, history: RunTime | None) -> Spoken:
+def spoken(
+    job: EstimatedJob, runs: Sequence[ProgramRun], times: Times | None, history: EstimatedRunTime | None
+) -> EstimatorChoice:
     """Return the run time by the estimator with the smallest measured error. `times` is None without the program."""
     like = _like(job, runs)
     white, refused = _white(job, times)
-    answers: dict[Estimator, RunTime | None] = {"own runs": _own(job, like), "white box": white, "history": history}
+    answers: dict[Estimator, EstimatedRunTime | None] = {
+        "own runs": _own(job, like),
+        "white box": white,
+        "history": history,
+    }
     scores = _scores(job, like, times)
     best: Estimator | None = None
     for name in _ORDER:
@@ -71,7 +77,7 @@ def spoken(job: Job, runs: Sequence[ProgramRun], times: Times | None, history: R
         for name in _ORDER
         if scores[name]
     )
-    return Spoken(None if best is None else answers[best], "" if best is not None else refused, errors)
+    return EstimatorChoice(None if best is None else answers[best], "" if best is not None else refused, errors)
 
 
 def same_gpu(one: str, other: str) -> bool:
@@ -84,7 +90,7 @@ def _canonical(name: str) -> str:
     return name.strip().lower() if device is None else device.name
 
 
-def _like(job: Job, runs: Sequence[ProgramRun]) -> list[ProgramRun]:
+def _like(job: EstimatedJob, runs: Sequence[ProgramRun]) -> list[ProgramRun]:
     """Return the runs on as many GPUs of the type, in the order of their ends; of the job's name where it has any.
 
     Where steps are declared now, runs that declare some: the others' length says nothing of a step.
@@ -97,12 +103,12 @@ def _like(job: Job, runs: Sequence[ProgramRun]) -> list[ProgramRun]:
     return [run for run in found if run.steps] if job.steps else found
 
 
-def _label(job: Job, run: ProgramRun) -> float:
+def _label(job: EstimatedJob, run: ProgramRun) -> float:
     """Return seconds of a step where steps are declared, else of the run."""
     return run.run_s / run.steps if job.steps and run.steps else float(run.run_s)
 
 
-def _own(job: Job, runs: Sequence[ProgramRun]) -> RunTime | None:
+def _own(job: EstimatedJob, runs: Sequence[ProgramRun]) -> EstimatedRunTime | None:
     """Return the median of the labels; the next run is inside the range of n with probability (n - 1) / (n + 1)."""
     if not runs:
         return None
@@ -110,7 +116,7 @@ def _own(job: Job, runs: Sequence[ProgramRun]) -> RunTime | None:
     many = len(labels)
     words = "1 own run" if many == 1 else f"{many} own runs"
     ranged = many > 1
-    return RunTime(
+    return EstimatedRunTime(
         "own runs",
         median(labels) * steps,
         min(labels) * steps if ranged else None,
@@ -122,7 +128,7 @@ def _own(job: Job, runs: Sequence[ProgramRun]) -> RunTime | None:
     )
 
 
-def _white(job: Job, times: Times | None) -> tuple[RunTime | None, str]:
+def _white(job: EstimatedJob, times: Times | None) -> tuple[EstimatedRunTime | None, str]:
     """Return the white box's run time with its interval, or why there is none."""
     if times is None:
         return None, "no own run of this program on such GPUs yet, and the program's file is not here"
@@ -136,15 +142,15 @@ def _white(job: Job, times: Times | None) -> tuple[RunTime | None, str]:
     if job.steps is None:
         return None, "steps are not declared: write steps=N"
     low_s, mid_s, high_s = (each * job.steps for each in (time.low_s, time.step_s, time.high_s))
-    return RunTime("white box", mid_s, low_s, high_s, _WHITE_COVERAGE, time.step_s, 0, time.basis), ""
+    return EstimatedRunTime("white box", mid_s, low_s, high_s, _WHITE_COVERAGE, time.step_s, 0, time.basis), ""
 
 
-def _place(job: Job) -> str:
+def _place(job: EstimatedJob) -> str:
     kind = job.gpu_type or "no named type"
     return "no GPU" if not job.gpus else f"{job.gpus} GPU{'s' if job.gpus > 1 else ''} of {kind}"
 
 
-def _scores(job: Job, runs: Sequence[ProgramRun], times: Times | None) -> dict[Estimator, dict[int, float]]:
+def _scores(job: EstimatedJob, runs: Sequence[ProgramRun], times: Times | None) -> dict[Estimator, dict[int, float]]:
     """Return the relative errors of each estimator by the place of the run."""
     found: dict[Estimator, dict[int, float]] = {name: {} for name in _ORDER}
     time = times(job.gpu_type) if times is not None and job.gpus == 1 and job.gpu_type else None

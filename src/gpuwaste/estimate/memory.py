@@ -7,7 +7,7 @@ those of torch and ONNX are assumed, and the basis says so.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from gpuwaste.estimate.devices import GIB, Device, devices, mig_memory_b
+from gpuwaste.estimate.devices import GIB, GpuType, devices, mig_memory_b
 from gpuwaste.estimate.liveness import peak_b
 from gpuwaste.estimate.program import Program
 
@@ -101,7 +101,7 @@ def verdict(estimate: MemoryEstimate, capacity_b: int) -> Verdict:
     return "does not fit" if estimate.low_b > capacity_b else "too close to tell"
 
 
-def fits(estimate: MemoryEstimate, of: list[Device] | None = None) -> list[Fit]:
+def fits(estimate: MemoryEstimate, of: list[GpuType] | None = None) -> list[Fit]:
     """Return the verdict for each GPU type, and for each size of MIG instance it can be divided into."""
     found: list[Fit] = []
     for device in devices() if of is None else of:

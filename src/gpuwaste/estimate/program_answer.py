@@ -6,7 +6,7 @@ from typing import Final
 
 from gpuwaste.core.units import format_size
 from gpuwaste.estimate.devices import GIB, mig_memory_b, types_of
-from gpuwaste.estimate.hybrid import Job, RunTime, Times, same_gpu, spoken
+from gpuwaste.estimate.hybrid import EstimatedJob, EstimatedRunTime, Times, same_gpu, spoken
 from gpuwaste.estimate.memory import MemoryEstimate
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun
 from gpuwaste.slurm.submit.program_tie import ProgramTie
@@ -20,12 +20,12 @@ _FLAT: Final = (0.73, 0.77)
 
 def program_estimate(
     tie: ProgramTie,
-    job: Job,
+    job: EstimatedJob,
     runs: Sequence[ProgramRun],
     *,
     memory: MemoryEstimate | None = None,
     times: Times | None = None,
-    history: RunTime | None = None,
+    history: EstimatedRunTime | None = None,
 ) -> ProgramEstimate:
     """Return what is expected; `memory` and `times` are None where the program's file is not here."""
     found = spoken(job, runs, times, history)

@@ -8,14 +8,14 @@ from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from gpuwaste.core.child_process import ChildEnded, Limits, call_in_child
+from gpuwaste.core.child_process import ChildEnded, ChildLimits, call_in_child
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.files import open_plain
 from gpuwaste.estimate.program import Program
 
 _READERS: Final = ("hlo", "stablehlo", "neutral", "onnx_model")
 """Modules of readers/, in the order in which they are asked; ONNX has no mark of its own and comes last."""
-NATIVE_LIMITS: Final = Limits(cpu_s=60, memory_b=4 << 30, wall_s=300.0)
+NATIVE_LIMITS: Final = ChildLimits(cpu_s=60, memory_b=4 << 30, wall_s=300.0)
 """Of a reader that a library in C++ does the work for: it knows no bounds of its own, and no Ctrl-C."""
 _HEAD_B: Final = 1 << 16  # licences and remarks may stand before the first word
 _COMPRESSED: Final = {

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.estimate.devices import Device
+from gpuwaste.estimate.devices import GpuType
 from gpuwaste.estimate.op_sums import OpSum
 
 Floats = NDArray[np.float64]
@@ -62,13 +62,13 @@ class Roofline:
         return Roofline(self.keys, self.coefficients * factors, self.constant_s * executions)
 
 
-def between(source: Device, target: Device) -> tuple[float, Callable[[str], float], float]:
+def between(source: GpuType, target: GpuType) -> tuple[float, Callable[[str], float], float]:
     """Return the factors of `Roofline.scaled` by the table of devices: a launch takes as long on both."""
     moved = source.bandwidth_b_s / target.bandwidth_b_s
     return 1.0, lambda dtype: source.peak_flops(dtype) / target.peak_flops(dtype), moved
 
 
-def sheet_seconds(key: str, work: OpSum, device: Device) -> float:
+def sheet_seconds(key: str, work: OpSum, device: GpuType) -> float:
     """Return the least time that the data sheet allows for this work, and a launch for each execution."""
     computing = work.flops / device.peak_flops(key.partition("/")[2])
     return max(computing, work.bytes / device.bandwidth_b_s) + work.count * LAUNCH_S

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gpuwaste.estimate.devices import Device, find, one_of, types_of
+from gpuwaste.estimate.devices import GpuType, find, one_of, types_of
 from gpuwaste.estimate.op_sums import OpSum
 from gpuwaste.estimate.program import UNKNOWN_KINDS
 from gpuwaste.estimate.roofline import sheet_seconds, work_of
 from gpuwaste.estimate.step_answer import StepTime
-from gpuwaste.estimate.time_model import Grounds, StepSeconds, TimeModel
+from gpuwaste.estimate.time_model import FitSupport, StepSeconds, TimeModel
 
 MAX_UNMEASURED: Final = 0.1  # share of the time that kinds may carry which were not measured
 MAX_UNKNOWN: Final = 0.01  # the same of kernels that only their author knows: the data sheet bounds nothing there
@@ -49,13 +49,13 @@ def step_time(
     )  # fmt: skip
 
 
-def _measured_one(models: Mapping[str, TimeModel], gpu: str) -> Device | None:
+def _measured_one(models: Mapping[str, TimeModel], gpu: str) -> GpuType | None:
     """Return the one of several types of a name that this site has measured; None where it is none, or not one."""
     measured = [each for each in types_of(gpu) if each.name in models]
     return measured[0] if len(measured) == 1 else None
 
 
-def _scaled(models: Mapping[str, TimeModel], target: Device | None) -> TimeModel | None:
+def _scaled(models: Mapping[str, TimeModel], target: GpuType | None) -> TimeModel | None:
     """Return a model scaled from a measured type: of the same architecture if there is one, then the most programs."""
     if target is None:
         return None
@@ -83,7 +83,7 @@ def _no_model(models: Mapping[str, TimeModel], gpu: str, *, known: bool) -> str:
     return f"{gpu[:60]!r} is neither measured nor in the table of GPU types; measured: {measured}"
 
 
-def _unmeasured(model: TimeModel, sums: Mapping[str, OpSum], device: Device | None) -> str:
+def _unmeasured(model: TimeModel, sums: Mapping[str, OpSum], device: GpuType | None) -> str:
     """Return why kinds that were not measured forbid an estimate, "" where they carry little."""
     missing = {key: work for key, work in sums.items() if key not in model.measured}
     if not missing:
@@ -99,7 +99,7 @@ def _unmeasured(model: TimeModel, sums: Mapping[str, OpSum], device: Device | No
     )
 
 
-def _share(sums: Mapping[str, OpSum], key: str, device: Device | None) -> float:
+def _share(sums: Mapping[str, OpSum], key: str, device: GpuType | None) -> float:
     """Return the share of one key: of the data sheet's time, or of FLOPs or bytes where there is no sheet."""
     work = sums[key]
     if device is not None:
@@ -127,7 +127,7 @@ def _outside(model: TimeModel, sums: Mapping[str, OpSum]) -> str:
     return ""
 
 
-def _seconds(model: TimeModel, sums: Mapping[str, OpSum], family: str, device: Device | None) -> StepSeconds:
+def _seconds(model: TimeModel, sums: Mapping[str, OpSum], family: str, device: GpuType | None) -> StepSeconds:
     """Return the model's time; what was not measured, a small share by now, is added by the data sheet."""
     log_s, sd = model.predict([sums], [family])
     found = model.interval(float(log_s[0]), float(sd[0]), family)
@@ -137,5 +137,5 @@ def _seconds(model: TimeModel, sums: Mapping[str, OpSum], family: str, device: D
     return StepSeconds(found.step_s + more, found.low_s, found.high_s + more)
 
 
-def _notes(grounds: Grounds) -> tuple[str, ...]:
+def _notes(grounds: FitSupport) -> tuple[str, ...]:
     return (f"measured on {grounds.hardware}",) if grounds.hardware else ()

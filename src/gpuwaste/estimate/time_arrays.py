@@ -13,7 +13,7 @@ from gpuwaste.core.text import words_of
 from gpuwaste.estimate.gp import KERNEL_SIZE, Kernel, ResidualGp
 from gpuwaste.estimate.roofline import PARTS, Roofline
 from gpuwaste.estimate.time_features import BLOCKS
-from gpuwaste.estimate.time_model import Grounds, TimeModel
+from gpuwaste.estimate.time_model import FitSupport, TimeModel
 from gpuwaste.jobs.history.array_file import read_arrays
 
 MAX_PROGRAMS: Final = 3000
@@ -46,7 +46,7 @@ def pack(model: TimeModel) -> bytes:
     return stream.getvalue()
 
 
-def unpack(data: bytes, grounds: Grounds, where: str) -> TimeModel:
+def unpack(data: bytes, grounds: FitSupport, where: str) -> TimeModel:
     """Return the model of a file. Raises ModelError: one line that names the file."""
     again = "train again or promote another bundle"
     try:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.time_features import BLOCKS
-from gpuwaste.estimate.time_model import Grounds
+from gpuwaste.estimate.time_model import FitSupport
 
 SCHEMA: Final = 1
 FEATURES: Final = tuple(f"{name}:{width}" for name, width in BLOCKS)
@@ -22,7 +22,7 @@ class TimesManifest(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
 
     name: str
     created_utc: int
-    types: Annotated[dict[_Gpu, Grounds], Meta(min_length=1, max_length=64)]
+    types: Annotated[dict[_Gpu, FitSupport], Meta(min_length=1, max_length=64)]
     files: dict[str, str]
     features: tuple[str, ...] = FEATURES
     """What programs are compared by; a bundle with other blocks is refused."""

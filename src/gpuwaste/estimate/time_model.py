@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.estimate.devices import Device
+from gpuwaste.estimate.devices import GpuType
 from gpuwaste.estimate.gp import ResidualGp
 from gpuwaste.estimate.op_sums import OpSum
 from gpuwaste.estimate.roofline import Floats, Roofline, between, work_of
@@ -20,7 +20,7 @@ FEW: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Grounds:
+class FitSupport:
     """What a model rests on, and what its intervals and refusals are computed from."""
 
     gpu: str
@@ -60,7 +60,7 @@ class StepSeconds:
 class TimeModel:
     """One type of GPU. `base` is the roofline that features are computed with: that of the type scaled from."""
 
-    grounds: Grounds
+    grounds: FitSupport
     roofline: Roofline
     base: Roofline
     gp: ResidualGp
@@ -102,7 +102,7 @@ class TimeModel:
         reach = self.z(family) * sd
         return StepSeconds(*(float(np.exp(log_s + by)) for by in (0.0, -reach, reach)))
 
-    def scaled(self, source: Device, target: Device) -> "TimeModel":
+    def scaled(self, source: GpuType, target: GpuType) -> "TimeModel":
         """Return the model of a type on which nothing was measured, by the table of devices."""
         grounds = replace(self.grounds, gpu=target.name, programs=0, runs=0, scaled_from=self.grounds.gpu, hardware="")
         return replace(self, grounds=grounds, roofline=self.roofline.scaled(*between(source, target)))

@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class GateLimits:
+class AdmissionLimits:
     """What the gate lets in."""
 
     threads: int = 8  # batches worked on; most of them wait for one commit together
@@ -28,10 +28,10 @@ class GateLimits:
     patience_s: float = 5.0  # of a whole body for its turn; a sender gives up after ten seconds without an answer
 
 
-class Gate:
+class AdmissionControl:
     """Lets batches in; for the event loop's thread only."""
 
-    def __init__(self, limits: GateLimits, put_off: Callable[[], None]) -> None:
+    def __init__(self, limits: AdmissionLimits, put_off: Callable[[], None]) -> None:
         """`put_off` is called for each batch that is not let in."""
         self._limits = limits
         self._put_off = put_off
@@ -105,7 +105,7 @@ class Gate:
 class Visit:
     """One batch behind the gate."""
 
-    def __init__(self, gate: Gate, cut_off: Callable[[], None]) -> None:
+    def __init__(self, gate: AdmissionControl, cut_off: Callable[[], None]) -> None:
         self._gate = gate
         self.cut_off = cut_off
         self.held_b = 0

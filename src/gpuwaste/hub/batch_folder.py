@@ -18,7 +18,7 @@ from gpuwaste.hub.batch_receiver import BatchReceiver, OpenedBatch
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside, HubStore
-from gpuwaste.store.hub.inbox import Arrival, Page, Waiting, note_folded, page, turn, waiting
+from gpuwaste.store.hub.inbox import Arrival, InboxBacklog, InboxPage, note_folded, page, turn, waiting
 
 LOOK_S: Final = 1.0
 _TURN_LOOKS: Final = 30
@@ -52,7 +52,7 @@ class BatchFolder:
         """Batches since the start."""
         self.worker = Worker("inbox", self._look, clock)
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> InboxBacklog:
         """Return what is not merged yet. Raises StoreError."""
         with self._store.reader() as db:
             return waiting(db)
@@ -84,7 +84,7 @@ class BatchFolder:
             _AGAIN.log(failures=self._trouble.over())
         return LOOK_S
 
-    def _merge(self, found: Page) -> None:
+    def _merge(self, found: InboxPage) -> None:
         """Merge a page in one commit; where that fails, each batch on its own, so that none waits for another's."""
         try:
             self._commit(found.arrivals, lambda db: note_folded(db, found.until))

@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 
 from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.admission_control import Gate
+from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.body import read_body
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.threads import ThreadPool, Threads
@@ -29,7 +29,7 @@ class Exchange:
     def __init__(self, services: Services, limits: ServiceLimits) -> None:
         self.services = services
         self.limits = limits
-        self._orders = Gate(limits.gate, lambda: None)
+        self._orders = AdmissionControl(limits.gate, lambda: None)
         self.threads = Threads()
 
     async def body(

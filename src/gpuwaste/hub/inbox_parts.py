@@ -12,7 +12,7 @@ from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.services import Services
 from gpuwaste.net.health import InboxHealth
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.inbox import Waiting
+from gpuwaste.store.hub.inbox import InboxBacklog
 
 
 class InboxParts:
@@ -43,7 +43,7 @@ class InboxParts:
         merged = 0 if self.folder is None else self.folder.merged
         yield from families(found, None if found is None else self._age_s(found), taken, merged)
 
-    def _waiting(self) -> Waiting | None:
+    def _waiting(self) -> InboxBacklog | None:
         if self._room is not None:
             return self._room.waiting
         try:
@@ -51,11 +51,11 @@ class InboxParts:
         except StoreError:
             return None
 
-    def _age_s(self, found: Waiting) -> float | None:
+    def _age_s(self, found: InboxBacklog) -> float | None:
         return None if found.oldest_us is None else max(0.0, (self._clock.utc_us() - found.oldest_us) / 1e6)
 
 
-def families(found: Waiting | None, age_s: float | None, taken: int, merged: int) -> Iterator[Metric]:
+def families(found: InboxBacklog | None, age_s: float | None, taken: int, merged: int) -> Iterator[Metric]:
     """Yield what waits, where that is known, and how many batches a hub took and merged."""
     batches = GaugeMetricFamily(
         "gpuwaste_hub_inbox_batches",

@@ -9,7 +9,7 @@ from typing import Final
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.hub.group_commit import GroupCommit
-from gpuwaste.store.hub.inbox import MOST_APPENDED, Arrival, InboxWriter, Waiting, waiting
+from gpuwaste.store.hub.inbox import MOST_APPENDED, Arrival, InboxBacklog, InboxWriter, waiting
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation
 
@@ -36,7 +36,7 @@ class InboxRoom:
         self.takes = False
         self.batches = 0
         """How many this hub has left."""
-        self.waiting = Waiting()
+        self.waiting = InboxBacklog()
         """What waited at the last look."""
 
     def look(self) -> None:
@@ -61,7 +61,7 @@ class InboxRoom:
     def _committed(self, batches: int) -> None:
         self.batches += batches
 
-    def _full(self, found: Waiting) -> str:
+    def _full(self, found: InboxBacklog) -> str:
         if not found.folds:
             return "the hub that serves is of a version that does not merge them"
         if found.size_b > MOST_B:

@@ -14,7 +14,7 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class SchemaPlaceholder:
     """Holds the place of a type's schema in the description of a route."""
 
     kind: Any
@@ -33,12 +33,12 @@ class DescribedApp(FastAPI):
 
 def body(kind: Any) -> dict[str, Any]:
     """Return the description of a JSON body that a route reads itself."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": Described(kind)}}}}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": SchemaPlaceholder(kind)}}}}
 
 
 def answers(kind: Any, *statuses: str, description: str = "Successful Response") -> Responses:
     """Return the description of the answers with these statuses, by default 200."""
-    content = {"application/json": {"schema": Described(kind)}}
+    content = {"application/json": {"schema": SchemaPlaceholder(kind)}}
     return {status: {"description": description, "content": content} for status in statuses or ("200",)}
 
 
@@ -56,7 +56,7 @@ def schema(kind: Any) -> Any:
 
 
 def _with_schemas(value: Any) -> Any:
-    if isinstance(value, Described):
+    if isinstance(value, SchemaPlaceholder):
         return schema(value.kind)
     if isinstance(value, dict):
         return {key: _with_schemas(item) for key, item in value.items()}

@@ -40,7 +40,7 @@ from gpuwaste.hub.sign_in.visitors import make_visitors
 from gpuwaste.hub.store_choice import STORE_NAME, open_store
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.jobs.gpu_assignments import ClusterMap
+from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting import ImportSettings
 from gpuwaste.jobs.importers.accounting_importer import Imported, Importer, RunsStored
 from gpuwaste.jobs.importers.page_reader import PageReader
@@ -53,7 +53,7 @@ from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.now.now_reads import NowReads
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.roller import Roller
 from gpuwaste.ledger.shared_runs import SharedRuns
 from gpuwaste.ledger.unaccounted import Unaccounted
@@ -121,7 +121,7 @@ class Hub:
         self.roller = Roller(self.store, clock, hub.rollup_days)
         self.pages = PageReader(self.store, Path(hub.state_dir) / STORE_NAME, clock)
         verdict_reads = VerdictReads(verdict_store, clock)
-        self.cluster_map = ClusterMap(slurm, self.store, self.site, clock, hub.map_min_interval_s)
+        self.cluster_map = GpuAssignments(slurm, self.store, self.site, clock, hub.map_min_interval_s)
         self.importer = Importer(
             self.store,
             slurm,
@@ -156,7 +156,7 @@ class Hub:
             inbox=inbox,
         )
         self.shared_runs = SharedRuns(self.store, ledger, clock)
-        self._reads = Reads(self.store, ledger, clock, self.shared_runs, SiteTariff(config.energy, clock))
+        self._reads = DocumentQueries(self.store, ledger, clock, self.shared_runs, SiteTariff(config.energy, clock))
         url, ca = hub.agent_url, config.common.hub_ca
         self.curves = Curves(
             self._reads,

@@ -1,4 +1,4 @@
-"""Turns: one user may have a few questions in work at a time, so that their hundredth does not keep others waiting."""
+"""PerUserLimit: one user may have a few questions in work at a time, so that their hundredth does not keep others waiting."""
 
 import contextlib
 from collections import Counter
@@ -11,7 +11,7 @@ from gpuwaste.core.scope import Scope
 MOST: Final = 8
 
 
-class Turns:
+class PerUserLimit:
     """Counts questions in work by user; for one event loop. Operators, staff and daemons are not counted."""
 
     def __init__(self, most: int = MOST) -> None:

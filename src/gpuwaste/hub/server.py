@@ -33,7 +33,7 @@ FILES: Final = 8192
 _STOPS: Final = log_event.info("hub-stops: {signal}: the hub finishes open requests and stops")
 
 
-class _Server(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """A uvicorn server that leaves the signals to `serve`."""
 
     @contextlib.contextmanager
@@ -112,9 +112,9 @@ class WebServer:
         self._serves, self._beat = serves, beat
         self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
         if tcp is not None:
-            self._servers.append((_Server(_config(app, over_tcp, tls, drain_s)), tcp))
+            self._servers.append((_UvicornServer(_config(app, over_tcp, tls, drain_s)), tcp))
         if unix is not None:
-            self._servers.append((_Server(_config(app, over_unix, None, drain_s)), unix))
+            self._servers.append((_UvicornServer(_config(app, over_unix, None, drain_s)), unix))
 
     def run(self, *, signals: bool = True) -> None:
         """Serve until `stop`, or until SIGTERM or SIGINT; what is in flight is finished first."""

@@ -13,19 +13,19 @@ from gpuwaste.advice.renewal.renewal import Renewal
 from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.core.event_log import EventLog
 from gpuwaste.estimate.program_runs_reads import ProgramRuns
-from gpuwaste.hub.admission_control import GateLimits
+from gpuwaste.hub.admission_control import AdmissionLimits
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.per_user_limit import Turns
+from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.verdict_ingest import VerdictIngest
-from gpuwaste.jobs.gpu_assignments import ClusterMap
+from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.ledger.disputes.disputes import Disputes
 from gpuwaste.ledger.now.now_reads import NowReads
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.net.health import HealthAnswer
 from gpuwaste.plan.expectations import Expectations
 from gpuwaste.plan.recorded_plans import RecordedPlans
@@ -40,7 +40,7 @@ class ServiceLimits:
     max_body_bytes: int = 1024 * 1024
     body_deadline_s: float = 30.0
     map_wait_s: float = 10.0
-    gate: GateLimits = field(default_factory=GateLimits)
+    gate: AdmissionLimits = field(default_factory=AdmissionLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Services:
 
     identity: Identity
     ingest: Ingest
-    reads: Reads
+    reads: DocumentQueries
     now: NowReads
-    cluster_map: ClusterMap
+    cluster_map: GpuAssignments
     metrics: HubMetrics
     predictions: Predictions
     expectations: Expectations
@@ -74,4 +74,4 @@ class Services:
     visitors: Visitors
     failures: EventLog
     """Logs requests that cannot be answered: one line of a kind in a minute, however many ask."""
-    turns: Turns = field(default_factory=Turns)
+    turns: PerUserLimit = field(default_factory=PerUserLimit)

@@ -54,7 +54,7 @@ class Standby:
         self._lock = threading.Lock()
         self._over = False
         self._reading: _Reading | None = None
-        self._server: _Server | None = None
+        self._server: _StandbyServer | None = None
         self.worker = Worker("standby", self.look, ports.clock)
 
     def look(self) -> float:
@@ -107,7 +107,7 @@ class Standby:
         self._reading = reading
         self._gate.takes, self._gate.app = reading.takes, reading.app
         if self._server is None:
-            self._server = _Server(self._gate, self._sockets().copies())
+            self._server = _StandbyServer(self._gate, self._sockets().copies())
 
     def _close(self) -> None:
         with self._lock:
@@ -143,7 +143,7 @@ class _Reading:
         self._store.close()
 
 
-class _Server:
+class _StandbyServer:
     """The web server of a hub that stands by, on a thread of its own."""
 
     def __init__(self, gate: StandbyGate, sockets: HubSockets) -> None:

@@ -17,7 +17,7 @@ from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.events.envelope import event_id
 from gpuwaste.jobs.events.event_store import VERDICT
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.net.batch import Envelope, parse_verdicts
 from gpuwaste.net.identity import Caller
 from gpuwaste.store.database import Database
@@ -88,7 +88,7 @@ class VerdictIngest(BatchReceiver[Verdict]):
         return good, rejected
 
 
-def _event(row: Verdict) -> ToldEvent:
+def _event(row: Verdict) -> StoredEvent:
     """Return the event of a verdict, without data: it is read beside the verdict, which is kept as well."""
     subject = VERDICT + row.id
-    return ToldEvent(event_id(_KIND, subject), _KIND, subject, row.at_utc_us // 1_000_000, data="")
+    return StoredEvent(event_id(_KIND, subject), _KIND, subject, row.at_utc_us // 1_000_000, data="")

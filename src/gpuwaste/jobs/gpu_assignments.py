@@ -34,7 +34,7 @@ _UNANSWERED: Final = log_event.warning(
 
 
 @dataclass(slots=True)
-class _Entry:
+class _MapEntry:
     """What is known of one job id; `run` None is "slurmctld and accounting know no such run".
 
     `listed`: nobody had asked for this id when all jobs were. A job's comment can imitate the record of a job that does
@@ -53,7 +53,7 @@ class _Entry:
 Answer = list[MapRun]
 
 
-class ClusterMap:
+class GpuAssignments:
     """Answers from memory, and asks slurmctld for what it does not know."""
 
     def __init__(
@@ -65,7 +65,7 @@ class ClusterMap:
         self._clock = clock
         self.min_interval_s = min_interval_s
         self._lock = threading.RLock()
-        self._entries: dict[int, _Entry] = {}
+        self._entries: dict[int, _MapEntry] = {}
         self._waiting: dict[int, list[tuple[str, Future[Answer]]]] = {}
         self._waiting_nodes: list[tuple[str, Future[Answer]]] = []
         self._all_known = False
@@ -117,7 +117,7 @@ class ClusterMap:
                 if (record.start == start and record.ended) or (record.start is not None and record.start > start):
                     del self._entries[record.job_id]
 
-    def _fresh(self, entry: _Entry, node: str) -> bool:
+    def _fresh(self, entry: _MapEntry, node: str) -> bool:
         age_s = (self._clock.mono_us() - entry.asked_us) / 1e6
         if entry.run is None:
             return age_s < UNKNOWN_FOR_S
@@ -158,11 +158,11 @@ class ClusterMap:
 
     def _settle(self, asked: list[int], jobs: list[RunningJob], *, everything: bool) -> None:
         now_us = self._clock.mono_us()
-        found = {job.job_id: _Entry(_run(job, job.start), now_us) for job in jobs if job.start is not None}
+        found = {job.job_id: _MapEntry(_run(job, job.start), now_us) for job in jobs if job.start is not None}
         live = {job.job_id for job in jobs}
         for job_id in asked:
             if job_id not in live:
-                found[job_id] = _Entry(self._from_accounting(job_id), now_us)
+                found[job_id] = _MapEntry(self._from_accounting(job_id), now_us)
         with self._lock:
             if everything:
                 self._all_known = True
@@ -174,7 +174,7 @@ class ClusterMap:
                 entry.listed = not known
             self._entries.update(found)
             for job_id in [j for j in self._waiting if j in found or j in asked]:
-                entry = found.get(job_id, _Entry(None, now_us))
+                entry = found.get(job_id, _MapEntry(None, now_us))
                 for node, future in self._waiting.pop(job_id):
                     entry.told.add(node)
                     future.set_result(_answer(entry))
@@ -203,7 +203,7 @@ class ClusterMap:
             future.set_exception(error)
 
 
-def _answer(entry: _Entry) -> Answer:
+def _answer(entry: _MapEntry) -> Answer:
     return [] if entry.run is None else [entry.run]
 
 

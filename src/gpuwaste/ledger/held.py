@@ -136,7 +136,7 @@ def _nodes(hostlist: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class SilentAgent:
     """A node on which runs hold GPUs and whose agent reports nothing; `since` is UTC seconds."""
 
     node: str
@@ -145,7 +145,7 @@ class Silence:
     runs: int
 
 
-def silent_nodes(runs: Iterable[HeldRun], settings: LedgerSettings, now: int) -> list[Silence]:
+def silent_nodes(runs: Iterable[HeldRun], settings: LedgerSettings, now: int) -> list[SilentAgent]:
     """Return the nodes from which nothing came for longer than reports may take, the longest silence first."""
     holders: dict[str, list[tuple[HeldRun, HeldGpu]]] = {}
     for run in runs:
@@ -157,5 +157,5 @@ def silent_nodes(runs: Iterable[HeldRun], settings: LedgerSettings, now: int) ->
     for node, pairs in holders.items():
         since = max(max(gpu.seen_ms or 0 for _, gpu in pairs) // 1000, min(run.run_start for run, _ in pairs))
         if since < before:
-            found.append(Silence(node, since, len(pairs), len({run.place for run, _ in pairs})))
+            found.append(SilentAgent(node, since, len(pairs), len({run.place for run, _ in pairs})))
     return sorted(found, key=lambda silence: (silence.since, silence.node))

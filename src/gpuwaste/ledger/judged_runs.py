@@ -18,7 +18,7 @@ from gpuwaste.ledger.job_lines import EVERY_LINE, JobLine, LineFilter, job_lines
 from gpuwaste.ledger.judged import JudgedRun, finding_order, named
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_by_user
-from gpuwaste.ledger.open_run_snapshot import KeptRuns, OutdatedError
+from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot, OutdatedError
 from gpuwaste.ledger.run_sums import Group, RunSums
 from gpuwaste.ledger.tally import ENERGY, Tally
 from gpuwaste.store.database import Database
@@ -167,7 +167,7 @@ def judged_runs(
     cut: bool = True,
     taken_runs: int = TAKEN_RUNS,
     few_runs: int = FEW_RUNS,
-    kept: KeptRuns | None = None,
+    kept: OpenRunSnapshot | None = None,
 ) -> Iterator[JudgedRuns]:
     """Select runs as of one instant: those that were judged by these settings, and the others, which are judged now.
 
@@ -198,7 +198,7 @@ def judged_runs(
 
 
 def runs_of_users(
-    db: Database, users: Collection[str], window: tuple[int, int], settings: LedgerSettings, kept: KeptRuns
+    db: Database, users: Collection[str], window: tuple[int, int], settings: LedgerSettings, kept: OpenRunSnapshot
 ) -> dict[str, FewRuns]:
     """Read the runs of each of some users in a window at once, as `judged_runs` does of one of them with `kept`.
 
@@ -217,7 +217,7 @@ def runs_of_users(
 
 
 def _which(
-    db: Database, selection: Selection, settings: LedgerSettings, now: int, kept: KeptRuns | None
+    db: Database, selection: Selection, settings: LedgerSettings, now: int, kept: OpenRunSnapshot | None
 ) -> tuple[dict[str, Any], int]:
     """Make empty tables of what a document judges itself; return the parameters of what is selected.
 
@@ -235,7 +235,7 @@ def _which(
     return own | {name: asked[name] for name in names}, until
 
 
-def _edges(selection: Selection, kept: KeptRuns | None) -> Selection:
+def _edges(selection: Selection, kept: OpenRunSnapshot | None) -> Selection:
     """Return the runs that the edges of a window cut: not those that ended after the instant of `kept`."""
     if kept is not None and selection.end == kept.now:
         selection = replace(selection, end=kept.now + DAY_S)

@@ -12,7 +12,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.worker import Worker
 from gpuwaste.ledger.day_sums import sum_days
-from gpuwaste.ledger.judging_queue import Rules, judge_next, prepare, stand
+from gpuwaste.ledger.judging_queue import JudgingRules, judge_next, prepare, stand
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.net.health import LedgerHealth
 from gpuwaste.store.hub.hub_store import HubStore
@@ -57,7 +57,7 @@ class Judging:
         self.progress = JudgingProgress()
         self.worker = Worker("judging", self._turn, clock)
         with store.reader() as db:
-            rules = Rules.all(db)
+            rules = JudgingRules.all(db)
         self.standing = LedgerSettings.from_text(rules[0].thresholds, settings.pending_s) if rules else settings
 
     def judge_by(self, settings: LedgerSettings) -> None:
@@ -69,7 +69,7 @@ class Judging:
     def follow(self) -> None:
         """Use the thresholds that stand in the store by now, where another process judges. Raises StoreError."""
         with self._store.reader() as db:
-            standing = next(iter(Rules.all(db)), None)
+            standing = next(iter(JudgingRules.all(db)), None)
         if standing is not None and standing.thresholds != self.standing.to_text():
             self._set_standing(LedgerSettings.from_text(standing.thresholds, self._wanted.pending_s))
 
@@ -97,7 +97,7 @@ class Judging:
             _NOT_JUDGED.log(error=error)
         return judged
 
-    def _judge(self, rules: Rules, wanted: LedgerSettings, stop: threading.Event) -> int:
+    def _judge(self, rules: JudgingRules, wanted: LedgerSettings, stop: threading.Event) -> int:
         """Judge by some rules until nothing is left."""
         settings = wanted if rules.same(wanted) else LedgerSettings.from_text(rules.thresholds, wanted.pending_s)
         total = 0
@@ -113,10 +113,10 @@ class Judging:
     def _sum_days(self, rules: int, stop: threading.Event) -> None:
         """Store the sums of the days that are judged."""
         with self._store.reader() as db:
-            until = next((one.judged_until for one in Rules.all(db) if one.id == rules), 0)
+            until = next((one.judged_until for one in JudgingRules.all(db) if one.id == rules), 0)
         sum_days(self._store, rules, until, stop)
 
-    def _note(self, rules: Rules, now: int) -> None:
+    def _note(self, rules: JudgingRules, now: int) -> None:
         """Keep how far judging is, and log it now and then."""
         if rules.standing:
             self.progress = replace(self.progress, judged_until=rules.judged_until)

@@ -17,7 +17,7 @@ WRITE_RUNS: Final = 1000  # stored at a time: so long ingest waits
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class JudgingRules:
     """Thresholds and the ledger's version; every run that ended by `judged_until` is judged by them."""
 
     id: int
@@ -36,12 +36,12 @@ class Rules:
         return self.version == VERSION and self.thresholds == settings.to_text()
 
 
-def prepare(db: Database, settings: LedgerSettings) -> list[Rules]:
+def prepare(db: Database, settings: LedgerSettings) -> list[JudgingRules]:
     """Note by which settings runs are to be judged; return the standing rules, and those to take their place if any.
 
     Without any rules these settings stand at once.
     """
-    rules = Rules.all(db)
+    rules = JudgingRules.all(db)
     if not any(one.same(settings) for one in rules):
         db.run("rules_drop")
         added = {"version": VERSION, "thresholds": settings.to_text(), "standing": not rules}
@@ -51,10 +51,12 @@ def prepare(db: Database, settings: LedgerSettings) -> list[Rules]:
     else:
         return rules
     drop(db)
-    return Rules.all(db)
+    return JudgingRules.all(db)
 
 
-def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int, limit: int) -> tuple[Rules, int]:
+def judge_next(
+    store: HubStore, rules: JudgingRules, settings: LedgerSettings, now: int, limit: int
+) -> tuple[JudgingRules, int]:
     """Judge up to `limit` settled runs by some rules, in the order of their ends.
 
     Returns the rules as they are then, and how many runs were judged. A run is settled when its hours are in, or given
@@ -62,7 +64,9 @@ def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int
     """
     with store.reader() as db, store.watching() as changes:
         with db.transaction():
-            rules = next(one for one in Rules.all(db) if one.id == rules.id)  # what came late may have set them back
+            rules = next(
+                one for one in JudgingRules.all(db) if one.id == rules.id
+            )  # what came late may have set them back
             settled = now - int(settings.pending_s)
             if settled <= rules.judged_until:
                 return rules, 0
@@ -88,8 +92,8 @@ def _until(db: Database, since: int, settled: int, limit: int) -> int:
 
 
 def _store(
-    store: HubStore, db: Database, rules: Rules, changes: Changes, *, runs: Sequence[tuple[Run, int]], until: int
-) -> tuple[Rules, int]:
+    store: HubStore, db: Database, rules: JudgingRules, changes: Changes, *, runs: Sequence[tuple[Run, int]], until: int
+) -> tuple[JudgingRules, int]:
     """Store runs that were judged, with their ends, some at a time, up to the first that has changed meanwhile."""
     done = 0
     while True:
@@ -110,7 +114,7 @@ def _store(
             return rules, done
 
 
-def stand(db: Database, rules: Rules) -> None:
+def stand(db: Database, rules: JudgingRules) -> None:
     """Let rules by which all was judged take the place of those that stood."""
     db.run("rules_stand", {"id": rules.id})
     db.run("rules_drop")

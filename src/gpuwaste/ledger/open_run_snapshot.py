@@ -1,4 +1,4 @@
-"""KeptRuns: runs that are judged together for all who ask, in memory beside the hub's store.
+"""OpenRunSnapshot: runs that are judged together for all who ask, in memory beside the hub's store.
 
 A document judges what is not judged once and for all: runs that are open, or ended minutes ago, and the parts of
 runs that the window's edges cut. Planning and running that takes most of a page's time, and is the
@@ -51,7 +51,7 @@ class _Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRuns:
+class OpenRunSnapshot:
     """As of `now`: the runs that are open or ended after `until`, judged by `rules`, and parts of runs by window.
 
     Of the runs that ended by `until` all stand in table judged, as long as the store's own mark is not before that.
@@ -98,12 +98,14 @@ class OpenRunJudge:
         self._store = store
         self._schema = f"runs{next(_NUMBERS)}"
         self._numbers = count()
-        self._known: KeptRuns | None = None
+        self._known: OpenRunSnapshot | None = None
         self._left: list[str] = []  # tables of the time before: a reader may still be at them
         with store.reader() as db:
             db.execute(f"ATTACH ':memory:' AS {self._schema}")
 
-    def take(self, settings: LedgerSettings, now: int, windows: Collection[Window], least: int) -> KeptRuns | None:
+    def take(
+        self, settings: LedgerSettings, now: int, windows: Collection[Window], least: int
+    ) -> OpenRunSnapshot | None:
         """Judge anew; None where nothing is judged yet, or fewer than `least` runs are due, or far too many.
 
         Raises StoreError.
@@ -123,7 +125,7 @@ class OpenRunJudge:
         with self._store.locked():
             return self._store.changed_ends.number
 
-    def _taken(self, db: Database, settings: LedgerSettings, now: int, least: int) -> KeptRuns | None:
+    def _taken(self, db: Database, settings: LedgerSettings, now: int, least: int) -> OpenRunSnapshot | None:
         standing = db.rows("rules_standing", {"thresholds": settings.to_text()})
         if not standing:
             return None
@@ -133,10 +135,10 @@ class OpenRunJudge:
             return None
         due = Selection(0, now + 1, rules=_NO_RULES, judged_until=until)
         table = self._table(db, due, settings, now)
-        return KeptRuns(now, rules, until, settings.to_text(), runs, table, {}, self._store.changed_ends)
+        return OpenRunSnapshot(now, rules, until, settings.to_text(), runs, table, {}, self._store.changed_ends)
 
     def _parts_of(
-        self, db: Database, taken: KeptRuns, windows: Collection[Window], settings: LedgerSettings, number: int
+        self, db: Database, taken: OpenRunSnapshot, windows: Collection[Window], settings: LedgerSettings, number: int
     ) -> Mapping[Window, _Parts]:
         found = {}
         for window in windows:
@@ -149,7 +151,7 @@ class OpenRunJudge:
             found[window] = _Parts(ended, self._table(db, others, settings, taken.now))
         return found
 
-    def _ended(self, window: Window, taken: KeptRuns) -> _Ended | None:
+    def _ended(self, window: Window, taken: OpenRunSnapshot) -> _Ended | None:
         """Return the parts that were made before, where they stand: no run of them changes any more by itself."""
         known = self._known
         if known is None or known.thresholds != taken.thresholds or window not in known.windows:
@@ -165,14 +167,14 @@ class OpenRunJudge:
             _run(db, "kept_add", table, {"rules": _NO_RULES})
         return table
 
-    def _forget(self, db: Database, known: KeptRuns | None) -> None:
+    def _forget(self, db: Database, known: OpenRunSnapshot | None) -> None:
         """Drop the tables that were left the time before; leave those that are not used from now on."""
         for table in self._left:
             db.execute(f"DROP TABLE IF EXISTS {table}")
         self._left = sorted(_tables(self._known) - _tables(known))
 
 
-def _tables(known: KeptRuns | None) -> set[str]:
+def _tables(known: OpenRunSnapshot | None) -> set[str]:
     if known is None:
         return set()
     parts = known._parts.values()  # noqa: SLF001 its own

@@ -9,7 +9,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.worker import Worker
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.open_run_snapshot import KeptRuns, OpenRunJudge, Window
+from gpuwaste.ledger.open_run_snapshot import OpenRunJudge, OpenRunSnapshot, Window
 from gpuwaste.store.hub.hub_store import HubStore
 
 FRESH_S: Final = 60.0  # what is younger is not judged anew: agents report every few minutes
@@ -34,7 +34,7 @@ class SharedRuns:
         self._clock = clock
         self._least = least
         self._lock = threading.Lock()
-        self._known: KeptRuns | None = None
+        self._known: OpenRunSnapshot | None = None
         self._taken_us: int | None = None
         self._asked = False
         self._windows: OrderedDict[Window, int] = OrderedDict()  # when each was asked for last
@@ -48,7 +48,7 @@ class SharedRuns:
             self._settings = settings
             self._known, self._taken_us = None, None
 
-    def current(self, *windows: Window) -> KeptRuns | None:
+    def current(self, *windows: Window) -> OpenRunSnapshot | None:
         """Return what was judged last, and have the parts of these windows judged from the next time on.
 
         None where a document is to judge its own runs. Whoever comes while the first is made waits for it.
@@ -70,7 +70,7 @@ class SharedRuns:
                 known, age_s = self._known, self._age_s()
         return known if age_s <= OLD_S else None
 
-    def take(self) -> KeptRuns | None:
+    def take(self) -> OpenRunSnapshot | None:
         """Judge anew. Raises StoreError."""
         with self._lock:
             since_us = self._clock.mono_us() - int(_WINDOW_S * 1e6)

@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.fields import Interval
 from gpuwaste.jobs.program_estimate import ProgramEstimate
-from gpuwaste.plan.candidates import Candidate, all_candidates
+from gpuwaste.plan.candidates import RequestCandidate, all_candidates
 from gpuwaste.plan.choice import choose, meets
 from gpuwaste.plan.document import Goal, PlanCandidate, PlanDocument, Status
 from gpuwaste.plan.limits import problems, waits
 from gpuwaste.plan.outlook import cost_of, risk_of
 from gpuwaste.plan.own_jobs import QueuedJobs
-from gpuwaste.plan.plan_request import Asked, Submission
+from gpuwaste.plan.plan_request import PlannedSubmission, PlanRequest
 from gpuwaste.plan.program_part import end_of, misfit, with_program
 from gpuwaste.plan.site import Site
 from gpuwaste.slurm.site.defaults import SiteDefaults
@@ -31,7 +31,7 @@ Expected = tuple[Interval, Interval]
 Predict = Callable[[Sequence[JobRequest]], "list[Predicted]"]
 Probe = Callable[[Sequence[str]], DryRun]
 Queued = Callable[[str], QueuedJobs]
-Programs = Callable[[Sequence[Asked]], Sequence[ProgramEstimate | None]]
+Programs = Callable[[Sequence[PlanRequest]], Sequence[ProgramEstimate | None]]
 Expect = Callable[[Sequence[JobRequest]], Sequence[Expected | None]]
 
 _UNTESTED: Final = DryRun()
@@ -42,7 +42,7 @@ class Predicted:
     """What is expected of one request: targets and smaller requests."""
 
     targets: tuple[TargetPrediction, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RequestChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Sources:
 
 @dataclass(slots=True)
 class _Draft:
-    candidate: Candidate
-    asked: Asked
+    candidate: RequestCandidate
+    asked: PlanRequest
     tested: DryRun = _UNTESTED
     unchecked: str = ""
     refused: str = ""
@@ -72,7 +72,7 @@ class _Draft:
 
 
 def build_plan(
-    submission: Submission, site: Site, sources: Sources, goal: Goal, deadline: int | None = None
+    submission: PlannedSubmission, site: Site, sources: Sources, goal: Goal, deadline: int | None = None
 ) -> PlanDocument:
     """Return the plan of a submission. Raises ParseError and UsageError for what sbatch would refuse as it is."""
     components = submission.read()
@@ -82,7 +82,7 @@ def build_plan(
     first = replace(_predicted([first], sources, notes)[0], queued=_queue_of(request.name, sources, notes))
     if len(components) > 1:
         notes.append(f"a het job of {len(components)} components: only the job as asked is checked")
-        drafts = [_Draft(Candidate("as_asked", "as asked"), first)]
+        drafts = [_Draft(RequestCandidate("as_asked", "as asked"), first)]
     else:
         drafts = [_draft(submission, candidate, first) for candidate in all_candidates(first)]
         _predict_others(drafts, sources, notes)
@@ -105,13 +105,15 @@ def build_plan(
     )
 
 
-def _asked(request: JobRequest, site: Site, options: Mapping[str, Given], like: Asked | None = None) -> Asked:
+def _asked(
+    request: JobRequest, site: Site, options: Mapping[str, Given], like: PlanRequest | None = None
+) -> PlanRequest:
     completed = SiteDefaults.of(site.partitions.values(), site.config).completed(request)
-    made = Asked(completed, options, site)
+    made = PlanRequest(completed, options, site)
     return replace(made, targets=like.targets, changes=like.changes, program=like.program) if like else made
 
 
-def _draft(submission: Submission, candidate: Candidate, first: Asked) -> _Draft:
+def _draft(submission: PlannedSubmission, candidate: RequestCandidate, first: PlanRequest) -> _Draft:
     if candidate.advice or not candidate.options:
         return _Draft(candidate, first)
     try:
@@ -129,7 +131,7 @@ def _predict_others(drafts: Sequence[_Draft], sources: Sources, notes: list[str]
             draft.asked = asked
 
 
-def _predicted(asked: Sequence[Asked], sources: Sources, notes: list[str]) -> list[Asked]:
+def _predicted(asked: Sequence[PlanRequest], sources: Sources, notes: list[str]) -> list[PlanRequest]:
     try:
         found = sources.predict([one.request for one in asked])
     except GpuwasteError as error:
@@ -151,7 +153,7 @@ def _queue_of(name: str, sources: Sources, notes: list[str]) -> Callable[[], Que
     return ask
 
 
-def _check(draft: _Draft, submission: Submission, probe: Probe) -> None:
+def _check(draft: _Draft, submission: PlannedSubmission, probe: Probe) -> None:
     if not draft.submits:
         draft.reasons = [draft.refused] if draft.refused else []
         return
@@ -181,7 +183,7 @@ def _expect(drafts: Sequence[_Draft], sources: Sources, at: int, notes: list[str
             draft.expected = begins, end_of(draft.asked, begins, ends)
 
 
-def _owned(asked: Asked) -> JobRequest:
+def _owned(asked: PlanRequest) -> JobRequest:
     """Return the request with the account and the QOS whose limits hold for it."""
     return replace(asked.request, account=asked.account, qos=asked.qos)
 

@@ -36,8 +36,8 @@ from gpuwaste.store.hub.hub_store import HubStore
 if TYPE_CHECKING:
     from gpuwaste.plan.learnt_waits import LearntWaits
     from gpuwaste.plan.live_queue import LiveQueue
-    from gpuwaste.plan.start_time.expectation import Expectation
-    from gpuwaste.plan.start_time.queue import Candidate
+    from gpuwaste.plan.start_time.expectation import StartExpectation
+    from gpuwaste.plan.start_time.queue import QueuedRequest
     from gpuwaste.plan.wait_lessons import WaitLessons
 
 KEPT_S: Final = 15
@@ -158,8 +158,8 @@ class Expectations:
             self._waits = WaitTableAnswer(at=live.queue.now, rows=rows)
             return self._waits
 
-    def _expected(self, live: "LiveQueue", requests: Sequence[JobRequest]) -> "list[Expectation | None]":
-        rows: dict[int, Candidate] = {}
+    def _expected(self, live: "LiveQueue", requests: Sequence[JobRequest]) -> "list[StartExpectation | None]":
+        rows: dict[int, QueuedRequest] = {}
         for number, request in enumerate(requests):
             try:
                 rows[number] = live.candidate(request)
@@ -172,8 +172,8 @@ class Expectations:
         return [found.get(number) for number in range(len(requests))]
 
     def _from_trees(
-        self, live: "LiveQueue", requests: Sequence[JobRequest], rows: "Mapping[int, Candidate]"
-    ) -> "dict[int, Expectation | None]":
+        self, live: "LiveQueue", requests: Sequence[JobRequest], rows: "Mapping[int, QueuedRequest]"
+    ) -> "dict[int, StartExpectation | None]":
         """Return what a bundle of waits expects, by number: of those of `rows` that it has learnt the partition of."""
         learnt = self._learnt_waits(live)
         if learnt is None or not learnt.in_use or not rows:
@@ -201,7 +201,7 @@ class Expectations:
         self._learnt.step(self._jobs, live.queue.now)
         return self._learnt
 
-    def _played(self, live: "LiveQueue", rows: "Sequence[Candidate]") -> "list[Expectation | None]":
+    def _played(self, live: "LiveQueue", rows: "Sequence[QueuedRequest]") -> "list[StartExpectation | None]":
         from gpuwaste.plan.start_time.expectation import expect  # noqa: PLC0415 needs the extra `sim`
 
         try:
@@ -213,7 +213,7 @@ class Expectations:
     def _answer(
         self,
         live: "LiveQueue",
-        expected: "Sequence[Expectation | None]",
+        expected: "Sequence[StartExpectation | None]",
         job: RunningJob | None = None,
         place: int | None = None,
     ) -> ExpectAnswer:
@@ -249,13 +249,13 @@ class Expectations:
         return self._clock.utc_us() // 1_000_000
 
 
-def _shown(one: "Expectation") -> ExpectedRun:
+def _shown(one: "StartExpectation") -> ExpectedRun:
     first, middle, last = one.ends
     start = Interval(p10=one.p10, p50=one.p50, p90=one.p90)
     return ExpectedRun(start=start, end=Interval(p10=first, p50=middle, p90=last), source=one.source)
 
 
-def _wait_row(request: JobRequest, one: "Expectation", now: int) -> WaitRow:
+def _wait_row(request: JobRequest, one: "StartExpectation", now: int) -> WaitRow:
     return WaitRow(
         partition=request.partition,
         gpu_type=request.gpu_type,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpuwaste.core.units import format_size, say_duration
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 from gpuwaste.slurm.site.assoc_mgr import LimitSet, Share
 from gpuwaste.slurm.site.limit_order import NO_LIMIT, holds, qos_order
 from gpuwaste.slurm.submit.request import JobRequest
@@ -35,7 +35,7 @@ def tres_of(request: JobRequest) -> dict[str, int]:
     return {name: amount for name, amount in found.items() if amount}
 
 
-def problems(asked: Asked) -> list[str]:
+def problems(asked: PlanRequest) -> list[str]:
     """Return why the job would be rejected or would never start, most important first."""
     site, request = asked.site, asked.request
     found: list[str] = []
@@ -48,7 +48,7 @@ def problems(asked: Asked) -> list[str]:
     return found
 
 
-def waits(asked: Asked) -> list[str]:
+def waits(asked: PlanRequest) -> list[str]:
     """Return what the job would have to wait for besides free nodes: a share of an account or QOS that is in use."""
     if "limits" not in asked.site.enforced:
         return []
@@ -60,7 +60,7 @@ def waits(asked: Asked) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _sets(asked: Asked) -> Iterator[str]:
+def _sets(asked: PlanRequest) -> Iterator[str]:
     site, request = asked.site, asked.request
     member = site.membership(asked.account, asked.partition)
     if request.qos and member is not None and member.qos and request.qos not in member.qos:
@@ -80,7 +80,7 @@ def _sets(asked: Asked) -> Iterator[str]:
             yield f"{_whose(one)}: at most {_amount(name, most)} for {what}"
 
 
-def _standing(asked: Asked) -> Iterator[tuple[LimitSet, Kind, Share]]:
+def _standing(asked: PlanRequest) -> Iterator[tuple[LimitSet, Kind, Share]]:
     """Yield each limit that holds for the job, in the order in which slurmctld looks at them (slurm/site/limit_order.py)."""
     site, rules = asked.site, asked.site.rules.get(asked.partition)
     names = qos_order(asked.qos, rules.qos if rules else "", "", site.qos_flags.get(asked.qos, frozenset()))
@@ -128,7 +128,7 @@ def _full_text(one: LimitSet, what: str, most: int) -> str:
     return f"{_whose(one)}: at most {most} jobs submitted at the same time"
 
 
-def _partition(asked: Asked, name: str) -> Iterator[str]:
+def _partition(asked: PlanRequest, name: str) -> Iterator[str]:
     site, request = asked.site, asked.request
     partition, rules = site.partitions[name], site.rules.get(name)
     if partition.state in _CLOSED:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpuwaste.plan.limits import tres_of
 from gpuwaste.plan.start_time.queue import NOBODY, QueueLimits
-from gpuwaste.sim.accounts import Accounts, accounts_of
+from gpuwaste.sim.accounts import AccountTable, accounts_of
 from gpuwaste.sim.cluster import ClusterModel, Partition
 from gpuwaste.sim.limits import GRP_WALL, LimitTable, limit_table, no_limits, qos_order
 from gpuwaste.sim.priority_settings import priority_settings
@@ -45,7 +45,7 @@ class LiveLimits:
             return
         settings = priority_settings(model.settings)
         self._partitions = {one.name: one for one in model.partitions}
-        self._accounts: Accounts = accounts_of(model.associations)
+        self._accounts: AccountTable = accounts_of(model.associations)
         self._qos = {one.name: place for place, one in enumerate(model.qos)}
         self._largest = "MAX_TRES" in settings.flags
         names = tres_names(model)

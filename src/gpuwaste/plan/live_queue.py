@@ -14,7 +14,7 @@ from gpuwaste.core.errors import NoDataError, ParseError
 from gpuwaste.plan.live_limits import LiveLimits
 from gpuwaste.plan.live_nodes import LiveNodes, LivePool, live_nodes, whole_amounts
 from gpuwaste.plan.start_time.past_runs import PastRuns
-from gpuwaste.plan.start_time.queue import NO_LIMIT_S, Candidate, Holdings, Queue, jobs_of
+from gpuwaste.plan.start_time.queue import NO_LIMIT_S, Holdings, QueuedRequest, SchedulerQueue, jobs_of
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.slurm.accounting.tres import tres_or_none
 from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
@@ -37,7 +37,7 @@ class LiveQueue:
     `default` is the partition of a request that names none; `past` is what run times are learnt by.
     """
 
-    queue: Queue
+    queue: SchedulerQueue
     nodes: LiveNodes
     limits: LiveLimits
     ids: tuple[int, ...]
@@ -52,7 +52,7 @@ class LiveQueue:
 
     def candidate(
         self, request: JobRequest, *, place: int | None = None, begin_s: int = 0, job: RunningJob | None = None
-    ) -> Candidate:
+    ) -> QueuedRequest:
         """Return a request as a row, of a job that waits already where it is one.
 
         Raises NoDataError where no pool of its partition has what it asks for.
@@ -78,7 +78,7 @@ class LiveQueue:
             most = throttle(job.printed_id)
             if most is not None:
                 self.limits.throttle(array, most)
-        return Candidate(
+        return QueuedRequest(
             asks,
             bits,
             limit_s,
@@ -125,7 +125,7 @@ def live_queue(  # noqa: PLR0917 what Slurm said, in the order in which it was a
     machine = found.machine(reservations, now)
     reserved = {one.name: number for number, one in enumerate(reservations)}
     empty = jobs_of([], found.resources, limits.width)
-    live = LiveQueue(Queue(now, machine, empty, empty), found, limits, (), default, past, reserved)
+    live = LiveQueue(SchedulerQueue(now, machine, empty, empty), found, limits, (), default, past, reserved)
     waiting, ids = _waiting(live, jobs)
     running, held = _running(live, [job for job in jobs if job.state in HOLDING])
     amounts = np.array([amounts for _, _, amounts in held], np.int64).reshape(-1, found.resources)
@@ -139,9 +139,9 @@ def live_queue(  # noqa: PLR0917 what Slurm said, in the order in which it was a
     return replace(live, queue=queue, ids=tuple(ids))
 
 
-def _running(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[Candidate], list[_Held]]:
+def _running(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[QueuedRequest], list[_Held]]:
     """Return running jobs and what they hold; one on nodes that take no jobs holds nothing, but counts for limits."""
-    rows: list[Candidate] = []
+    rows: list[QueuedRequest] = []
     held: list[_Held] = []
     now = live.queue.now
     for job in jobs:
@@ -163,13 +163,13 @@ def _running(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[Candidat
         owner = live.limits.owner(request, job.partition, job.array_job_id)
         tres = live.limits.tres(request, job.partition)
         none = (0,) * live.nodes.resources
-        rows.append(Candidate(none, 0, limit_s, tuple(run_s.tolist()), since, owner=owner, tres=tres))
+        rows.append(QueuedRequest(none, 0, limit_s, tuple(run_s.tolist()), since, owner=owner, tres=tres))
     return rows, held
 
 
-def _waiting(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[Candidate], list[int]]:
+def _waiting(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[QueuedRequest], list[int]]:
     """Return those that wait in the order of priority, an array as its tasks; what can never start is left out."""
-    rows: list[Candidate] = []
+    rows: list[QueuedRequest] = []
     ids: list[int] = []
     pending = [
         job for job in jobs if job.state == "PENDING" and job.priority != 0 and not job.reason.startswith(_STUCK)

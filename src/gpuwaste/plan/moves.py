@@ -12,7 +12,7 @@ _NODES: Final = ("ReqNodeNotAvail", "Reserv", "PartitionDown", "PartitionInactiv
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class StartForecast:
     """One look: `start` is the middle of what is expected, or Slurm's own start; `before` counts jobs ahead of it."""
 
     at: int
@@ -23,7 +23,7 @@ class Sight:
     before: int | None = None
 
 
-def moved(old: Sight, new: Sight) -> str:
+def moved(old: StartForecast, new: StartForecast) -> str:
     """Return in words what moved and why, "" for nothing that is worth a line."""
     later_s = None if old.start is None or new.start is None else new.start - old.start
     far = later_s is not None and abs(later_s) >= max(LEAST_S, SHARE * max(0, (new.start or 0) - new.at))
@@ -37,7 +37,7 @@ def moved(old: Sight, new: Sight) -> str:
     return f"{'later' if (later_s or 0) > 0 else 'earlier'}: {why(old, new)}"
 
 
-def why(old: Sight, new: Sight) -> str:
+def why(old: StartForecast, new: StartForecast) -> str:
     """Return the likeliest cause: another reason of Slurm's, jobs that came before it, else jobs that run."""
     if _kind(old.reason) != _kind(new.reason) and new.reason:
         return reason_words(new.reason)

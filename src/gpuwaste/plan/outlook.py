@@ -8,7 +8,7 @@ from itertools import pairwise
 from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.plan.limits import tres_of
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 from gpuwaste.slurm.site.tres_weights import billing
 from gpuwaste.slurm.submit.request import JobRequest
 
@@ -24,7 +24,7 @@ class Cost:
     billing_hours: float | None
 
 
-def cost_of(asked: Asked, jobs: int = 1) -> Cost:
+def cost_of(asked: PlanRequest, jobs: int = 1) -> Cost:
     """Return what one run costs: the median run time that is expected, at most the limit; else the limit."""
     request = asked.request
     target, limit = asked.target("walltime"), request.time_limit_s

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import parse_duration_s
-from gpuwaste.plan.site import Shown
+from gpuwaste.plan.site import CommandRunner
 from gpuwaste.slurm.formats.printed_id import task_count
 
 _FORMAT: Final = "--format=%i|%l|%r"
@@ -20,7 +20,7 @@ class QueuedJobs(NamedTuple):
     alone: int = 0
 
 
-def queued_jobs(shown: Shown, user: str, name: str, longest_s: int) -> QueuedJobs:
+def queued_jobs(shown: CommandRunner, user: str, name: str, longest_s: int) -> QueuedJobs:
     """Ask for the user's jobs of that name with a limit of at most `longest_s`. Raises SlurmError.
 
     One RPC, for this user alone. squeue takes commas as separators, so that a name with one finds nothing.

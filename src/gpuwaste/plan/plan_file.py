@@ -12,7 +12,7 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, UsageError
 from gpuwaste.core.files import open_plain, write_whole
 from gpuwaste.plan.document import PlanCandidate, PlanDocument
-from gpuwaste.plan.plan_request import Submission
+from gpuwaste.plan.plan_request import PlannedSubmission
 from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_argv
 from gpuwaste.slurm.submit.sbatch_options import OPTIONS
 
@@ -48,7 +48,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: environ[name] for name in VARIABLES if name in environ}
 
 
-def plan_file(submission: Submission, folder: str, plan: PlanDocument) -> PlanFile:
+def plan_file(submission: PlannedSubmission, folder: str, plan: PlanDocument) -> PlanFile:
     """Return what is written of a plan."""
     return PlanFile(
         gpuwaste_plan=VERSION,
@@ -112,7 +112,7 @@ def candidate_of(path: Path, plan: PlanFile, take: int | None) -> PlanCandidate:
     return found
 
 
-def unchanged(path: Path, plan: PlanFile, user: str, at: int) -> Submission:
+def unchanged(path: Path, plan: PlanFile, user: str, at: int) -> PlannedSubmission:
     """Return the submission of a plan where it is still what was planned.
 
     Raises UsageError where the user, the folder, the script, an SBATCH_ variable or the options differ.
@@ -126,7 +126,7 @@ def unchanged(path: Path, plan: PlanFile, user: str, at: int) -> Submission:
         raise UsageError(f"{path}: {odd[0]} is not what it was when this was planned: plan again")
     line = read_argv(plan.words)
     file = line.rest[0] if line.rest else ""
-    submission = Submission(tuple(plan.words), read_script(file) if file else b"", now, user, at)
+    submission = PlannedSubmission(tuple(plan.words), read_script(file) if file else b"", now, user, at)
     if submission.hash != plan.script_hash:
         raise UsageError(f"{path}: {file} has changed since it was planned: plan again")
     _checked_options(path, plan)

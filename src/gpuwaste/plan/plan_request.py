@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.plan.site import Site
@@ -16,7 +16,7 @@ from gpuwaste.slurm.submit.script_hash import script_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class PlannedSubmission:
     """`sbatch WORDS` as a user gives it; `data` is the script's bytes, b"" with --wrap."""
 
     words: tuple[str, ...]
@@ -59,7 +59,7 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlanRequest:
     """What each kind of candidate is made from; `request` has the site's defaults filled in.
 
     `queued` asks Slurm for the user's jobs of this name, once it is called.
@@ -68,7 +68,7 @@ class Asked:
     request: JobRequest
     options: Mapping[str, Given]
     site: Site = field(default_factory=Site)
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RequestChange, ...] = ()
     targets: tuple[TargetPrediction, ...] = ()
     queued: Callable[[], QueuedJobs] = QueuedJobs
     program: ProgramEstimate | None = None

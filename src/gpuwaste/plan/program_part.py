@@ -8,19 +8,19 @@ from gpuwaste.core.fields import Interval
 from gpuwaste.core.units import format_size
 from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.outlook import quantile
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 
 if TYPE_CHECKING:
-    from gpuwaste.estimate.hybrid import RunTime
+    from gpuwaste.estimate.hybrid import EstimatedRunTime
 
 WALLTIME: Final = "walltime"
 _SOURCES: Final[dict[str, Source]] = {"own runs": "own runs", "white box": "white box"}
 _LEVELS: Final = (0.1, 0.5, 0.9)
 
 
-def history_of(target: TargetPrediction | None) -> "RunTime | None":
+def history_of(target: TargetPrediction | None) -> "EstimatedRunTime | None":
     """Return the run time that the model of job history expects, None where it has none."""
-    from gpuwaste.estimate.hybrid import RunTime  # noqa: PLC0415 a host without this package plans, without programs
+    from gpuwaste.estimate.hybrid import EstimatedRunTime  # noqa: PLC0415 a host without this package plans, without programs
 
     median = quantile(target.quantiles, 0.5) if target else None
     if target is None or median is None:
@@ -28,7 +28,7 @@ def history_of(target: TargetPrediction | None) -> "RunTime | None":
     levels = sorted(target.quantiles, key=float)
     low, high = levels[0], levels[-1]
     ranged = len(levels) > 1
-    return RunTime(
+    return EstimatedRunTime(
         "history",
         median,
         target.quantiles[low] if ranged else None,
@@ -38,7 +38,7 @@ def history_of(target: TargetPrediction | None) -> "RunTime | None":
     )
 
 
-def with_program(asked: Asked, found: ProgramEstimate | None) -> Asked:
+def with_program(asked: PlanRequest, found: ProgramEstimate | None) -> PlanRequest:
     """Return the request with the estimate of its program, whose run time takes the place of the model's."""
     if found is None:
         return asked
@@ -56,7 +56,7 @@ def with_run_time(targets: tuple[TargetPrediction, ...], found: ProgramEstimate)
     return (*others, TargetPrediction(WALLTIME, source, found.runs, quantiles=_quantiles(found)))
 
 
-def misfit(asked: Asked) -> list[str]:
+def misfit(asked: PlanRequest) -> list[str]:
     """Return why no GPU of the request can hold the program, nothing where one can or where that is not known."""
     found = asked.program
     if found is None or found.fits != "does not fit" or found.memory_low_b is None or found.capacity_b is None:
@@ -68,7 +68,7 @@ def misfit(asked: Asked) -> list[str]:
     return [f"the program needs at least {format_size(found.memory_low_b)} of GPU memory, {has}"]
 
 
-def end_of(asked: Asked, start: Interval, end: Interval) -> Interval:
+def end_of(asked: PlanRequest, start: Interval, end: Interval) -> Interval:
     """Return when the job ends: the queue's answer, or its start and the run time of the program's own estimator."""
     target = asked.target(WALLTIME)
     if asked.program is None or target is None or target.source not in _SOURCES:

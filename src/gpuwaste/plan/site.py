@@ -24,7 +24,7 @@ _NO_CONFIG: Final = SlurmConfig({})
 _ASSOCIATIONS: Final = "format=account,partition,qos,defaultqos"
 
 
-class Shown(Protocol):
+class CommandRunner(Protocol):
     """Prints what one of Slurm's commands prints. Raises SlurmError."""
 
     def text(self, *argv: str) -> str:
@@ -123,7 +123,7 @@ class Site:
         return found
 
 
-def read_site(shown: Shown, user: str, uid: int, groups: frozenset[str] | None = None) -> Site:
+def read_site(shown: CommandRunner, user: str, uid: int, groups: frozenset[str] | None = None) -> Site:
     """Ask Slurm, one RPC for each kind of fact. Raises SlurmError and ParseError where the partitions are missing."""
     text = shown.text("scontrol", "--all", "show", "partition")
     notes: list[str] = []

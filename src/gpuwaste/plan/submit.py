@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 from gpuwaste.core.errors import GpuwasteError, SlurmError
 from gpuwaste.plan.document import PlanCandidate, SubmittedPlan
-from gpuwaste.plan.plan_request import Submission
+from gpuwaste.plan.plan_request import PlannedSubmission
 
 Sbatch = Callable[[Sequence[str]], int]
 """Submits `sbatch WORDS` and returns the job's id. Raises SlurmError."""
 
 
-def submit_candidate(submission: Submission, one: PlanCandidate, sbatch: Sbatch) -> list[int]:
+def submit_candidate(submission: PlannedSubmission, one: PlanCandidate, sbatch: Sbatch) -> list[int]:
     """Submit and return the ids, in order. Raises SlurmError, which names the jobs that were submitted before it."""
     ids: list[int] = []
     for number in range(1, one.jobs + 1):

@@ -6,7 +6,7 @@ from typing import Final
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.plan.live_queue import LiveQueue
-from gpuwaste.plan.start_time.queue import Candidate
+from gpuwaste.plan.start_time.queue import QueuedRequest
 from gpuwaste.slurm.submit.request import JobRequest
 
 LIMITS_S: Final = (HOUR_S, 2 * HOUR_S, 4 * HOUR_S, 12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
@@ -14,9 +14,9 @@ SIZES: Final = (1, 2, 4, 8, 16, 32)
 MAX_SHAPES: Final = 504  # 12 partitions with one type of GPU; each costs a look in every play of the queue
 
 
-def wait_shapes(live: LiveQueue) -> list[tuple[JobRequest, Candidate]]:
+def wait_shapes(live: LiveQueue) -> list[tuple[JobRequest, QueuedRequest]]:
     """Return at most MAX_SHAPES requests of a CPU for each GPU, with their rows in this queue; none that cannot run."""
-    found: list[tuple[JobRequest, Candidate]] = []
+    found: list[tuple[JobRequest, QueuedRequest]] = []
     for request in _requests(live):
         try:
             found.append((request, live.candidate(request)))

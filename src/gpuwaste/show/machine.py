@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct, to_builtins
 
 from gpuwaste.act.notify.notice_types import NoticeRow, ReplayedUser, ToldRow
-from gpuwaste.advice.policy.policies_types import ReplayRow
+from gpuwaste.advice.policy.policies_types import PolicyReplayRow
 from gpuwaste.core.fields import Document
 from gpuwaste.core.text import harmless
 from gpuwaste.ledger.now.now_types import IdleJob
@@ -153,7 +153,7 @@ _TABLES: Final[Mapping[str, tuple[Sequence[str], Callable[[Any], Iterable[Row]]]
     "now": (("generated", *_columns(IdleJob, "advice")), _idle_jobs),
     "job": (_DEVICE, _devices),
     "predict": (_PREDICTED, _predicted),
-    "policy-replay": (_columns(ReplayRow), _listed("rows")),
+    "policy-replay": (_columns(PolicyReplayRow), _listed("rows")),
     "verdicts": (_VERDICT, _verdicts),
     "score": (_SCORE, _listed("weeks")),
     "notices": (_columns(NoticeRow, "next_utc"), _listed("notices")),

@@ -44,7 +44,7 @@ class AccountTree(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Accounts:
+class AccountTable:
     """Associations in the order of the tree's nodes, and the node of each (account, user, partition)."""
 
     associations: tuple[Association, ...]
@@ -78,7 +78,7 @@ def completed(associations: Iterable[Association], pairs: Iterable[tuple[str, st
     return tuple(known)
 
 
-def accounts_of(associations: Sequence[Association]) -> Accounts:
+def accounts_of(associations: Sequence[Association]) -> AccountTable:
     """Arrange associations as a tree; root is added where it is absent. Raises ConfigError, naming the association."""
     rows = list(associations)
     if not any(each.account == _ROOT and not each.user for each in rows):
@@ -94,7 +94,7 @@ def accounts_of(associations: Sequence[Association]) -> Accounts:
     parent = np.array([_parent(index, each) for each in rows], dtype=np.int64)
     root = index[_ROOT, "", ""]
     order = _order(rows, parent, root)
-    return Accounts(tuple(rows), _tree(rows, parent, order, root), index)
+    return AccountTable(tuple(rows), _tree(rows, parent, order, root), index)
 
 
 def _parent(index: dict[tuple[str, str, str], int], each: Association) -> int:

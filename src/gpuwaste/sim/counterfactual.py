@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.difference import Named, Run, difference
+from gpuwaste.sim.difference import NamedDifference, Run, difference
 from gpuwaste.sim.document import Difference, SimulationDocument
 from gpuwaste.sim.energy import used_j
 from gpuwaste.sim.placed import Placed
 from gpuwaste.sim.series import series_of
 from gpuwaste.sim.simulation import all_schedulers, places_on_nodes, playable, played
 from gpuwaste.sim.trace import Ints, Trace
-from gpuwaste.sim.whatif import Case, Change, all_whatifs, changed, label, needs_cluster
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, all_whatifs, changed, label, needs_cluster
 
 Progress = Callable[[str], None]
 
@@ -43,7 +43,7 @@ class Counterfactual:
 
 def compared(
     document: SimulationDocument,
-    case: Case,
+    case: WhatIfCase,
     plays: Mapping[str, Ints | Placed],
     wanted: Sequence[tuple[str, str]],
     *,
@@ -60,7 +60,9 @@ def compared(
     given = {name: Played(name, case.table, case.trace, case.cluster) for name in plays}
     first = next(iter(plays))
     found = [
-        difference(case.table, runs[first], runs[name], Named(first, name, name, all_schedulers()[name].TITLE, {}))
+        difference(
+            case.table, runs[first], runs[name], NamedDifference(first, name, name, all_schedulers()[name].TITLE, {})
+        )
         for name in plays
         if name != first
     ]
@@ -101,7 +103,7 @@ def check_schedulers(wanted: Sequence[tuple[str, str]], chosen: Sequence[str]) -
             )
 
 
-def _playable(case: Case, change: Change, chosen: Sequence[str]) -> Change:
+def _playable(case: WhatIfCase, change: WhatIfChange, chosen: Sequence[str]) -> WhatIfChange:
     """Return a change without the jobs that the changed nodes cannot run, with their count by reason."""
     cluster = change.cluster or case.cluster
     trace, reasons = playable(change.table or case.table, change.trace, chosen, cluster)
@@ -113,10 +115,10 @@ def _playable(case: Case, change: Change, chosen: Sequence[str]) -> Change:
     return changed_to(change, trace=trace, facts=facts, unfit=unfit)
 
 
-def _named(words: str, name: str, change: Change, scheduler: str, *, never: int) -> Named:
+def _named(words: str, name: str, change: WhatIfChange, scheduler: str, *, never: int) -> NamedDifference:
     facts = dict(change.facts) | ({"jobs that never start": never} if never else {})
     title = all_whatifs()[name].TITLE
-    return Named(scheduler, words, scheduler, title, facts, change.notes, change.unfit, change.wrapped)
+    return NamedDifference(scheduler, words, scheduler, title, facts, change.notes, change.unfit, change.wrapped)
 
 
 def _grown(

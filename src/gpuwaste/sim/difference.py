@@ -62,7 +62,7 @@ class Labels(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedDifference:
     """What a difference is called, and what there is to tell about it."""
 
     base: str
@@ -79,7 +79,7 @@ class Named:
     """By row of the table: joules that its GPUs drew, and those that they would not draw."""
 
 
-def difference(table: Labels, base: Run, changed: Run, named: Named) -> Difference:
+def difference(table: Labels, base: Run, changed: Run, named: NamedDifference) -> Difference:
     """Return the difference of two runs of the same table's jobs; `changed` may lack some of them."""
     blocks = Blocks.of(base.trace.submit)
     left, right = _pairs(base, changed)
@@ -127,7 +127,9 @@ def _waits(run: Run) -> Floats:
     return (run.start - run.trace.submit).astype(np.float64)
 
 
-def _figures(base: Run, changed: Run, pair: tuple[Run, Run], blocks: Blocks, named: Named) -> dict[str, Delta]:
+def _figures(
+    base: Run, changed: Run, pair: tuple[Run, Run], blocks: Blocks, named: NamedDifference
+) -> dict[str, Delta]:
     left, right = pair
     places = blocks.places(left.trace.submit)
     found = wait_deltas(blocks, places, _waits(left), _waits(right))

@@ -80,7 +80,7 @@ class Difference(Struct, kw_only=True, frozen=True, omit_defaults=True):
     notes: list[str] = []
 
 
-class Series(Struct, kw_only=True, frozen=True):
+class SimulatedSeries(Struct, kw_only=True, frozen=True):
     """One simulated run over time, in bins: `at` is the begin of each bin, UTC seconds."""
 
     name: str
@@ -114,7 +114,7 @@ class GanttBar(Struct, kw_only=True, frozen=True):
     waited_s: int
 
 
-class Gantt(Struct, kw_only=True, frozen=True):
+class GanttWindow(Struct, kw_only=True, frozen=True):
     """Which job holds what of which node in a window of one run."""
 
     name: Annotated[str, Meta(description="The run: a scheduler, or a what-if and a scheduler.")]
@@ -205,8 +205,8 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     resource: Annotated[str, Meta(description="What the machine's size and the jobs' sizes count.")] = "processors"
     differences: Annotated[list[Difference], Meta(description="Every change beside its base.")] = []
     proposal: Annotated[Proposal | None, Meta(description="What --propose chose; absent where nothing is sure.")] = None
-    series: Annotated[list[Series], Meta(description="The same runs over time, for plots.")] = []
-    gantt: Annotated[list[Gantt], Meta(description="What jobs hold of nodes in a window; see --gantt.")] = []
+    series: Annotated[list[SimulatedSeries], Meta(description="The same runs over time, for plots.")] = []
+    gantt: Annotated[list[GanttWindow], Meta(description="What jobs hold of nodes in a window; see --gantt.")] = []
     energy: Annotated[Energy | None, Meta(description="Of the jobs' GPUs; absent where none was measured.")] = None
     seeds: Annotated[Seeds | None, Meta(description="Figures over seeds; absent without --seeds.")] = None
     stopped: Annotated[str, Meta(description="What is missing because the simulation was interrupted.")] = ""

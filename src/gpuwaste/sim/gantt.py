@@ -13,7 +13,7 @@ import numpy as np
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.sim.cluster import Node, Outage
-from gpuwaste.sim.document import Gantt, GanttBar, GanttNode
+from gpuwaste.sim.document import GanttBar, GanttNode, GanttWindow
 from gpuwaste.sim.placed import Placements
 from gpuwaste.sim.trace import Ints, Trace
 
@@ -49,7 +49,7 @@ def _deepest(trace: Trace, start: Ints) -> int:
 
 def gantt(
     name: str, placed: Placements, trace: Trace, job_id: Ints, outages: Iterable[Outage], window: Window
-) -> Gantt:
+) -> GanttWindow:
     """Return the chart of a run: as many of the nodes as have MOST_BARS bars; `job_id` [n] are of the trace's jobs."""
     down: dict[str, list[Window]] = {}
     for outage in outages:
@@ -66,7 +66,7 @@ def gantt(
         short += len(more[MOST_BARS:])
         bars += more[:MOST_BARS]
     counts = {"nodes": placed.nodes_left + len(placed.nodes) - drawn, "bars": short}
-    return Gantt(
+    return GanttWindow(
         name=name,
         start=window[0],
         end=window[1],

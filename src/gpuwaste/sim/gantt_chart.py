@@ -16,7 +16,7 @@ _WAITS_S: Final = (MINUTE_S, HOUR_S, 6 * HOUR_S)
 _SHADES: Final = ("waited under 1 min", "under 1 h", "under 6 h", "6 h and more")
 
 
-def gantt_chart(found: document.Gantt) -> Gantt:
+def gantt_chart(found: document.GanttWindow) -> Gantt:
     """Return the chart; a node without GPUs has one lane, which its CPUs share."""
     left = [f"{count:,} {what}" for what, count in found.left_out.items()]
     gpus = any(node.gpus for node in found.nodes)

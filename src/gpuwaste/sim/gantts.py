@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gpuwaste.sim.counterfactual import Counterfactual
-from gpuwaste.sim.document import Gantt
+from gpuwaste.sim.document import GanttWindow
 from gpuwaste.sim.gantt import Window, gantt, window_of
 from gpuwaste.sim.simulation import all_schedulers, believed_walltimes, places_on_nodes
 from gpuwaste.sim.trace import Ints
@@ -30,7 +30,7 @@ def with_gantts(found: Counterfactual, given: Window | None, past: Ints | None) 
     return Counterfactual(replace(found.document, gantt=charts), found.runs, found.played)
 
 
-def _chart(name: str, found: Counterfactual, window: Window, past: Ints | None) -> Gantt:
+def _chart(name: str, found: Counterfactual, window: Window, past: Ints | None) -> GanttWindow:
     scheduler, table, trace, cluster = found.played[name]
     module = all_schedulers()[scheduler]
     if cluster is None or not places_on_nodes(module):

@@ -10,8 +10,8 @@ from typing import Protocol
 from gpuwaste.core.errors import UsageError
 from gpuwaste.sim import generators
 from gpuwaste.sim.load import Load
-from gpuwaste.sim.log import Log
-from gpuwaste.sim.parameters import Named, Parameter
+from gpuwaste.sim.log import JobLog
+from gpuwaste.sim.parameters import NamedParameters, Parameter
 
 
 class Generator(Protocol):
@@ -21,7 +21,7 @@ class Generator(Protocol):
     NEEDS_LOG: bool
     PARAMETERS: Mapping[str, Parameter]
 
-    def drawn(self, values: Mapping[str, float], log: Log | None) -> Load:
+    def drawn(self, values: Mapping[str, float], log: JobLog | None) -> Load:
         """Return jobs; equal values give equal jobs."""
         ...
 
@@ -38,7 +38,7 @@ def generator_parameters() -> dict[str, Mapping[str, Parameter]]:
     return {name: generator.PARAMETERS for name, generator in all_generators().items()}
 
 
-def generated(chosen: Named, log: Log | None = None) -> Load:
+def generated(chosen: NamedParameters, log: JobLog | None = None) -> Load:
     """Draw a load. Raises UsageError where a log is given that is not drawn from, or missing; NoDataError."""
     generator = all_generators()[chosen.name]
     if generator.NEEDS_LOG and log is None:

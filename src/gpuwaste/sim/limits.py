@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.sim.accounts import Accounts
+from gpuwaste.sim.accounts import AccountTable
 from gpuwaste.sim.cluster import ClusterModel, Limits, Tres
 from gpuwaste.sim.tres import tres_row
 from gpuwaste.slurm.site import limit_order
@@ -77,7 +77,9 @@ class LimitUse(NamedTuple):
     assoc_tres: Floats
 
 
-def limit_table(model: ClusterModel, accounts: Accounts, names: Sequence[str], *, safe: bool, hold: bool) -> LimitTable:
+def limit_table(
+    model: ClusterModel, accounts: AccountTable, names: Sequence[str], *, safe: bool, hold: bool
+) -> LimitTable:
     """Return the limits of a cluster: QOS by their place in the model, associations by their node of `accounts`.
 
     `names` are the columns of tres.py. `hold`: whether AccountingStorageEnforce lets limits hold at all.

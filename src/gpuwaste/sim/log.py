@@ -6,7 +6,7 @@ from gpuwaste.jobs.history.table import JobTable
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class JobLog:
     """Jobs, the size of their machine where it is known, and what they are from, in words."""
 
     table: JobTable

@@ -27,7 +27,7 @@ class Weighted(NamedTuple):
     max_age_s: float
 
 
-class Jobs(NamedTuple):
+class PriorityJobs(NamedTuple):
     """What priorities depend on, n jobs.
 
     `limit_s` [n] the time limit, `amounts` and `available` [n, TRES] what a job asks for and what its partition has,
@@ -55,7 +55,7 @@ class Norms(NamedTuple):
     assoc: float
 
 
-def size_factor(jobs: Jobs, norms: Norms, settings: PrioritySettings) -> Floats:
+def size_factor(jobs: PriorityJobs, norms: Norms, settings: PrioritySettings) -> Floats:
     """Return the size factor [n], 0 to 1: large jobs first, or small ones with PriorityFavorSmall.
 
     The mean of the part of nodes and of CPUs; with SMALL_RELATIVE_TO_TIME CPUs by the minute of the limit.
@@ -76,7 +76,7 @@ def _normal(values: Floats, most: float, *, normal: bool) -> Floats:
     return values if not normal else values / most if most > 0 else np.zeros(len(values))
 
 
-def weighted(jobs: Jobs, norms: Norms, settings: PrioritySettings, weights: Floats) -> Weighted:
+def weighted(jobs: PriorityJobs, norms: Norms, settings: PrioritySettings, weights: Floats) -> Weighted:
     """Return the parts of n jobs; `weights` [TRES] are PriorityWeightTRES as a row of the same columns."""
     flags = settings.flags
     parts = jobs.amounts

@@ -41,17 +41,17 @@ SEED: Final = Parameter(1, 0, _MOST_SEEDS, "random seed", whole=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedParameters:
     """What was chosen by name, with all its numbers."""
 
     name: str
     values: Mapping[str, float]
 
-    def seeded(self, seed: int) -> "Named":
+    def seeded(self, seed: int) -> "NamedParameters":
         """Return the same with another seed, itself where it has none."""
-        return Named(self.name, {**self.values, "seed": seed}) if "seed" in self.values else self
+        return NamedParameters(self.name, {**self.values, "seed": seed}) if "seed" in self.values else self
 
-    def later(self, steps: int) -> "Named":
+    def later(self, steps: int) -> "NamedParameters":
         """Return the same with a seed that is so much higher, itself where it has none."""
         return self.seeded((int(self.values.get("seed", 0)) + steps) % (_MOST_SEEDS + 1))
 
@@ -61,7 +61,7 @@ class Named:
         return numbers if self.name in self.values else f"{self.name}:{numbers}"
 
 
-def read_named(words: str, known: Mapping[str, Mapping[str, Parameter]], option: str) -> Named:
+def read_named(words: str, known: Mapping[str, Mapping[str, Parameter]], option: str) -> NamedParameters:
     """Read `NAME`, `NAME:key=value,...` or `NAME=value,key=value,...`, where NAME=value is its first number.
 
     `known`: the numbers of each name. Raises UsageError, which begins with `option`.
@@ -75,7 +75,7 @@ def read_named(words: str, known: Mapping[str, Mapping[str, Parameter]], option:
     given = [part for part in parts[1:] if part]
     if first:
         given.insert(0, f"{next(iter(known[name]))}={first}")
-    return Named(name, read_values(given, known[name], f"{option} {name}"))
+    return NamedParameters(name, read_values(given, known[name], f"{option} {name}"))
 
 
 def read_values(given: list[str], declared: Mapping[str, Parameter], where: str) -> dict[str, float]:

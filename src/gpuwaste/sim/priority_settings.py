@@ -65,7 +65,7 @@ def priority_settings(settings: Mapping[str, str]) -> PrioritySettings:
     ConfigError, which names the setting and its value.
     """
     found = {name.lower(): text.strip() for name, text in settings.items()}
-    read = _Reader(found)
+    read = _SettingsReader(found)
     enforce = {word.strip().lower() for word in found.get("accountingstorageenforce", "limits").split(",")}
     plugin = found.get("prioritytype", "priority/basic").lower()
     if plugin not in {MULTIFACTOR, "priority/basic"}:
@@ -91,7 +91,7 @@ def priority_settings(settings: Mapping[str, str]) -> PrioritySettings:
     )
 
 
-class _Reader:
+class _SettingsReader:
     """Settings by lower-case name; each method reads one kind of value."""
 
     def __init__(self, found: Mapping[str, str]) -> None:

@@ -29,7 +29,7 @@ class KeptLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRuns:
+class SavedRuns:
     """Runs by name, first the base's; `job_id` [n] and `labels` are by `trace.row`."""
 
     job_id: Ints
@@ -56,7 +56,7 @@ def packed(job_id: Ints, labels: Labels, runs: Mapping[str, Run]) -> bytes:
     return stream.getvalue()
 
 
-def unpacked(data: bytes, what: str) -> KeptRuns:
+def unpacked(data: bytes, what: str) -> SavedRuns:
     """Read a file of runs; `what` names it in errors. Raises ParseError."""
     try:
         return _runs(read_arrays(data, MAX_B))
@@ -64,13 +64,13 @@ def unpacked(data: bytes, what: str) -> KeptRuns:
         raise ParseError(f"{what}: not the runs of a simulation ({str(error)[:200]}): simulate again") from error
 
 
-def _runs(found: Mapping[str, NDArray[np.generic]]) -> KeptRuns:
+def _runs(found: Mapping[str, NDArray[np.generic]]) -> SavedRuns:
     job_id = _whole(found["job_id"])
     runs = {str(name): _run(found, number, len(job_id)) for number, name in enumerate(found["names"])}
     if not runs:
         raise ValueError("it has no run")
     labels = [Categories(_codes(found, name, len(job_id)), _texts(found, name)) for name in _LABELS]
-    return KeptRuns(job_id, KeptLabels(*labels), runs)
+    return SavedRuns(job_id, KeptLabels(*labels), runs)
 
 
 def _run(found: Mapping[str, NDArray[np.generic]], number: int, jobs: int) -> Run:
@@ -104,7 +104,7 @@ def _codes(found: Mapping[str, NDArray[np.generic]], name: str, jobs: int) -> ND
     return codes
 
 
-def same_jobs(left: KeptRuns, right: KeptRuns, first: Run, second: Run) -> tuple[Run, Run]:
+def same_jobs(left: SavedRuns, right: SavedRuns, first: Run, second: Run) -> tuple[Run, Run]:
     """Return a run of each with one numbering of jobs: a job is its id and its submission, rows are those of `left`.
 
     A job that only `right` has gets a row after those of `left`.
@@ -117,5 +117,5 @@ def same_jobs(left: KeptRuns, right: KeptRuns, first: Run, second: Run) -> tuple
     return first, Run(moved, second.start, second.processors)
 
 
-def _keys(kept: KeptRuns, run: Run) -> list[tuple[int, int]]:
+def _keys(kept: SavedRuns, run: Run) -> list[tuple[int, int]]:
     return list(zip(kept.job_id[run.trace.row].tolist(), run.trace.submit.tolist(), strict=True))

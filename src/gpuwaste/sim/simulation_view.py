@@ -20,7 +20,7 @@ from gpuwaste.sim.difference_words import (
     sentence,
     signed,
 )
-from gpuwaste.sim.document import Delta, Difference, SchedulerResult, Series, SimulationDocument
+from gpuwaste.sim.document import Delta, Difference, SchedulerResult, SimulatedSeries, SimulationDocument
 from gpuwaste.sim.gantt_chart import GPUS_NUMBERED, gantt_chart
 from gpuwaste.sim.left_out import left_out_words
 from gpuwaste.sim.seeds_text import seed_rows, seeds_notes
@@ -147,7 +147,7 @@ def _charts(document: SimulationDocument) -> list[Chart]:
     ]
 
 
-def _lines(title: str, x: Axis, y: Axis, series: Sequence[Series], field: str) -> Lines:
+def _lines(title: str, x: Axis, y: Axis, series: Sequence[SimulatedSeries], field: str) -> Lines:
     scale = 100 if field == "used" else 1
     lines = [
         Line(name=one.name, role=role, y=[None if value is None else value * scale for value in getattr(one, field)])

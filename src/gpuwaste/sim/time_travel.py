@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.jobs.history.table import ABSENT, Ints, JobTable
 from gpuwaste.sim import steps
-from gpuwaste.sim.parameters import Named, Parameter, read_named
+from gpuwaste.sim.parameters import NamedParameters, Parameter, read_named
 
 MOST_JOBS: Final = 20_000_000  # of a table that steps make; 1 KB each is 20 GB
 _LAST: Final = 2**40  # the latest instant, UTC seconds: far from where sums of instants overflow
 
 
-class Step(Protocol):
+class TravelStep(Protocol):
     """A file of steps/."""
 
     TITLE: str
@@ -32,19 +32,19 @@ class Step(Protocol):
 
 
 @cache
-def all_steps() -> MappingProxyType[str, Step]:
+def all_steps() -> MappingProxyType[str, TravelStep]:
     """Return the steps by name, which is their file's."""
     names = sorted(module.name for module in pkgutil.iter_modules(steps.__path__))
     return MappingProxyType({name: importlib.import_module(f"{steps.__name__}.{name}") for name in names})
 
 
-def read_steps(words: Sequence[str]) -> list[Named]:
+def read_steps(words: Sequence[str]) -> list[NamedParameters]:
     """Read the arguments of --step, in their order. Raises UsageError."""
     known = {name: step.PARAMETERS for name, step in all_steps().items()}
     return [read_named(each, known, "--step") for each in words]
 
 
-def travelled(table: JobTable, chosen: Sequence[Named]) -> JobTable:
+def travelled(table: JobTable, chosen: Sequence[NamedParameters]) -> JobTable:
     """Return the table after the steps. Raises NoDataError where a step leaves no job, UsageError for too many."""
     for step in chosen:
         table = all_steps()[step.name].applied(table, step.values)

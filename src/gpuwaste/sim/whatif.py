@@ -26,7 +26,7 @@ Refused = Callable[[], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class WhatIfCase:
     """What a what-if changes: the base's jobs and machine; `resource` is what the sizes of both count.
 
     `table` is what `trace.row` is a place in. `history` is all that may be learnt from, and `places` the place of each
@@ -53,7 +53,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WhatIfChange:
     """The changed jobs, some or all of the base's, and the machine; `facts` are counts by name, `notes` sentences.
 
     `table` is the base's with other requests, None for the base's own; `cluster` likewise. `unfit` are the rows of jobs
@@ -79,7 +79,7 @@ class WhatIf(Protocol):
     TITLE: str
     VALUE: str
 
-    def change(self, case: Case, value: str) -> Change:
+    def change(self, case: WhatIfCase, value: str) -> WhatIfChange:
         """Return the changed jobs and machine."""
         ...
 
@@ -135,7 +135,7 @@ def needs_cluster(name: str) -> bool:
     return bool(getattr(all_whatifs()[name], "NEEDS_CLUSTER", False))
 
 
-def changed(case: Case, name: str, value: str) -> Change:
+def changed(case: WhatIfCase, name: str, value: str) -> WhatIfChange:
     """Return what a what-if makes of a case; jobs that do not fit the changed machine are left out and counted.
 
     Raises UsageError, NoDataError.

@@ -44,7 +44,7 @@ sys.meta_path.insert(0, _WithoutPandas)
 
 
 @dataclass(slots=True)
-class Fate:
+class FatalStoreError:
     """What all handles of an open store share: why DuckDB has given it up, empty while it has not."""
 
     given_up: str = ""
@@ -69,7 +69,7 @@ class Database:
         self._connection = connection
         self.schema: Schema = schema
         self.where = where
-        self.fate = Fate()
+        self.fate = FatalStoreError()
 
     @classmethod
     def open(

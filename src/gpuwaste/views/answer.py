@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpuwaste.show.chart import Chart
 from gpuwaste.show.view_document import Cell, Column
-from gpuwaste.views.facts import Facts
+from gpuwaste.views.facts import ViewFacts
 
 MAX_ROWS: Final = 200
 
@@ -15,7 +15,7 @@ MAX_ROWS: Final = 200
 class Answer:
     """What a view found."""
 
-    facts: Facts
+    facts: ViewFacts
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     charts: Sequence[Chart]

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.core.text import harmless
 from gpuwaste.show.chart import Axis, Bars, Bins, Layer, Role, Series
 from gpuwaste.views.ranking import listing
-from gpuwaste.views.view_query import Asking, Window
+from gpuwaste.views.view_query import ViewQuery, Window
 
 ENDS: Final[Mapping[str, Role]] = {
     "completed": "completed",
@@ -42,13 +42,13 @@ def end_series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
     ]
 
 
-def without_waits(asking: Asking) -> str:
+def without_waits(asking: ViewQuery) -> str:
     """Return why waits are not known, "" where they are: a log without waits has its submissions as starts."""
     names = [harmless(row["cluster"]) for row in asking.rows("without_waits")]
     return f"The log of {listing(names)} records no waits: choose other clusters with -M." if names else ""
 
 
-def without_details(asking: Asking) -> str:
+def without_details(asking: ViewQuery) -> str:
     """Return the clusters whose log names no timeout, failed node, array or interactive job, "" where all logs can."""
     return listing([harmless(row["cluster"]) for row in asking.rows("without_details")])
 

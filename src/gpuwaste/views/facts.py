@@ -1,10 +1,10 @@
-"""Facts: numbers with their unit, their text and, where days give one, their interval."""
+"""ViewFacts: numbers with their unit, their text and, where days give one, their interval."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuwaste.core.bootstrap import Sample, interval
+from gpuwaste.core.bootstrap import BootstrapSample, interval
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, say_hours, say_number
 from gpuwaste.show.view_document import Fact
@@ -52,14 +52,16 @@ def number_text(value: float, unit: str, decimals: int = 1) -> str:
 
 
 @dataclass(slots=True)
-class Facts:
+class ViewFacts:
     """Facts of one view as they are found, each id once, with what they can be compared by."""
 
     query: str
     found: list[Fact] = field(default_factory=list)
-    samples: dict[str, Sample] = field(default_factory=dict)
+    samples: dict[str, BootstrapSample] = field(default_factory=dict)
 
-    def add(self, name: str, value: float | str | None, unit: str, means: str, *, sample: Sample | None = None) -> None:
+    def add(
+        self, name: str, value: float | str | None, unit: str, means: str, *, sample: BootstrapSample | None = None
+    ) -> None:
         """Add a fact; `unit` is "share", "s", "GPU-hours", "jobs", "" for a name."""
         usable = sample if sample is not None and sample.blocks else None
         low, high = None, None
@@ -70,25 +72,25 @@ class Facts:
         text, query = value_text(value, unit), f"analytics.{self.query}"
         self.found.append(Fact(id=name, value=kept, unit=unit, text=text, means=means, query=query, low=low, high=high))
 
-    def share(self, name: str, part: float, whole: float, means: str, *, sample: Sample | None = None) -> None:
+    def share(self, name: str, part: float, whole: float, means: str, *, sample: BootstrapSample | None = None) -> None:
         """Add the share that `part` is of `whole`; not known of nothing."""
         self.add(name, part / whole if whole else None, "share", means, sample=sample)
 
 
-def ratio(rows: Iterable[Mapping[str, Any]], part: str, whole: str, blocks: int) -> Sample:
+def ratio(rows: Iterable[Mapping[str, Any]], part: str, whole: str, blocks: int) -> BootstrapSample:
     """Return the sample of sum(part) / sum(whole) from rows with a column `block`."""
     found = [[0.0, 0.0] for _ in range(blocks)]
     for row in rows:
         if 0 <= row["block"] < blocks:
             found[row["block"]][0] += row[part] or 0
             found[row["block"]][1] += row[whole] or 0
-    return Sample(blocks=found)
+    return BootstrapSample(blocks=found)
 
 
-def histogram(rows: Iterable[Sequence[int]], edges: Sequence[float], blocks: int, quantile: float) -> Sample:
+def histogram(rows: Iterable[Sequence[int]], edges: Sequence[float], blocks: int, quantile: float) -> BootstrapSample:
     """Return the sample of a quantile from (block, bin, count)."""
     counts = [[0] * len(edges) for _ in range(blocks)]
     for block, place, count in rows:
         if 0 <= block < blocks:
             counts[block][min(max(place, 0), len(edges) - 1)] += count
-    return Sample(blocks=counts, quantile=quantile, edges=edges)
+    return BootstrapSample(blocks=counts, quantile=quantile, edges=edges)

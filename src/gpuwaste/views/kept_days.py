@@ -22,7 +22,7 @@ _RANGE: Final = 32  # days that are counted at a time: bounds the memory that it
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptSums:
     """The sums of one kind of days: their first second, the clusters that are asked for, the zone of hours."""
 
     number: int
@@ -42,7 +42,7 @@ class KeptDays:
         self._name = f"kept{next(_NUMBERS)}"
         db.execute(f"ATTACH ':memory:' AS {self._name} (COMPRESS)")
         self._touched = touched
-        self._kept: dict[tuple[Any, ...], _Kept] = {}
+        self._kept: dict[tuple[Any, ...], _KeptSums] = {}
         self._numbers = count()
         self._left: list[str] = []  # tables that nobody reads any more
         self._lock = threading.Lock()
@@ -79,10 +79,10 @@ class KeptDays:
                 known_days.update(days)
         return table
 
-    def _table(self, sums: str, kept: _Kept) -> str:
+    def _table(self, sums: str, kept: _KeptSums) -> str:
         return f"{self._name}.{sums}_{kept.number}"
 
-    def _of(self, window: Window) -> _Kept | None:
+    def _of(self, window: Window) -> _KeptSums | None:
         """Return the days of a window's kind; None where as many kinds as are kept are others."""
         kind = window.start % DAY_S, tuple(window.clusters), window.utc_offset_s
         with self._lock:
@@ -90,7 +90,7 @@ class KeptDays:
                 self._let_go(window.now)
                 if len(self._kept) == _MOST:
                     return None
-                self._kept[kind] = _Kept(next(self._numbers), window.now)
+                self._kept[kind] = _KeptSums(next(self._numbers), window.now)
             kept = self._kept[kind]
             kept.asked = max(kept.asked, window.now)
             return kept

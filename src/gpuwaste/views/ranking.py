@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
-from gpuwaste.views.facts import Facts
+from gpuwaste.views.facts import ViewFacts
 
 SHOWN: Final = 20
 """Rows of a chart."""
@@ -59,7 +59,7 @@ class Ranking(Generic[_Group]):
 
     def add(
         self,
-        facts: Facts,
+        facts: ViewFacts,
         what: Superlative,
         unit: str,
         means: Sequence[str],

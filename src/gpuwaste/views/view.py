@@ -12,7 +12,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from gpuwaste.core.bootstrap import Sample
+from gpuwaste.core.bootstrap import BootstrapSample
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.text import harmless
 from gpuwaste.show.view_document import Cell, ViewDocument
@@ -20,7 +20,7 @@ from gpuwaste.views import catalogue as views
 from gpuwaste.views.answer import MAX_ROWS, Answer
 from gpuwaste.views.narrative import narrate
 from gpuwaste.views.ranking import Superlative
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 _LONGEST_CELL: Final = 256
 
@@ -33,7 +33,7 @@ class View:
     title: str
     question: str
     sentences: Sequence[str]
-    answer: Callable[[Asking], Answer]
+    answer: Callable[[ViewQuery], Answer]
     superlatives: Sequence[Superlative] = ()
 
 
@@ -42,7 +42,7 @@ class Viewed:
     """A document, and the samples by which its facts can be compared with another's."""
 
     document: ViewDocument
-    samples: dict[str, Sample]
+    samples: dict[str, BootstrapSample]
 
 
 @cache
@@ -70,7 +70,7 @@ def view_named(name: str) -> View:
     return found
 
 
-def look(view: View, asking: Asking) -> Viewed:
+def look(view: View, asking: ViewQuery) -> Viewed:
     """Ask a view's question. Raises StoreError."""
     window = asking.window
     found = view.answer(asking)
@@ -107,5 +107,5 @@ def _interval_note(found: Answer) -> list[str]:
     return ["No intervals: the window has fewer than 7 days with data."] if found.facts.samples else []
 
 
-def _plain(asking: Asking) -> dict[str, Any]:
+def _plain(asking: ViewQuery) -> dict[str, Any]:
     return {name: value for name, value in asking.parameters().items() if value is not None}

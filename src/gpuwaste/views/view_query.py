@@ -1,4 +1,4 @@
-"""Asking: the store as views ask it, over one window, and the queries that they asked."""
+"""ViewQuery: the store as views ask it, over one window, and the queries that they asked."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class Window:
         return f"UTC{sign}{hours:02d}:{rest // 60:02d}" if self.utc_offset_s else "UTC"
 
 
-class Days(Protocol):
+class DaySumsCache(Protocol):
     """Where sums of ended days are kept."""
 
     def until(self, window: Window) -> int:
@@ -80,14 +80,14 @@ class Days(Protocol):
 
 
 @dataclass(slots=True)
-class Asking:
+class ViewQuery:
     """One view's questions to the store."""
 
     db: Database
     window: Window
     settings: LedgerSettings = field(default_factory=LedgerSettings)
     asked: dict[str, str] = field(default_factory=dict)
-    kept: Days | None = None
+    kept: DaySumsCache | None = None
     tariff: Tariff = field(default_factory=Tariff)
 
     def rows(self, name: str, **more: Any) -> list[dict[str, Any]]:

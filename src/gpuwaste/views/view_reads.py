@@ -17,7 +17,7 @@ from gpuwaste.views.compare import compare
 from gpuwaste.views.kept_days import KeptDays
 from gpuwaste.views.rewriter import Rewriter
 from gpuwaste.views.view import Viewed, all_views, look, view_named
-from gpuwaste.views.view_query import Asking, Window, checked
+from gpuwaste.views.view_query import ViewQuery, Window, checked
 
 _DAYS: Final = 30
 MAX_OFFSET_S: Final = 14 * 3600
@@ -101,7 +101,7 @@ class ViewReads:
         except NoDataError as error:
             raise Refusal(NOT_FOUND, str(error)) from error
         with self._store.reader() as db:
-            asking = Asking(db, window, self._settings, kept=self._kept, tariff=self._tariff.current())
+            asking = ViewQuery(db, window, self._settings, kept=self._kept, tariff=self._tariff.current())
             return look(view, asking)
 
 

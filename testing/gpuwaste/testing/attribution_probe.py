@@ -18,7 +18,7 @@ from gpuwaste.agent.collectors import CollectorSettings, create_collectors
 from gpuwaste.agent.device_map import node_device_map
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.agent.hour_aggregator import HourBook
+from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.map_queries import Questions
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
@@ -36,7 +36,7 @@ class Scribe:
 
     name = "probe"
 
-    def __init__(self, log: TextIO, book: HourBook) -> None:
+    def __init__(self, log: TextIO, book: HourAggregator) -> None:
         self._log = log
         self._book = book
 
@@ -80,7 +80,7 @@ def main() -> None:
     settings = CollectorSettings(clock, node, Path("/nonexistent"), "", Path("/sys/fs/cgroup"), Path(spool_dir))
     prolog = PrologSource(Path(jobs_dir))
     device_map = node_device_map(node, "gw", positions, questions, spool_dir=Path(spool_dir), prolog=prolog)
-    book = HourBook("gw", node, float(interval_s), 5.0)
+    book = HourAggregator("gw", node, float(interval_s), 5.0)
     with Path(log).open("a", encoding="utf-8") as out:
         scribe = Scribe(out, book)
         sampler = Sampler(

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.act.actions.action_kind import Program
+from gpuwaste.act.actions.action_kind import SiteProgram
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.site_programs import SitePrograms
 from gpuwaste.core.config import ActorConfig, Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.slurm.clients.command import CommandError
 
-CHECK = Program("health_check", ("node",))
+CHECK = SiteProgram("health_check", ("node",))
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files that are root's")
 
 

@@ -14,14 +14,14 @@ from tests.unit.advice.policy.builders import REJECTING, policies
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submit_frames import HEADER, decode_reply, encode_frame
 from gpuwaste.advice.verdicts.verdict import Verdict
-from gpuwaste.advisor.budget_store import Accounts
+from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.request_handler import RequestHandler
 from gpuwaste.advisor.server import Connection
-from gpuwaste.advisor.users import User, Users
+from gpuwaste.advisor.users import HostUser, Users
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 
@@ -39,8 +39,8 @@ HOSTILE = {
 class _Known:
     """Users who are all known."""
 
-    def get(self, uid: int) -> User:
-        return User(f"user{uid}", frozenset(), 0)
+    def get(self, uid: int) -> HostUser:
+        return HostUser(f"user{uid}", frozenset(), 0)
 
 
 class _Journal:
@@ -68,7 +68,7 @@ def _exchange(stack: ExitStack, document: dict[str, Any]) -> Connection:
 
 def _desk(journal: _Journal, replies: list[dict[str, Any]], reading_s: float) -> RequestHandler:
     clock = SystemClock()
-    judge = Judge("gw", Adviser(policies(REJECTING)), Accounts(), clock)  # no predictor: what is not read asks none
+    judge = Judge("gw", Adviser(policies(REJECTING)), BudgetCounts(), clock)  # no predictor: what is not read asks none
     desk = RequestHandler(
         judge, cast("Users", _Known()), KnownJobs(), freshness=Freshness(clock, 60.0), journal=journal,
         counters=Counters(), clock=clock, reading_s=reading_s,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.server import Connection, Limits, Server
+from gpuwaste.advisor.server import Connection, IntakeLimits, Server
 from gpuwaste.core.clock import SystemClock
 
 
@@ -34,7 +34,7 @@ def test_call_after_the_end_writes_into_no_other_file(tmp_path: Path, monkeypatc
         listener.bind("sock")
         listener.listen()
         listener.settimeout(0)
-        server = Server(listener, _Nobody(), SystemClock(), Limits(), Counters())
+        server = Server(listener, _Nobody(), SystemClock(), IntakeLimits(), Counters())
         done: list[str] = []
         server.call(lambda: done.append("before"))
         server.call(server.stop)

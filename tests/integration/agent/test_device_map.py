@@ -14,7 +14,7 @@ from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun, MinorFacts, P
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
-from gpuwaste.agent.model import GpuIdentity, Holding, JobMap
+from gpuwaste.agent.model import GpuAllocation, GpuIdentity, JobMap
 from gpuwaste.agent.runs import RunTracker
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.ledger.sample import Confidence, MapSource
@@ -151,7 +151,7 @@ def short(job_map: JobMap) -> set[tuple[int, str, str, str]]:
     return {(item.job_id, item.gpu_uuid, item.map_source.value, item.confidence.value) for item in job_map.holdings}
 
 
-def only(job_map: JobMap) -> Holding:
+def only(job_map: JobMap) -> GpuAllocation:
     """Return the one holding."""
     (found,) = job_map.holdings
     return found

@@ -20,7 +20,7 @@ from tests.unit.agent.fakes import START_US, a_gpu
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.health import GpuHealth
 from gpuwaste.agent.metrics import METRICS, Health
-from gpuwaste.agent.model import GpuReading, Holding, JobMap, PackageReading
+from gpuwaste.agent.model import GpuAllocation, GpuReading, JobMap, PackageReading
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import LatestSnapshot
@@ -36,8 +36,8 @@ READINGS = {
     "GPU-2": GpuReading("GPU-2", util_pct=0.0),
 }
 HOLDINGS = (
-    Holding(7, "GPU-0", 0, map_source=MapSource.PROLOG, confidence=Confidence.CONFIRMED),
-    Holding(8, "GPU-2", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.CONFLICT),
+    GpuAllocation(7, "GPU-0", 0, map_source=MapSource.PROLOG, confidence=Confidence.CONFIRMED),
+    GpuAllocation(8, "GPU-2", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.CONFLICT),
 )
 
 

@@ -4,12 +4,12 @@ import os
 import time
 
 from gpuwaste.sim.sweep.results import SweepFolder
-from gpuwaste.sim.sweep.study import Case
+from gpuwaste.sim.sweep.study import SweepCase
 
 DIES, HANGS = 3, 5
 
 
-def run(case: Case, folder: SweepFolder) -> str:
+def run(case: SweepCase, folder: SweepFolder) -> str:
     """Pass, die or hang."""
     if case.seed == DIES:
         os._exit(9)

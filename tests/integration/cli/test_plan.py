@@ -16,7 +16,7 @@ from tests.unit.show.predictions import prediction
 
 from gpuwaste.cli.main import main
 from gpuwaste.cli.plan_watch import follow
-from gpuwaste.plan.moves import Sight
+from gpuwaste.plan.moves import StartForecast
 
 USER = getpass.getuser()
 SCONTROL = """#!/bin/sh
@@ -216,10 +216,10 @@ def test_watching_ends_when_the_job_starts(capsys: pytest.CaptureFixture[str]) -
     """The first look, a move with its cause, and the start; looks that are alike print nothing."""
     at = 1_800_000_000
     looks = iter([
-        Sight(at, "PENDING", "Priority", at + 3600, None, 5),
-        Sight(at + 60, "PENDING", "Priority", at + 3600, None, 5),
-        Sight(at + 120, "PENDING", "Priority", at + 7200, None, 9),
-        Sight(at + 180, "RUNNING", "None"),
+        StartForecast(at, "PENDING", "Priority", at + 3600, None, 5),
+        StartForecast(at + 60, "PENDING", "Priority", at + 3600, None, 5),
+        StartForecast(at + 120, "PENDING", "Priority", at + 7200, None, 9),
+        StartForecast(at + 180, "RUNNING", "None"),
     ])  # fmt: skip
     pauses: list[float] = []
     follow("7", lambda: next(looks), as_json=False, pause=pauses.append)

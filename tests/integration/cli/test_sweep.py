@@ -19,7 +19,7 @@ from gpuwaste.cli.main import main
 from gpuwaste.sim.sweep.local import run_locally
 from gpuwaste.sim.sweep.results import SweepFolder
 from gpuwaste.sim.sweep.slurm_arrays import NOTED, ArrayRequest, run_on_slurm
-from gpuwaste.sim.sweep.study import Case, Study, read_study
+from gpuwaste.sim.sweep.study import SweepCase, SweepStudy, read_study
 from gpuwaste.testing.patience import patient
 
 SMALL = 'seeds = 4\n[fixed]\nschedulers = ["fcfs"]\n[grid]\ngenerate = ["lublin:jobs=30"]\n'
@@ -38,7 +38,7 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
 
 
-def study(tmp_path: Path, text: str = SMALL) -> Study:
+def study(tmp_path: Path, text: str = SMALL) -> SweepStudy:
     path = tmp_path / "study.toml"
     path.write_text(text)
     return read_study(path)
@@ -151,7 +151,7 @@ def test_a_process_that_dies_and_one_that_hangs_fail_their_cases_alone(tmp_path:
     found, into = study(tmp_path, SMALL.replace("seeds = 4", "seeds = 8")), folder(tmp_path)
     told: dict[int, str] = {}
 
-    def ended(case: Case, error: str) -> None:
+    def ended(case: SweepCase, error: str) -> None:
         told[case.seed] = error
 
     run_locally(found.cases, into, 2, 3.0, ended, sweep_cases.run)

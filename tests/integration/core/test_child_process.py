@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gpuwaste.core.child_process import ChildEnded, ChildProcess, Limits, call_in_child, map_in_children
+from gpuwaste.core.child_process import ChildEnded, ChildLimits, ChildProcess, call_in_child, map_in_children
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient
@@ -83,13 +83,13 @@ def test_a_limit_of_cpu_time_ends_what_never_looks_up() -> None:
     """A second of CPU: the child ends within a few, and the error says what was exceeded."""
     began = time.monotonic()
     with pytest.raises(ChildEnded, match=r"^took more than 1 s of CPU time$"):
-        call_in_child(computed, 0, Limits(cpu_s=1))
+        call_in_child(computed, 0, ChildLimits(cpu_s=1))
     assert time.monotonic() - began < 60
 
 
 def test_a_limit_of_memory() -> None:
     """More than the limit is a MemoryError of the child, which the parent raises; less is answered."""
-    limits = Limits(memory_b=300 << 20)
+    limits = ChildLimits(memory_b=300 << 20)
     assert call_in_child(grown, 10 << 20, limits) == 10 << 20
     with pytest.raises(MemoryError):
         call_in_child(grown, 400 << 20, limits)
@@ -98,7 +98,7 @@ def test_a_limit_of_memory() -> None:
 def test_a_limit_of_time() -> None:
     """A child that only waits is ended, too."""
     with pytest.raises(ChildEnded, match=r"^took longer than 0\.5 s$"):
-        call_in_child(slept, 600.0, Limits(wall_s=0.5))
+        call_in_child(slept, 600.0, ChildLimits(wall_s=0.5))
     assert children() == []
 
 
@@ -107,7 +107,7 @@ def test_a_child_that_is_killed_is_told() -> None:
     with pytest.raises(ChildEnded, match=r"was ended by SIGKILL: out of memory\?"):
         list(map_in_children(killed, iter([1, 2]), 2))
     with pytest.raises(GpuwasteError, match="cannot be sent"):
-        call_in_child(unsendable, 0, Limits())
+        call_in_child(unsendable, 0, ChildLimits())
 
 
 def test_a_child_ends_with_its_parent_and_not_by_ctrl_c(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import NotifyConfig
-from gpuwaste.hub.admission_control import GateLimits
+from gpuwaste.hub.admission_control import AdmissionLimits
 from gpuwaste.hub.services import ServiceLimits
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.mail_server import running_mail_server
@@ -144,7 +144,7 @@ def test_bad_bodies(rig: Rig, body: bytes) -> None:
 
 def test_bodies_of_whoever_sends_them_are_bounded_in_all(tmp_path: Path) -> None:
     """Whoever claims to be the actor has proven nothing until the body is read: bodies in memory have one bound."""
-    with running_hub(tmp_path, limits=ServiceLimits(gate=GateLimits(held_bytes=200))) as rig:
+    with running_hub(tmp_path, limits=ServiceLimits(gate=AdmissionLimits(held_bytes=200))) as rig:
         rig.hub.identity._actor_uid = ACTOR
         claim: dict[str, Any] = {"actor": "a", "kinds": ["cancel"]}
         assert _ask(rig, ACTOR, "/v1/actions/claim", claim)[0] == 200

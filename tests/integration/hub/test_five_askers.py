@@ -18,7 +18,7 @@ from tests.integration.hub.five_askers import HASH, ME, PARTITIONS, POLICIES, SC
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import Decision
+from gpuwaste.advice.policy.facts import PolicyDecision
 from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.predict.bundle import BASELINE, Bundle, load_bundle
@@ -26,7 +26,7 @@ from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocum
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.verdicts.verdict import TOLD
-from gpuwaste.advisor.budget_store import Accounts
+from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.judge import Judge, JudgedSubmission
 from gpuwaste.cli.asking import PredictQuery, answer
 from gpuwaste.cli.main import main
@@ -77,9 +77,9 @@ class Askers:
         """The hub's own state."""
         return self.hub.services.predictions._live
 
-    def advisor(self, drawn: Sequence[Drawn]) -> list[Decision]:
+    def advisor(self, drawn: Sequence[Drawn]) -> list[PolicyDecision]:
         """Return the decisions of the advisor's judge on what a plugin sends; each day is a new one."""
-        judge = Judge("gw", Adviser(self.policies, self.live._predictor, self.site), Accounts(), SystemClock())
+        judge = Judge("gw", Adviser(self.policies, self.live._predictor, self.site), BudgetCounts(), SystemClock())
         submissions = []
         for one in drawn:
             desc = one.desc()
@@ -100,7 +100,7 @@ class Askers:
         """Return what `gpuwaste predict` prints, asked over the hub's socket: the caller's own requests alone."""
         return answer(load_config(self.config), PredictQuery(tuple(one.request() for one in drawn)), None, None)
 
-    def replay(self, drawn: Sequence[Drawn]) -> list[Decision]:
+    def replay(self, drawn: Sequence[Drawn]) -> list[PolicyDecision]:
         """Return the decisions of a replay that believes of a script what is known here."""
         recall: Recall = self.live._follower.recall
         whole = {
@@ -163,7 +163,7 @@ def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path, seed: int) 
     return Askers(hub, load_policies(folder), SiteDefaults.of(PARTITIONS), table, bundle, now, config)
 
 
-def _row(decision: Decision) -> dict[str, Any]:
+def _row(decision: PolicyDecision) -> dict[str, Any]:
     names = ("policy", "mode", "action", "would_be", "held", "override", "time_min_s", "triggers")
     return {name: getattr(decision, name) for name in names}
 

@@ -12,7 +12,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import AGENT_UID, batch, hour
 
 from gpuwaste.core.refusal import Refusal
-from gpuwaste.hub.admission_control import RETRY_AFTER_S, Gate, GateLimits
+from gpuwaste.hub.admission_control import RETRY_AFTER_S, AdmissionControl, AdmissionLimits
 from gpuwaste.hub.services import ServiceLimits
 from gpuwaste.testing.cluster_process import wait_until
 
@@ -22,16 +22,16 @@ async def _chunks(*sizes: int) -> AsyncIterator[bytes]:
         yield b"x" * size
 
 
-def _gate(limits: GateLimits) -> tuple[Gate, list[int]]:
+def _gate(limits: AdmissionLimits) -> tuple[AdmissionControl, list[int]]:
     put_off: list[int] = []
-    return Gate(limits, lambda: put_off.append(1)), put_off
+    return AdmissionControl(limits, lambda: put_off.append(1)), put_off
 
 
 def test_who_waits_too_long_is_put_off() -> None:
     """With one place taken, a batch whose turn does not come is asked to come back; the next one finds the place."""
 
     async def story() -> None:
-        gate, put_off = _gate(GateLimits(threads=1, patience_s=0.05))
+        gate, put_off = _gate(AdmissionLimits(threads=1, patience_s=0.05))
         release = threading.Event()
         with gate.visit() as first, gate.visit() as second:
             working = asyncio.create_task(first.in_thread(lambda: release.wait(20)))
@@ -51,7 +51,7 @@ def test_a_queue_has_an_end() -> None:
     """Once as many wait as may, the next is put off before his body is read."""
 
     async def story() -> None:
-        gate, put_off = _gate(GateLimits(threads=1, waiting=1, patience_s=20))
+        gate, put_off = _gate(AdmissionLimits(threads=1, waiting=1, patience_s=20))
         release = threading.Event()
         with gate.visit() as first, gate.visit() as second:
             tasks = [asyncio.create_task(visit.in_thread(lambda: release.wait(20))) for visit in (first, second)]
@@ -71,7 +71,7 @@ def test_bodies_in_memory_are_bounded() -> None:
     """A body that finds no room is put off, and what a visitor held is free when he leaves, refused or not."""
 
     async def story() -> None:
-        gate, put_off = _gate(GateLimits(held_bytes=100))
+        gate, put_off = _gate(AdmissionLimits(held_bytes=100))
         with gate.visit() as first:
             assert [len(chunk) async for chunk in first.counted(_chunks(60, 30))] == [60, 30]
             with pytest.raises(Refusal), gate.visit() as second:
@@ -90,7 +90,7 @@ def test_a_body_that_does_not_come_gives_its_room_to_a_new_one(late_s: float) ->
     """Once it is late its connection ends and its bytes are free; one that is whole or young keeps its room."""
 
     async def story() -> None:
-        gate, put_off = _gate(GateLimits(held_bytes=100, late_s=late_s))
+        gate, put_off = _gate(AdmissionLimits(held_bytes=100, late_s=late_s))
         cut: list[str] = []
         with gate.visit(lambda: cut.append("whole")) as whole, gate.visit(lambda: cut.append("half")) as half:
             assert [len(chunk) async for chunk in whole.counted(_chunks(30))] == [30]
@@ -112,7 +112,7 @@ def _post(hub: Rig, answers: list[tuple[int, str | None]], job: int) -> None:
 
 def test_a_busy_hub_says_when_to_come_back_and_serves_readers(tmp_path: Path) -> None:
     """While the store is held up, batches beyond the limit get 503 with Retry-After, and health and reports answer."""
-    limits = ServiceLimits(gate=GateLimits(threads=1, waiting=1, patience_s=20))
+    limits = ServiceLimits(gate=AdmissionLimits(threads=1, waiting=1, patience_s=20))
     with running_hub(tmp_path, limits=limits) as hub:
         answers: list[tuple[int, str | None]] = []
         with hub.store.writing():
@@ -132,7 +132,7 @@ def test_a_busy_hub_says_when_to_come_back_and_serves_readers(tmp_path: Path) ->
 
 def test_slow_senders_take_no_place_in_the_queue(tmp_path: Path) -> None:
     """Connections that do not get on with their bodies keep no agent out."""
-    limits = ServiceLimits(gate=GateLimits(threads=1, waiting=1))
+    limits = ServiceLimits(gate=AdmissionLimits(threads=1, waiting=1))
     with running_hub(tmp_path, limits=limits) as hub:
         slow = [socket.create_connection(("127.0.0.1", hub.port), 20) for _ in range(8)]
         try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.jobs.gpu_assignments import TELL_AGAIN_S, ClusterMap
+from gpuwaste.jobs.gpu_assignments import TELL_AGAIN_S, GpuAssignments
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.gres import GresOnNode
@@ -41,7 +41,7 @@ class Bench:
         self.clock = FakeClock()
         self.slurm = FakeSlurm(running=list(jobs))
         self.store = HubStore.open(":memory:", self.clock)
-        self.map = ClusterMap(self.slurm, self.store, ClusterFacts(self.slurm, self.clock), self.clock)
+        self.map = GpuAssignments(self.slurm, self.store, ClusterFacts(self.slurm, self.clock), self.clock)
 
     def ask(self, node: str, job: int) -> Any:
         """Ask and let the question be answered, where it needs one."""

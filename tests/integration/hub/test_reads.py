@@ -15,7 +15,7 @@ from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -149,7 +149,7 @@ def test_a_foreign_job_is_no_more_work_than_one_that_does_not_exist(tmp_path: Pa
     predictions = Predictions(
         store, lambda: "gw", clock=clock, metrics=HubMetrics(clock), models_dir=tmp_path, state_dir=tmp_path
     )
-    ask: Any = Reads(store, LedgerSettings(), clock).job if what == "job" else predictions.for_job
+    ask: Any = DocumentQueries(store, LedgerSettings(), clock).job if what == "job" else predictions.for_job
 
     def work(user: str, printed_id: str) -> list[tuple[str, int]]:
         store.asked[0].clear()

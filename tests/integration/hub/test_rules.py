@@ -13,8 +13,8 @@ from tests.unit.hub.rig import HOUR, batch, record
 
 from gpuwaste.act.actions.action_store import ActionQuestion
 from gpuwaste.act.actions.action_types import ActionReport
-from gpuwaste.act.rules.moments import ModelInUse
-from gpuwaste.act.rules.rule_service import RuleParts
+from gpuwaste.act.rules.moments import ModelMoment
+from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -330,7 +330,7 @@ def test_nothing_is_done_without_rules(rig: Rig) -> None:
     """By default no rule is there, and a pass does nothing."""
     assert rig.hub.rules.step() == []
     assert not firings(rig)
-    assert isinstance(rig.hub.rules, RuleParts)
+    assert isinstance(rig.hub.rules, RuleService)
 
 
 def ask(rig: Rig, uid: int, target: str) -> Any:
@@ -419,7 +419,7 @@ def test_a_rule_about_the_model_in_use(rig: Rig) -> None:
     write(rig, text, "drift")
     rig.hub.rules.step()
     assert not firings(rig)
-    rig.hub.rules._model = lambda: ModelInUse("night", "cafe", NOW - 3600)
+    rig.hub.rules._model = lambda: ModelMoment("night", "cafe", NOW - 3600)
     passed(rig, 3, 60)
     assert firings(rig) == [("drift", "model/night", step, True) for step in (1, 2)]
     assert intents(rig) == [("notify", "model/night"), ("rollback", "model/night")]

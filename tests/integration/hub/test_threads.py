@@ -22,7 +22,7 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.hub.per_user_limit import MOST
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.hub.threads import REPORTS_AT_ONCE, REPORTS_OF_USER
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
@@ -122,9 +122,9 @@ def refused(sent: list[socket.socket]) -> int:
 def test_a_user_has_two_of_the_six_places_of_reports(rig: Rig, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """Eight reports of alice that hang, each of another window, are two at work; bob and the operator get theirs."""
     at_work, most, lock, go_on = 0, 0, threading.Lock(), threading.Event()
-    report = Reads.report
+    report = DocumentQueries.report
 
-    def hanging(self: Reads, scope: Scope, *rest: Any) -> Any:
+    def hanging(self: DocumentQueries, scope: Scope, *rest: Any) -> Any:
         nonlocal at_work, most
         if scope.user == "alice":
             with lock:
@@ -135,7 +135,7 @@ def test_a_user_has_two_of_the_six_places_of_reports(rig: Rig, monkeypatch: pyte
                 at_work -= 1
         return report(self, scope, *rest)
 
-    monkeypatch.setattr(Reads, "report", hanging)
+    monkeypatch.setattr(DocumentQueries, "report", hanging)
     windows = [f"/me{form}?start={HOUR - n}&end={HOUR + 86400}" for n in range(1, MOST + 1)]
     with flood(rig, rig.cookie(ALICE), windows) as sent:
         try:

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.advice.predict.bundles import manifest_of, probability_graph
 
 from gpuwaste.advice.policy.loading import built_in, policy_from_toml
-from gpuwaste.advice.policy.policies_types import ReplayRow
+from gpuwaste.advice.policy.policies_types import PolicyReplayRow
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.advice.predict.manifest import TargetModel
@@ -35,8 +35,8 @@ def _policies(*texts: str) -> PolicySet:
     return PolicySet((*read, built_in()), "hash")
 
 
-def _row(document: dict[str, Any], target: str = "all", would_be: str = "warn") -> ReplayRow:
-    row: ReplayRow = next(r for r in document["rows"] if (r.target, r.would_be) == (target, would_be))
+def _row(document: dict[str, Any], target: str = "all", would_be: str = "warn") -> PolicyReplayRow:
+    row: PolicyReplayRow = next(r for r in document["rows"] if (r.target, r.would_be) == (target, would_be))
     return row
 
 
@@ -213,7 +213,7 @@ def test_the_ratio_of_false_rejects() -> None:
         ("all", "reject", 3, 1), ("all", "warn", 0, 9), ("gpus", "reject", 0, 9)
     )  # fmt: skip
     rows = [
-        ReplayRow(
+        PolicyReplayRow(
             policy="site", target=target, would_be=would_be, jobs=9, said=9, right=right, wrong=wrong, unknown=0,
             gpu_hours=0.0, users=1,
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.recipe import DEFAULTS
-from gpuwaste.models.search import Found, Trial, _chosen, search
+from gpuwaste.models.search import Found, SearchTrial, _chosen, search
 from gpuwaste.testing.planted import planted_table
 
 JOBS = 700
@@ -76,10 +76,14 @@ def test_an_interrupted_trial_is_no_message(caplog: pytest.LogCaptureFixture) ->
 
 def test_a_trial_has_to_beat_the_recipe_in_most_folds() -> None:
     """The better mean of one lucky fold is not enough."""
-    own, lucky, good = (Trial(DEFAULTS["probability"], (0.5, 0.5, 0.5)), drawn(0.9, 0.4, 0.4), drawn(0.6, 0.6, 0.45))
+    own, lucky, good = (
+        SearchTrial(DEFAULTS["probability"], (0.5, 0.5, 0.5)),
+        drawn(0.9, 0.4, 0.4),
+        drawn(0.6, 0.6, 0.45),
+    )
     assert _chosen([own, lucky]) is own.recipe
     assert _chosen([own, lucky, good]) is good.recipe
 
 
-def drawn(*scores: float) -> Trial:
-    return Trial(replace(DEFAULTS["probability"], rounds=100), scores)
+def drawn(*scores: float) -> SearchTrial:
+    return SearchTrial(replace(DEFAULTS["probability"], rounds=100), scores)

@@ -20,7 +20,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
@@ -57,7 +57,7 @@ def fill_store(store: HubStore) -> None:
 def tell(store: HubStore, name: str) -> int:
     """Tell an event that names a user; returns the place of the last event of the stream."""
     events = EventStore(store, SystemClock())
-    assert events.tell([ToldEvent(name, "waste.opened", "x", 1, json.dumps({"user": NAME}))]) == 1
+    assert events.tell([StoredEvent(name, "waste.opened", "x", 1, json.dumps({"user": NAME}))]) == 1
     return events.last(0)
 
 

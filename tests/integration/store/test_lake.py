@@ -16,7 +16,7 @@ from tests.unit.hub.rig import HOUR, batch, hour, record
 from tests.unit.hub.test_action_manager import INTENT
 from tests.unit.store.test_notice_store import row
 
-from gpuwaste.act.actions.action_store import ActionStore, Step
+from gpuwaste.act.actions.action_store import ActionStep, ActionStore
 from gpuwaste.act.notify.notice_store import OPEN, NoticeStatus, NoticeStore
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
@@ -25,7 +25,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.ledger.disputes.dispute_store import DisputeStore
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
@@ -119,10 +119,10 @@ def _small_stores(store: HubStore, clock: StillClock) -> Iterator[Any]:
     for mail in (False, False, True):
         notices.want("alice", mail=mail)
         yield notices.opted_out()
-    made = [ToldEvent(f"e{number}", "job.verdict", "x", clock.now, "{}") for number in range(3)]
+    made = [StoredEvent(f"e{number}", "job.verdict", "x", clock.now, "{}") for number in range(3)]
     yield events.tell(made), events.tell(made), events.last(0)
     yield actions.add([INTENT, INTENT], {INTENT.id: replace(made[0], id="e9", kind="action.intended")})
-    step = Step(INTENT.id, {"intended"}, "sent", "why", plan={"job": "8"}, sent=True)
+    step = ActionStep(INTENT.id, {"intended"}, "sent", "why", plan={"job": "8"}, sent=True)
     yield actions.move(step, []), actions.move(step, []), actions.found("a")
     yield actions.lease("one", 60), actions.lease("two", 60), actions.lease("one", 60, anew=True)
     for reason in ("down", "gone"):

@@ -9,7 +9,7 @@ import pytest
 
 from gpuwaste.advice.verdicts.verdict import Verdict, new_id
 from gpuwaste.advisor import journal as module
-from gpuwaste.advisor.journal import Journal
+from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.clock import SystemClock
@@ -28,8 +28,8 @@ def line(said: Verdict) -> bytes:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path / "spool", SystemClock().utc_us)
+def journal(tmp_path: Path) -> VerdictJournal:
+    return VerdictJournal(tmp_path / "spool", SystemClock().utc_us)
 
 
 @pytest.fixture
@@ -37,11 +37,11 @@ def outbox(tmp_path: Path) -> VerdictOutbox:
     return VerdictOutbox(tmp_path / "outbox.sqlite")
 
 
-def writer(journal: Journal, outbox: VerdictOutbox) -> Writer:
+def writer(journal: VerdictJournal, outbox: VerdictOutbox) -> Writer:
     return Writer(journal, outbox, lambda work: work(), SystemClock(), every_s=1.0)
 
 
-def test_verdicts_reach_the_outbox_and_the_spool_is_empty(journal: Journal, outbox: VerdictOutbox) -> None:
+def test_verdicts_reach_the_outbox_and_the_spool_is_empty(journal: VerdictJournal, outbox: VerdictOutbox) -> None:
     """Every line once, in the order in which they were said, with what they spend."""
     said = [verdict(n, action="reject" if n == 3 else "pass") for n in range(500)]
     for one in said:
@@ -54,7 +54,7 @@ def test_verdicts_reach_the_outbox_and_the_spool_is_empty(journal: Journal, outb
     assert not journal.left()
 
 
-def test_what_a_killed_advisor_left_is_taken_over(journal: Journal, outbox: VerdictOutbox) -> None:
+def test_what_a_killed_advisor_left_is_taken_over(journal: VerdictJournal, outbox: VerdictOutbox) -> None:
     """A file with a torn last line gives its whole ones."""
     whole, torn = line(verdict(1)), line(verdict(2))
     (journal.directory / "00000000000000000001-9.jsonl").write_bytes(whole + b"\xff{]\n" + torn[:40])
@@ -64,7 +64,7 @@ def test_what_a_killed_advisor_left_is_taken_over(journal: Journal, outbox: Verd
 
 
 def test_a_full_disk_keeps_verdicts_in_memory(
-    journal: Journal, outbox: VerdictOutbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    journal: VerdictJournal, outbox: VerdictOutbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """They wait, it is said once, and they go out when there is space again; a torn line harms no other."""
     write = os.write
@@ -85,7 +85,7 @@ def test_a_full_disk_keeps_verdicts_in_memory(
     assert sum("wait in memory" in record.message for record in caplog.records) <= 2
 
 
-def test_memory_is_bounded(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded(journal: VerdictJournal, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the bound verdicts are lost and counted: answers go on."""
 
     def full(_fd: int, _data: bytes) -> int:
@@ -98,7 +98,7 @@ def test_memory_is_bounded(journal: Journal, monkeypatch: pytest.MonkeyPatch) ->
     assert journal.lost == 7
 
 
-def test_an_override_is_spent_where_it_held(journal: Journal, outbox: VerdictOutbox) -> None:
+def test_an_override_is_spent_where_it_held(journal: VerdictJournal, outbox: VerdictOutbox) -> None:
     """The outbox counts by the line what the loop counted by the decision."""
     journal.write(verdict(1, action="annotate", held="override", override="why"))
     journal.write(verdict(2, action="warn", override="why"))

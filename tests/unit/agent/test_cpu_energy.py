@@ -7,9 +7,9 @@ from tests.examples import examples
 from tests.unit.agent.test_hour_book import HOUR_0, holding, sample
 
 from gpuwaste.agent.cpu_energy import CpuEnergy
-from gpuwaste.agent.hour_aggregator import HourBook
+from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.meter import MeterTick
-from gpuwaste.agent.model import Holding, HostUse, JobMap, PackageReading
+from gpuwaste.agent.model import GpuAllocation, HostUse, JobMap, PackageReading
 from gpuwaste.core.errors import ParseError
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 
@@ -19,7 +19,7 @@ GAP_US = 25_000_000
 
 def rows(*readings: tuple[float | None, float | None], t0: int = T0, every_s: int = 10) -> list[AllocationHour]:
     """Return the rows of one GPU of job 7 from joules of the packages and the job's CPU seconds at each tick."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     for number, (energy_j, cpu_s) in enumerate(readings):
         one = sample(t0 + 1000 * every_s * number)
         host = {} if cpu_s is None else {7: HostUse(cpu_s)}
@@ -67,8 +67,10 @@ def test_another_generation_is_not_compared() -> None:
     """A package that came or went makes the interval unknown, whatever the sums are."""
     energy = CpuEnergy(GAP_US)
     host = {7: HostUse(0.0)}
-    energy.since_last(0, PackageReading(5.0, 1, 8), host, [Holding(7, "GPU-0", 0)], stepped=False)
-    found = energy.since_last(10_000_000, PackageReading(9.0, 2, 8), host, [Holding(7, "GPU-0", 0)], stepped=False)
+    energy.since_last(0, PackageReading(5.0, 1, 8), host, [GpuAllocation(7, "GPU-0", 0)], stepped=False)
+    found = energy.since_last(
+        10_000_000, PackageReading(9.0, 2, 8), host, [GpuAllocation(7, "GPU-0", 0)], stepped=False
+    )
     assert found is None
 
 
@@ -83,7 +85,7 @@ def test_parts_never_add_up_to_more_than_was_drawn(
 ) -> None:
     """Over all GPUs of all jobs the parts are at most the energy, and a job with several GPUs has equal ones."""
     energy = CpuEnergy(GAP_US)
-    holdings = [Holding(job, f"GPU-{job}-{gpu}", 0) for job, (_, gpus) in jobs.items() for gpu in range(gpus)]
+    holdings = [GpuAllocation(job, f"GPU-{job}-{gpu}", 0) for job, (_, gpus) in jobs.items() for gpu in range(gpus)]
     energy.since_last(0, PackageReading(0.0, 1, cpus), {job: HostUse(0.0) for job in jobs}, holdings, stepped=False)
     host = {job: HostUse(cpu_s) for job, (cpu_s, _) in jobs.items()}
     found = energy.since_last(10_000_000, PackageReading(energy_j, 1, cpus), host, holdings, stepped=False)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.agent.test_hour_book import HOUR_0, holding, sample, tick
 
-from gpuwaste.agent.hour_aggregator import HourBook
+from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.model import JobMap
 from gpuwaste.core.errors import ParseError
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
@@ -16,7 +16,7 @@ T0 = HOUR_0 + 1_000_000
 
 def rows(*samples: dict[str, Any], share: float = 1.0, at: Sequence[int] = (), t0: int = T0) -> list[AllocationHour]:
     """Return the rows of one GPU held from the first sample on, one sample every 10 s or at these seconds."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     seconds = at or [10 * number for number in range(len(samples))]
     for second, values in zip(seconds, samples, strict=True):
         book.observe(tick(sample(t0 + 1000 * second, **values)), JobMap((holding(t0, share=share),)))
@@ -107,7 +107,7 @@ def test_a_row_that_an_older_agent_began_stays_without_a_measured_time() -> None
     (row,) = rows({"power_mw": 100_000}, {"power_mw": 100_000})
     row.energy_ms = row.idle_energy_j = None
     row.final = False
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     book.restore([row], [])
     for second in (10, 20):
         book.observe(tick(sample(T0 + 1000 * second, power_mw=100_000)), JobMap((holding(T0),)))

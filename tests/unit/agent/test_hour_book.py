@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.agent.accumulator import SUSPENDED, State
-from gpuwaste.agent.hour_aggregator import HourBook, replay_from_us
+from gpuwaste.agent.hour_aggregator import HourAggregator, replay_from_us
 from gpuwaste.agent.meter import MeterTick
-from gpuwaste.agent.model import GpuReading, Holding, HostUse, JobMap
+from gpuwaste.agent.model import GpuAllocation, GpuReading, HostUse, JobMap
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour, hour_from_wire
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample
 from gpuwaste.slurm.run import RunKey
@@ -29,9 +29,9 @@ def sample(t_ms: int, util: float | None = 0.0, **more: Any) -> Sample:
     return replace(base, **more)
 
 
-def holding(since_ms: int, key: RunKey | None = KEY, **more: Any) -> Holding:
+def holding(since_ms: int, key: RunKey | None = KEY, **more: Any) -> GpuAllocation:
     """Return the holding under test."""
-    base = Holding(7, GPU, since_ms * 1000, key, map_source=MapSource.PROLOG, confidence=Confidence.CONFIRMED)
+    base = GpuAllocation(7, GPU, since_ms * 1000, key, map_source=MapSource.PROLOG, confidence=Confidence.CONFIRMED)
     return replace(base, **more)
 
 
@@ -111,7 +111,7 @@ LIVES = st.lists(STEPS, min_size=2, max_size=45).map(_ending)
 
 def live(steps: list[Step], begin_ms: int, since_ms: int, end_ms: int | None, late_key: int) -> list[AllocationHour]:
     """Run a life through HourBook, the agent being killed where a step says so."""
-    book, outbox, stored = HourBook("gw", "gpu1", 10, 900), Outbox(), []
+    book, outbox, stored = HourAggregator("gw", "gpu1", 10, 900), Outbox(), []
     now_ms = begin_ms
     book.observe(tick(sample(now_ms, job_id=None)), JobMap())
     stored.append(sample(now_ms, job_id=None))
@@ -139,7 +139,7 @@ def live(steps: list[Step], begin_ms: int, since_ms: int, end_ms: int | None, la
         stored.append(replace(one, util_pct=None, reason="gap") if index and steps[index - 1].restart else one)
         outbox.put(book.due(now_ms * 1000))
         if step.restart and not over:
-            book = HourBook("gw", "gpu1", 10, 900)
+            book = HourAggregator("gw", "gpu1", 10, 900)
             from_us = replay_from_us(outbox.open(), now_ms * 1000)
             book.restore(outbox.open(), [item for item in stored if item.t_utc_us >= from_us])
     return outbox.final()
@@ -235,7 +235,7 @@ def test_a_restart_at_any_tick_loses_the_outage_alone(steps: list[Step], offset_
     assert as_sums(rows) == sums(oracle(steps, begin_ms, begin_ms, end_ms))
 
 
-def drive(book: HourBook, jobs: JobMap, *ticks: MeterTick) -> None:
+def drive(book: HourAggregator, jobs: JobMap, *ticks: MeterTick) -> None:
     """Show the same map at several ticks."""
     for one in ticks:
         book.observe(one, jobs)
@@ -243,7 +243,7 @@ def drive(book: HourBook, jobs: JobMap, *ticks: MeterTick) -> None:
 
 def test_t0_and_t1_cut_the_drivers_own_samples() -> None:
     """A job that is busy from its start on is 100 % busy, though the GPU idled in the first half of the interval."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     t0 = HOUR_0 + 1_000_000
     duty = tuple(((t0 + ms) * 1000, 100.0 if 5_000 < ms <= 15_000 else 0.0) for ms in range(500, 20_001, 500))
     drive(book, JobMap(), tick(sample(t0)))
@@ -257,7 +257,7 @@ def test_t0_and_t1_cut_the_drivers_own_samples() -> None:
 
 def test_a_job_between_two_ticks_has_its_row() -> None:
     """A run that began and ended since the last tick is told with its end, and gets the driver's samples in between."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     t0 = HOUR_0 + 1_000_000
     duty = tuple(((t0 + ms) * 1000, 80.0 if 2_000 < ms <= 6_000 else 0.0) for ms in range(500, 10_001, 500))
     drive(book, JobMap(), tick(sample(t0)))
@@ -269,7 +269,7 @@ def test_a_job_between_two_ticks_has_its_row() -> None:
 
 def test_rows_wait_for_the_runs_start_and_leave_with_it() -> None:
     """Without a run key nothing is due; the key, even after the end, sends all of it."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     t0 = HOUR_0 + 1_000_000
     drive(book, JobMap(), tick(sample(t0)))
     drive(book, JobMap((holding(t0, None),)), tick(sample(t0 + 10_000)))
@@ -283,7 +283,7 @@ def test_rows_wait_for_the_runs_start_and_leave_with_it() -> None:
 
 def test_a_step_of_the_clock_is_unknown_and_nothing_is_covered_twice() -> None:
     """Forward, the interval is unknown; backward, nothing is added until the clock passes what was covered."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     t0, mono = HOUR_0 + 1_000_000, 0
     for wall_ms in (0, 10_000, 40_000, 50_000, 20_000, 30_000, 40_000, 50_000, 60_000):
         one = replace(sample(t0 + wall_ms, 100.0), mono_us=mono)
@@ -296,7 +296,7 @@ def test_a_step_of_the_clock_is_unknown_and_nothing_is_covered_twice() -> None:
 
 def test_an_idle_run_over_the_hour_changes_the_earlier_row() -> None:
     """Zeros that become an idle run after the full hour are sent again with the earlier hour, only then final."""
-    book, outbox = HourBook("gw", "gpu1", 10, 900), Outbox()
+    book, outbox = HourAggregator("gw", "gpu1", 10, 900), Outbox()
     t0 = HOUR_0 - 30_000
     for at in range(0, 50_001, 10_000):
         drive(book, JobMap((holding(t0),)), tick(sample(t0 + at)))
@@ -312,7 +312,7 @@ def test_an_idle_run_over_the_hour_changes_the_earlier_row() -> None:
 
 def test_a_holding_that_slurm_alone_knows_is_unknown() -> None:
     """A GPU that NVML lacks has no samples; its time is not_in_nvml."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     t0 = HOUR_0 + 1_000_000
     for at in (0, 10_000, 20_000):
         jobs = JobMap((holding(t0, gpu_uuid="missing:gpu1:3"),))
@@ -323,7 +323,7 @@ def test_a_holding_that_slurm_alone_knows_is_unknown() -> None:
 
 def test_counters_are_differences_and_survive_a_reset() -> None:
     """Energy and CPU seconds are what was used while covered; where a counter goes back, the power read then counts."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     t0 = HOUR_0 + 1_000_000
     energy = [5_000_000, 6_000_000, 7_500_000, 100, 500_100]
     for index, counter in enumerate(energy):
@@ -340,7 +340,7 @@ def test_counters_are_differences_and_survive_a_reset() -> None:
 
 def test_another_run_of_the_same_job_has_its_own_rows() -> None:
     """A requeued job's second run, whose first end nobody saw, does not continue the first one's row."""
-    book, outbox = HourBook("gw", "gpu1", 10, 900), Outbox()
+    book, outbox = HourAggregator("gw", "gpu1", 10, 900), Outbox()
     t0 = HOUR_0 + 1_000_000
     second = RunKey("gw", 7, KEY.start + 2000)
     drive(book, JobMap((holding(t0),)), tick(sample(t0)), tick(sample(t0 + 10_000)))
@@ -354,13 +354,13 @@ def test_another_run_of_the_same_job_has_its_own_rows() -> None:
 
 def test_a_run_that_is_gone_after_a_restart_ends_at_its_last_sample() -> None:
     """Nobody knows its end: the row is closed where it was covered, and the hub adds the rest."""
-    book, outbox = HourBook("gw", "gpu1", 10, 900), Outbox()
+    book, outbox = HourAggregator("gw", "gpu1", 10, 900), Outbox()
     t0 = HOUR_0 + 1_000_000
     samples = [sample(t0 + at, 0.0, run_key=KEY) for at in range(0, 30_001, 10_000)]
     for one in samples:
         drive(book, JobMap((holding(t0),)), tick(one))
         outbox.put(book.due(one.t_utc_us))
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     book.restore(outbox.open(), samples)
     for at in range(600_000, 700_000, 10_000):
         drive(book, JobMap(), tick(sample(t0 + at, job_id=None)))
@@ -371,7 +371,7 @@ def test_a_run_that_is_gone_after_a_restart_ends_at_its_last_sample() -> None:
 
 def test_a_holding_that_comes_back_continues_its_row() -> None:
     """A run without a socket for a while (salloc between two steps) is one row with a gap, not two."""
-    book, outbox = HourBook("gw", "gpu1", 10, 900), Outbox()
+    book, outbox = HourAggregator("gw", "gpu1", 10, 900), Outbox()
     t0 = HOUR_0 + 1_000_000
     for at in range(0, 300_001, 10_000):
         away = 30_000 < at < 200_000
@@ -386,7 +386,7 @@ def test_a_holding_that_comes_back_continues_its_row() -> None:
 
 def test_shared_gpus_have_a_row_for_each_holder() -> None:
     """Two jobs with shards of one GPU each have their share and their part of its energy."""
-    book = HourBook("gw", "gpu1", 10, 900)
+    book = HourAggregator("gw", "gpu1", 10, 900)
     t0 = HOUR_0 + 1_000_000
     other = RunKey("gw", 8, KEY.start)
     jobs = JobMap((holding(t0, share=0.25), holding(t0, other, job_id=8, share=0.5)))
@@ -400,7 +400,7 @@ def test_shared_gpus_have_a_row_for_each_holder() -> None:
 
 def test_xid_errors_are_in_the_hour_in_which_they_were_seen() -> None:
     """Counters of the agent become counts by hour; another GPU's are left out; the run that ended of one has it."""
-    book, hub = HourBook("gw", "n1", 10.0, 900.0), Outbox()
+    book, hub = HourAggregator("gw", "n1", 10.0, 900.0), Outbox()
     seen = [{}, {(GPU, 79): 1, ("GPU-2", 79): 9}, {(GPU, 79): 3, (GPU, 13): 1}, {(GPU, 79): 3, (GPU, 13): 1}]
     for number, counts in enumerate(seen, start=1):
         one = tick(sample(HOUR_0 + number * STEP_MS))
@@ -418,12 +418,12 @@ def test_xid_errors_are_in_the_hour_in_which_they_were_seen() -> None:
 
 def test_a_row_has_a_bounded_number_of_xid_errors_and_keeps_them_through_a_restart() -> None:
     """A driver that counts hundreds of numbers fills no row; what an open row has stays."""
-    book, hub = HourBook("gw", "n1", 10.0, 900.0), Outbox()
+    book, hub = HourAggregator("gw", "n1", 10.0, 900.0), Outbox()
     counts = {(GPU, number): 1 for number in range(1, 200)}
     for number in (1, 2):
         book.observe(replace(tick(sample(HOUR_0 + number * STEP_MS)), xids=counts), JobMap(holdings=(holding(HOUR_0),)))
     hub.put(book.flush((HOUR_0 + 3 * STEP_MS) * 1000))
-    again = HourBook("gw", "n1", 10.0, 900.0)
+    again = HourAggregator("gw", "n1", 10.0, 900.0)
     again.restore(hub.open(), [sample(HOUR_0 + 2 * STEP_MS)])
     again.observe(tick(sample(HOUR_0 + 3 * STEP_MS)), JobMap(holdings=(holding(HOUR_0),)))
     hub.put(again.flush((HOUR_0 + 4 * STEP_MS) * 1000))

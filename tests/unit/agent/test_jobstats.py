@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tests.unit.agent.fakes import START_US, a_gpu
 
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
-from gpuwaste.agent.model import GpuReading, Holding, HostUse, JobMap
+from gpuwaste.agent.model import GpuAllocation, GpuReading, HostUse, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.snapshot import SnapshotView
 from gpuwaste.ledger.sample import Confidence, UnknownReason
@@ -19,10 +19,10 @@ READINGS = {
     "GPU-3": GpuReading("GPU-3", util_pct=9.0),
 }
 HOLDINGS = (
-    Holding(7, "GPU-0", 0, confidence=Confidence.CONFIRMED),
-    Holding(8, "GPU-1", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.CONFLICT),
-    Holding(9, "GPU-3", 0, share=0.5),
-    Holding(10, "GPU-3", 0, share=0.5),
+    GpuAllocation(7, "GPU-0", 0, confidence=Confidence.CONFIRMED),
+    GpuAllocation(8, "GPU-1", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.CONFLICT),
+    GpuAllocation(9, "GPU-3", 0, share=0.5),
+    GpuAllocation(10, "GPU-3", 0, share=0.5),
 )
 
 

@@ -6,9 +6,9 @@ from tests.unit.agent.fakes import START_US, FakeClock, FakeGpus, FakeHost, Fake
 from gpuwaste.agent.accumulator import OpenHour
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.hour_aggregator import HourBook
+from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.meter import MeterTick
-from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, Holding, JobMap
+from gpuwaste.agent.model import GpuAllocation, GpuIdentity, GpuProfile, GpuReading, JobMap
 from gpuwaste.agent.profiles import with_profiles
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.event_log import EventLog
@@ -46,8 +46,8 @@ def tick(second: float, reading: GpuReading) -> MeterTick:
 
 def hours(*readings: GpuReading, share: float = 1.0) -> list[AllocationHour]:
     """Return the rows of one GPU held from the first reading on, one reading every 10 s."""
-    book = HourBook("gw", "gpu1", 10.0, 900.0)
-    held = Holding(7, "GPU-0", START_US, KEY, share=share, confidence=Confidence.SINGLE)
+    book = HourAggregator("gw", "gpu1", 10.0, 900.0)
+    held = GpuAllocation(7, "GPU-0", START_US, KEY, share=share, confidence=Confidence.SINGLE)
     for number, reading in enumerate(readings):
         book.observe(tick(10.0 * number, reading), JobMap((held,)))
     return book.flush(START_US + int(len(readings) * 1e7))

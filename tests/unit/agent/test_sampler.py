@@ -9,7 +9,7 @@ from tests.unit.agent.fakes import FakeClock, FakeGpus, FakeHost, FakeMap, ListS
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuReading, GpuScan, Holding, HostUse, JobMap, PackageReading
+from gpuwaste.agent.model import GpuAllocation, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.event_log import EventLog
@@ -182,7 +182,7 @@ def test_a_release_does_not_wait_for_the_next_tick(rig: Rig) -> None:
 def test_samples_carry_the_holding_and_the_jobs_own_processes(clock: FakeClock) -> None:
     """A held GPU's sample has job, run key, source and confidence, and counts only processes of that job."""
     key = RunKey("c", 5, 1000)
-    holding = Holding(5, "GPU-0", 0, key, 1.0, MapSource.PROLOG, Confidence.CONFIRMED)
+    holding = GpuAllocation(5, "GPU-0", 0, key, 1.0, MapSource.PROLOG, Confidence.CONFIRMED)
     rig = Rig(clock, jobs=JobMap((holding,)))
     rig.host.answer = {5: HostUse(1.0, 10, frozenset({7, 9, 11}))}
     samples = rig.tick()
@@ -194,7 +194,7 @@ def test_samples_carry_the_holding_and_the_jobs_own_processes(clock: FakeClock) 
 
 def test_processes_are_unknown_without_the_host_collector(clock: FakeClock) -> None:
     """Where the job's processes are not known the count is None; a GPU without any process has 0."""
-    rig = Rig(clock, jobs=JobMap((Holding(5, "GPU-0", 0), Holding(6, "GPU-1", 0))))
+    rig = Rig(clock, jobs=JobMap((GpuAllocation(5, "GPU-0", 0), GpuAllocation(6, "GPU-1", 0))))
     rig.host.answer = CollectorError("no /proc")
     samples = rig.tick()
     assert (samples["GPU-0"].procs, samples["GPU-1"].procs) == (None, 0)
@@ -202,25 +202,25 @@ def test_processes_are_unknown_without_the_host_collector(clock: FakeClock) -> N
 
 def test_a_gpu_that_only_slurm_has_is_unknown(clock: FakeClock) -> None:
     """A holding of a GPU that no collector knows gives a sample with the reason not_in_nvml."""
-    rig = Rig(clock, jobs=JobMap((Holding(5, "missing:gpu1:3", 0),)))
+    rig = Rig(clock, jobs=JobMap((GpuAllocation(5, "missing:gpu1:3", 0),)))
     sample = rig.tick()["missing:gpu1:3"]
     assert (sample.reason, sample.util_pct, sample.job_id) == ("not_in_nvml", None, 5)
 
 
 def test_conflicts_and_suspension_are_reasons(clock: FakeClock) -> None:
     """A conflict, of a holding or of a whole GPU, and a suspended job stand in the sample's reason."""
-    torn = Holding(5, "GPU-0", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.NOT_IN_NVML)
+    torn = GpuAllocation(5, "GPU-0", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.NOT_IN_NVML)
     rig = Rig(clock, jobs=JobMap((torn,), unmapped={"GPU-1": UnknownReason.CONFLICT}))
     samples = rig.tick()
     assert (samples["GPU-0"].reason, samples["GPU-1"].reason) == ("not_in_nvml", "conflict")
     assert samples["GPU-1"].confidence is Confidence.CONFLICT
-    rig.map.jobs = JobMap((Holding(5, "GPU-0", 0, suspended=True),))
+    rig.map.jobs = JobMap((GpuAllocation(5, "GPU-0", 0, suspended=True),))
     assert rig.tick()["GPU-0"].reason == "suspended"
 
 
 def test_a_shared_gpu_has_one_sample_for_each_holder(clock: FakeClock) -> None:
     """Two jobs on shards of one GPU give two samples of it."""
-    rig = Rig(clock, jobs=JobMap((Holding(5, "GPU-0", 0, share=0.5), Holding(6, "GPU-0", 0, share=0.5))))
+    rig = Rig(clock, jobs=JobMap((GpuAllocation(5, "GPU-0", 0, share=0.5), GpuAllocation(6, "GPU-0", 0, share=0.5))))
     rig.tick()
     assert [(s.gpu_uuid, s.job_id) for s in rig.sink.seen[-1].samples] == [
         ("GPU-0", 5),

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from tests.unit.agent.fakes import START_US, a_gpu
 
-from gpuwaste.agent.model import GpuReading, Holding, JobMap
+from gpuwaste.agent.model import GpuAllocation, GpuReading, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.ledger.sample import Confidence
 
 
-def observed(at_s: float, util_pct: float | None, *holdings: Holding) -> Observation:
+def observed(at_s: float, util_pct: float | None, *holdings: GpuAllocation) -> Observation:
     """Return an observation of one GPU, `at_s` seconds after the start."""
     reading = GpuReading("GPU-0", util_pct=util_pct)
     us = int(at_s * 1e6)
@@ -19,7 +19,7 @@ def observed(at_s: float, util_pct: float | None, *holdings: Holding) -> Observa
     return replace(seen, samples=tuple(make_samples(seen)))
 
 
-HELD = Holding(7, "GPU-0", 0, confidence=Confidence.SINGLE)
+HELD = GpuAllocation(7, "GPU-0", 0, confidence=Confidence.SINGLE)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ HELD = Holding(7, "GPU-0", 0, confidence=Confidence.SINGLE)
         (0.0, replace(HELD, suspended=True), "suspended"),
     ],
 )
-def test_the_time_between_two_samples_has_one_use(util_pct: float | None, holding: Holding, use: str) -> None:
+def test_the_time_between_two_samples_has_one_use(util_pct: float | None, holding: GpuAllocation, use: str) -> None:
     """Ten seconds count once, as what the sample at their end says; what is not known is not idle."""
     snapshot = LatestSnapshot()
     snapshot.accept(observed(0, 50.0, holding))

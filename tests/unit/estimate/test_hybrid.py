@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.estimate.hybrid import Job, RunTime, spoken
+from gpuwaste.estimate.hybrid import EstimatedJob, EstimatedRunTime, spoken
 from gpuwaste.estimate.step_answer import StepTime
 from gpuwaste.jobs.program_estimate import ProgramRun
 
-JOB = Job("h100", 1, 1000, "train")
-HISTORY = RunTime("history", 900.0, 100.0, 2000.0, 0.8)
+JOB = EstimatedJob("h100", 1, 1000, "train")
+HISTORY = EstimatedRunTime("history", 900.0, 100.0, 2000.0, 0.8)
 
 
 def run(at: int, run_s: int, *, steps: int | None = 1000, **more: Any) -> ProgramRun:
@@ -50,12 +50,12 @@ def test_without_runs_the_white_box_speaks_with_its_interval() -> None:
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        (Job("h100", 2, 1000), "several GPUs"),
-        (Job("", 1, 1000), "GPU type is not known"),
-        (Job("h100", 1), "steps are not declared"),
+        (EstimatedJob("h100", 2, 1000), "several GPUs"),
+        (EstimatedJob("", 1, 1000), "GPU type is not known"),
+        (EstimatedJob("h100", 1), "steps are not declared"),
     ],
 )
-def test_the_white_box_refuses_in_words(job: Job, words: str) -> None:
+def test_the_white_box_refuses_in_words(job: EstimatedJob, words: str) -> None:
     """Several GPUs, an unknown type and no steps give no run time, and the reason."""
     found = spoken(job, [], white(0.5), None)
     assert found.time is None
@@ -98,7 +98,7 @@ def test_other_gpus_and_undeclared_runs_are_not_compared() -> None:
     """Runs on another type, on more GPUs, or without steps where steps are asked for are no label."""
     others = [run(1, 10, gpu_type="v100"), run(2, 10, gpus=2), run(3, 10, steps=None)]
     assert spoken(JOB, others, None, None).time is None
-    found = spoken(Job("nvidia_h100_80gb_hbm3", 1, 1000), [*others, run(4, 700)], None, None).time
+    found = spoken(EstimatedJob("nvidia_h100_80gb_hbm3", 1, 1000), [*others, run(4, 700)], None, None).time
     assert found is not None
     assert (found.run_s, found.runs) == (700, 1)
 
@@ -107,4 +107,4 @@ def test_runs_of_the_job_s_name_go_first() -> None:
     """The same program under another name may do other work: it counts where the name has no run."""
     runs = [run(1, 1000), run(2, 5000, name="big")]
     assert spoken(JOB, runs, None, None).time.run_s == 1000  # type: ignore[union-attr]
-    assert spoken(Job("h100", 1, 1000, "new"), runs, None, None).time.run_s == 3000  # type: ignore[union-attr]
+    assert spoken(EstimatedJob("h100", 1, 1000, "new"), runs, None, None).time.run_s == 3000  # type: ignore[union-attr]

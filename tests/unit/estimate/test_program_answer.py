@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.estimate.devices import GIB
-from gpuwaste.estimate.hybrid import Job
+from gpuwaste.estimate.hybrid import EstimatedJob
 from gpuwaste.estimate.memory import MemoryEstimate
 from gpuwaste.estimate.program_answer import capacities_of, program_estimate
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun
@@ -17,7 +17,7 @@ NEEDS_30 = MemoryEstimate(30 * GIB, 28 * GIB, 34 * GIB, 29 * GIB, "liveness")
 
 def answer(gpu: str, gpus: int = 1, *runs: ProgramRun, memory: MemoryEstimate | None = NEEDS_30) -> ProgramEstimate:
     """Return what is expected of a job on some GPUs."""
-    return program_estimate(TIE, Job(gpu, gpus, 100), runs, memory=memory)
+    return program_estimate(TIE, EstimatedJob(gpu, gpus, 100), runs, memory=memory)
 
 
 def run(gpu: str, seen_gib: float | None, total_gib: float, gpus: int = 1) -> ProgramRun:

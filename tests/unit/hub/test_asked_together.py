@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gpuwaste.core.request_coalescer import AskedTogether
+from gpuwaste.core.request_coalescer import RequestCoalescer
 
 ASKERS = 20
 PATIENCE_S = 60
@@ -16,7 +16,7 @@ class Waiting:
     """Answers the first question when it is told to; the others have come by then."""
 
     def __init__(self) -> None:
-        self.asked: AskedTogether[int, str] = AskedTogether(most=12)
+        self.asked: RequestCoalescer[int, str] = RequestCoalescer(most=12)
         self.batches: list[list[int]] = []
         self.begun, self.go_on = threading.Event(), threading.Event()
 
@@ -52,7 +52,7 @@ def test_who_comes_meanwhile_is_answered_in_few_turns() -> None:
 
 def test_an_error_reaches_who_answered_and_ends_nobody_elses_wait() -> None:
     """The one whose turn it was gets the error, and the next question is answered."""
-    asked: AskedTogether[int, str] = AskedTogether()
+    asked: RequestCoalescer[int, str] = RequestCoalescer()
 
     def fails(_: Sequence[int]) -> dict[int, str]:
         raise ValueError("no store")

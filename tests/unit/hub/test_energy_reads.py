@@ -17,11 +17,11 @@ from gpuwaste.ledger.energy.energy_types import EnergyCost
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import HANG_LIMITS
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.job_page import job_page
 from gpuwaste.ledger.reports.report_reads import ReportQuestion
 from gpuwaste.ledger.reports.report_text import job_text, report_text
-from gpuwaste.ledger.reports.usage_page import Asked, usage_page
+from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.ledger.rollup import Rollup
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.layout import Look
@@ -60,17 +60,17 @@ def store() -> HubStore:
     return store
 
 
-def reads(store: HubStore, tmp_path: Path, text: str = "", **keys: Any) -> Reads:
+def reads(store: HubStore, tmp_path: Path, text: str = "", **keys: Any) -> DocumentQueries:
     """Return what answers, with a tariff of these keys and a file of this text."""
     if text:
         path = tmp_path / "hours.csv"
         path.write_text(text)
         keys["hours_file"] = str(path)
     clock = FakeClock(NOW)
-    return Reads(store, LedgerSettings(), clock, None, SiteTariff(EnergyConfig(**keys), clock))
+    return DocumentQueries(store, LedgerSettings(), clock, None, SiteTariff(EnergyConfig(**keys), clock))
 
 
-def cost(answers: Reads, scope: Scope = ALL, **question: Any) -> EnergyCost | None:
+def cost(answers: DocumentQueries, scope: Scope = ALL, **question: Any) -> EnergyCost | None:
     """Return the energy of a report over the time of the jobs."""
     asked = ReportQuestion(start=HOUR, end=HOUR + 7200, **question)
     return answers.report(scope, asked).energy
@@ -150,7 +150,7 @@ def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path
     assert max(map(len, report_text(long, Look()).splitlines())) <= 80
     assert [row["cost"] for row in table(report, "users")[1] if "cost" in row] == pytest.approx([2.0, 0.4, 1.0])
     assert to_csv(report, part="days").splitlines()[3].startswith(f"{next_day},1,1800,")
-    page = usage_page(report, None, Asked("/", HOUR, next_day + 3600), Frame(path="/cluster", user="root"))
+    page = usage_page(report, None, UsageQuery("/", HOUR, next_day + 3600), Frame(path="/cluster", user="root"))
     assert page.count('<th scope="col" class="number">EUR</th>') == 2
     assert '<td class="number" data-label="EUR">2.00</td>' in page
 
@@ -195,7 +195,7 @@ def test_the_view_is_priced_as_the_report_is(store: HubStore) -> None:
     tariff = SiteTariff(EnergyConfig(price_per_kwh=0.5), clock)
     asked = ViewQuestion(HOUR, HOUR + 7200)
     view = ViewReads(store, LedgerSettings(), clock, tariff=tariff).view(ALL, "energy", asked)
-    found = cost(Reads(store, LedgerSettings(), clock, None, tariff), cluster="1")
+    found = cost(DocumentQueries(store, LedgerSettings(), clock, None, tariff), cluster="1")
     assert found is not None
     assert fact(view, "cost") == pytest.approx(found.cost) == pytest.approx(3.0)
 
@@ -236,7 +236,7 @@ def test_clusters_and_accounts_cost_what_their_own_hours_cost(store: HubStore, t
     assert dict(zip(header.split(","), east.split(","), strict=True))["cost"] == "0.3"
     assert gw.startswith("gw,3,0,")
     assert next((row["account"], row["users"]) for row in table(report, "accounts")[1]) == ("proj1", 2)
-    page = usage_page(report, None, Asked("/", HOUR, HOUR + 7200), Frame(path="/cluster", user="root"))
+    page = usage_page(report, None, UsageQuery("/", HOUR, HOUR + 7200), Frame(path="/cluster", user="root"))
     assert '<td class="number" data-label="EUR">1.20</td>' in page
     assert answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 7200, account="proj1")).accounts == []
 

@@ -18,7 +18,7 @@ from gpuwaste.ledger.hour import HOUR_MS, HOUR_S, AllocationHour
 from gpuwaste.ledger.job_lines import LineFilter
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
 from gpuwaste.ledger.load import Selection
-from gpuwaste.ledger.open_run_snapshot import KeptRuns, OpenRunJudge
+from gpuwaste.ledger.open_run_snapshot import OpenRunJudge, OpenRunSnapshot
 from gpuwaste.ledger.reports.report import ReportLines, report_document, report_totals, totals_by_account, user_reports
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -85,7 +85,7 @@ def site(seed: int) -> HubStore:
 
 
 @contextmanager
-def kept_site(seed: int) -> Iterator[tuple[HubStore, KeptRuns]]:
+def kept_site(seed: int) -> Iterator[tuple[HubStore, OpenRunSnapshot]]:
     store = site(seed)
     kept = OpenRunJudge(store).take(LEDGER, TAKEN, [(OPEN[0], None), PAST], 0)
     assert kept is not None
@@ -93,7 +93,9 @@ def kept_site(seed: int) -> Iterator[tuple[HubStore, KeptRuns]]:
     store.close()
 
 
-def answers(store: HubStore, selection: Selection, *, few_runs: int, cut: bool, kept: KeptRuns | None) -> list[Any]:
+def answers(
+    store: HubStore, selection: Selection, *, few_runs: int, cut: bool, kept: OpenRunSnapshot | None
+) -> list[Any]:
     """Return all that a report asks for."""
     with (
         store.reader() as db,

@@ -7,14 +7,14 @@ from typing import Final
 import pytest
 from tests.unit.hub.rig import FakeClock
 
-from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.response_cache import ResponseCache
 
 READERS: Final = 8
 
 
 def test_readers_at_once_share_one_making() -> None:
     """Eight threads ask while the first one makes: it is made once, all have it, and nothing of the making stays."""
-    kept, made, begun, go_on = KeptAnswers(FakeClock()), [], threading.Event(), threading.Event()
+    kept, made, begun, go_on = ResponseCache(FakeClock()), [], threading.Event(), threading.Event()
 
     def make() -> bytes:
         made.append(1)
@@ -33,7 +33,7 @@ def test_readers_at_once_share_one_making() -> None:
 
 def test_a_failure_is_nobody_elses() -> None:
     """What the making raises reaches who asked; the next one makes it, and a third has it from there."""
-    kept = KeptAnswers(FakeClock())
+    kept = ResponseCache(FakeClock())
     with pytest.raises(ZeroDivisionError):
         kept.made("key", 60.0, lambda: b"x" * (1 // 0))
     assert kept.made("key", 60.0, lambda: b"second") == b"second"
@@ -43,7 +43,7 @@ def test_a_failure_is_nobody_elses() -> None:
 def test_an_old_answer_is_made_anew() -> None:
     """After the seconds for which it is kept, another one is made; another key has its own."""
     clock = FakeClock()
-    kept = KeptAnswers(clock)
+    kept = ResponseCache(clock)
     assert kept.made("key", 60.0, lambda: b"old") == b"old"
     assert kept.made("other", 60.0, lambda: b"other") == b"other"
     clock.advance(61.0)

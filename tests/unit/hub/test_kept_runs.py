@@ -12,7 +12,7 @@ from tests.unit.hub.test_judging import LEDGER, STOP, judging
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
 
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.ledger.open_run_snapshot import KeptRuns, OpenRunJudge, OutdatedError, Window
+from gpuwaste.ledger.open_run_snapshot import OpenRunJudge, OpenRunSnapshot, OutdatedError, Window
 from gpuwaste.ledger.reports.report import report_document, report_totals
 from gpuwaste.ledger.reports.report_types import Scope
 from gpuwaste.ledger.shared_runs import FRESH_S, OLD_S, SharedRuns
@@ -42,13 +42,13 @@ def site() -> HubStore:
     return store
 
 
-def taken(store: HubStore, windows: tuple[Window, ...] = WINDOWS, judge: OpenRunJudge | None = None) -> KeptRuns:
+def taken(store: HubStore, windows: tuple[Window, ...] = WINDOWS, judge: OpenRunJudge | None = None) -> OpenRunSnapshot:
     found = (judge or OpenRunJudge(store)).take(LEDGER, TAKEN, windows, 0)
     assert found is not None
     return found
 
 
-def reports(store: HubStore, kept: KeptRuns | None) -> dict[str, Any]:
+def reports(store: HubStore, kept: OpenRunSnapshot | None) -> dict[str, Any]:
     """Return reports and totals of everybody, an account and a user, as of an instant."""
     found: dict[str, Any] = {}
     with store.reader() as db:

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.pages.answers import Pages
-from gpuwaste.hub.per_user_limit import Turns
+from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.hub.threads import ThreadPool, UserPlaces
 
 AT_ONCE: Final = 2
@@ -22,7 +22,7 @@ class OneReader:
     """An exchange whose requests are all of one reader."""
 
     def __init__(self, reader: Scope) -> None:
-        self.services = SimpleNamespace(visitors=SimpleNamespace(scope=None), turns=Turns(READERS))
+        self.services = SimpleNamespace(visitors=SimpleNamespace(scope=None), turns=PerUserLimit(READERS))
         self._reader = reader
 
     async def visitor(self, *_: Any) -> Scope:

@@ -14,7 +14,7 @@ from tests.unit.store.test_rollup import same
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.report_reads import ReportQuestion
 from gpuwaste.ledger.shared_runs import SharedRuns
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 OPERATOR: Final = Scope("root", everything=True)
 COORDINATOR: Final = Scope("user3", accounts=frozenset({ClusterAccount("gw", "a")}))
 LENGTH_S: Final = 3 * DAY_S
-Both = tuple[Reads, Reads]
+Both = tuple[DocumentQueries, DocumentQueries]
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +31,10 @@ def both() -> Iterator[Both]:
     """Return what reads runs that are judged together, and what judges anew for each reader."""
     store, clock = site(1), FakeClock(TAKEN)
     shared = SharedRuns(store, LEDGER, clock, least=1)
-    reads = Reads(store, LEDGER, clock, shared)
+    reads = DocumentQueries(store, LEDGER, clock, shared)
     reads.report(OPERATOR, ReportQuestion(user="user0", start=OPEN[0], limit=50))
     shared.worker.turn()
-    yield reads, Reads(store, LEDGER, clock)
+    yield reads, DocumentQueries(store, LEDGER, clock)
     store.close()
 
 

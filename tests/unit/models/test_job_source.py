@@ -18,7 +18,7 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.history.from_store import read_table
 from gpuwaste.jobs.importers.history_store import HistoryStore
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.models import job_source as source
 from gpuwaste.models.job_source import load_hub, load_source, load_store
 from gpuwaste.store.database import migrations
@@ -30,7 +30,7 @@ class DirectHub:
     """A hub's GET /v1/history for an operator, its answers through JSON as on the wire."""
 
     def __init__(self, store: HubStore, change: Mapping[str, Any] | None = None) -> None:
-        self._reads = Reads(store, LedgerSettings(), SystemClock())
+        self._reads = DocumentQueries(store, LedgerSettings(), SystemClock())
         self._change = change or {}
         self.pages = 0
 

@@ -2,13 +2,13 @@
 
 import io
 
-from gpuwaste.models.progress import Progress
+from gpuwaste.models.progress import TrainingProgress
 
 
 def test_without_a_terminal_there_are_plain_lines() -> None:
     """One line for each stage, no control characters; times of a name add up."""
     stream = io.StringIO()
-    progress = Progress(stream)
+    progress = TrainingProgress(stream)
     for _ in range(2):
         with progress.stage("search failure", 3) as tick:
             tick()
@@ -21,7 +21,7 @@ def test_without_a_terminal_there_are_plain_lines() -> None:
 
 def test_without_a_stream_only_the_times_are_kept() -> None:
     """A caller that shows nothing gets the stages' times."""
-    progress = Progress()
+    progress = TrainingProgress()
     with progress.stage("export"):
         pass
     assert set(progress.seconds) == {"export"}

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.plan.plan_request import Submission
+from gpuwaste.plan.plan_request import PlannedSubmission
 from gpuwaste.plan.site import Site, read_site
 from gpuwaste.slurm.submit.sbatch_run import DryRun
 
@@ -132,19 +132,21 @@ def site(**texts: str | None) -> Site:
     return read_site(Answers(**texts), "alice", UID)
 
 
-def submission(*options: str, script: str = SCRIPT, environ: Mapping[str, str] | None = None) -> Submission:
+def submission(*options: str, script: str = SCRIPT, environ: Mapping[str, str] | None = None) -> PlannedSubmission:
     """Return what alice gives to sbatch."""
-    return Submission((*options, "train.sh", "1"), script.encode(), environ or {}, "alice", NOW)
+    return PlannedSubmission((*options, "train.sh", "1"), script.encode(), environ or {}, "alice", NOW)
 
 
-def shorter() -> Change:
+def shorter() -> RequestChange:
     """Return what a prediction says of the limit."""
-    return Change("#SBATCH --time=02:00:00", "8 jobs ran 95 min", {"time_limit_s": 43200.0}, {"time_limit_s": 7200.0})
+    return RequestChange(
+        "#SBATCH --time=02:00:00", "8 jobs ran 95 min", {"time_limit_s": 43200.0}, {"time_limit_s": 7200.0}
+    )
 
 
-def fewer() -> Change:
+def fewer() -> RequestChange:
     """Return what a prediction says of the GPUs."""
-    return Change(
+    return RequestChange(
         "#SBATCH --gres=gpu:a100:1", "your last 8 such jobs worked on 1 of 2 GPUs", {"gpus": 2.0}, {"gpus": 1.0}
     )
 

@@ -5,30 +5,30 @@ from dataclasses import replace
 import pytest
 from tests.unit.plan.facts import CONFIG, NODES, PARTITIONS, fewer, shorter, site, submission
 
-from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.plan.builder import _asked
-from gpuwaste.plan.candidates import MAX_CANDIDATES, Candidate, all_candidates, proposers
+from gpuwaste.plan.candidates import MAX_CANDIDATES, RequestCandidate, all_candidates, proposers
 from gpuwaste.plan.own_jobs import QueuedJobs
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 
 
 def asked(
-    *options: str, changes: tuple[Change, ...] = (), targets: tuple[TargetPrediction, ...] = (), **texts: str
-) -> Asked:
+    *options: str, changes: tuple[RequestChange, ...] = (), targets: tuple[TargetPrediction, ...] = (), **texts: str
+) -> PlanRequest:
     """Return what alice asks for, and what is expected of it."""
     ((request, given),) = submission(*options).read()
     found = _asked(request, site(**texts), given)
-    return Asked(found.request, given, found.site, changes, targets)
+    return PlanRequest(found.request, given, found.site, changes, targets)
 
 
-def by_kind(found: Asked) -> dict[str, Candidate]:
+def by_kind(found: PlanRequest) -> dict[str, RequestCandidate]:
     """Return the candidates, the last of each kind."""
     return {one.kind: one for one in all_candidates(found)}
 
 
 def test_as_asked_is_first() -> None:
     """The plain request is candidate 1, whatever else is proposed."""
-    assert all_candidates(asked())[0] == Candidate("as_asked", "as asked")
+    assert all_candidates(asked())[0] == RequestCandidate("as_asked", "as asked")
     assert next(iter(proposers())) == "as_asked"
 
 
@@ -43,7 +43,7 @@ def test_what_a_prediction_proposes_is_a_candidate() -> None:
 
 def test_memory_per_gpu_is_not_combined_with_fewer_gpus() -> None:
     """Memory for each GPU was worked out for two GPUs: with one it would be half of what is needed."""
-    memory = Change("#SBATCH --mem-per-gpu=4096M", "less", {"mem_b": 2.0}, {"mem_b": 1.0})
+    memory = RequestChange("#SBATCH --mem-per-gpu=4096M", "less", {"mem_b": 2.0}, {"mem_b": 1.0})
     found = by_kind(asked(changes=(fewer(), shorter(), memory)))
     assert found["right_sized"].options == ("--gres=gpu:a100:1", "--time=02:00:00")
     assert found["smaller_memory"].options == ("--mem-per-gpu=4096M",)

@@ -5,11 +5,11 @@ from tests.unit.plan.facts import CONFIG, LIMITS, PARTITIONS, UID, Answers, site
 
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.limits import problems, waits
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 from gpuwaste.plan.site import read_site
 
 
-def asked(*options: str, **texts: str | None) -> Asked:
+def asked(*options: str, **texts: str | None) -> PlanRequest:
     """Return what alice asks for at the site."""
     ((request, given),) = submission(*options).read()
     return _asked(request, site(**texts), given)

@@ -2,15 +2,15 @@
 
 import pytest
 
-from gpuwaste.plan.moves import Sight, moved
+from gpuwaste.plan.moves import StartForecast, moved
 
 NOW = 1_800_000_000
 DOWN = "waits for nodes that are down or reserved"
 
 
-def sight(minutes: int | None, reason: str = "Priority", before: int | None = 5) -> Sight:
+def sight(minutes: int | None, reason: str = "Priority", before: int | None = 5) -> StartForecast:
     """Return a look at a job that starts in some minutes."""
-    return Sight(NOW, "PENDING", reason, None if minutes is None else NOW + minutes * 60, None, before)
+    return StartForecast(NOW, "PENDING", reason, None if minutes is None else NOW + minutes * 60, None, before)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,6 @@ def sight(minutes: int | None, reason: str = "Priority", before: int | None = 5)
         (sight(60, before=None), sight(90, before=7), "later: running jobs take longer than expected"),
     ],
 )  # fmt: skip
-def test_a_line_says_what_moved_and_why(old: Sight, new: Sight, said: str) -> None:
+def test_a_line_says_what_moved_and_why(old: StartForecast, new: StartForecast, said: str) -> None:
     """Small moves are no line; a cause is Slurm's own reason first, then jobs ahead, then jobs that run."""
     assert moved(old, new) == said

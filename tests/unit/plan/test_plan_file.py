@@ -14,7 +14,7 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError, UsageError
 from gpuwaste.plan.builder import Sources, build_plan
 from gpuwaste.plan.plan_file import MAX_PLAN_B, PlanFile, candidate_of, plan_file, read_plan, unchanged, write_plan
-from gpuwaste.plan.plan_request import Submission
+from gpuwaste.plan.plan_request import PlannedSubmission
 from gpuwaste.plan.submit import submit_candidate
 
 KEYS = st.sampled_from(["plan", "words", "gpuwaste_plan", "candidates", "chosen"])
@@ -31,7 +31,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in os.environ if name.startswith("SBATCH_")]:
         monkeypatch.delenv(name)
     (tmp_path / "train.sh").write_text(SCRIPT)
-    submission = Submission(("--comment=x", "train.sh", "--seed", "3"), SCRIPT.encode(), {}, "alice", NOW)
+    submission = PlannedSubmission(("--comment=x", "train.sh", "--seed", "3"), SCRIPT.encode(), {}, "alice", NOW)
     plan = build_plan(submission, site(), Sources(lambda _: accepted()), "fastest")
     write_plan(tmp_path / "a.plan", plan_file(submission, str(tmp_path), plan))
     return tmp_path / "a.plan"

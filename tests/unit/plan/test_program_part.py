@@ -9,7 +9,7 @@ from gpuwaste.core.fields import Interval
 from gpuwaste.jobs.program_estimate import Estimator, ProgramEstimate
 from gpuwaste.plan.builder import Predicted, Sources, build_plan
 from gpuwaste.plan.document import PlanCandidate, PlanDocument
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 from gpuwaste.slurm.submit.request import JobRequest
 
 GIB = 1 << 30
@@ -18,7 +18,7 @@ GIB = 1 << 30
 def planned(found: ProgramEstimate, *, hub: bool = True) -> PlanDocument:
     """Return the plan where the program's estimate on every type but h100 is the one given."""
 
-    def programs(asked: Sequence[Asked]) -> list[ProgramEstimate | None]:
+    def programs(asked: Sequence[PlanRequest]) -> list[ProgramEstimate | None]:
         small = ProgramEstimate(
             program="a" * 64, gpu="h100", fits="does not fit", memory_low_b=90 * GIB, capacity_b=80 * GIB, refused="no"
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
 from gpuwaste.sim.trace import Trace, trace_of
-from gpuwaste.sim.whatif import Case
+from gpuwaste.sim.whatif import WhatIfCase
 from gpuwaste.slurm.accounting.job import JobRecord
 
 
@@ -54,10 +54,10 @@ def history(jobs: Sequence[Ran]) -> JobTable:
     return table_of(records, use=uses)
 
 
-def case_of(table: JobTable, processors: int = 64, resource: str = "gpus") -> Case:
+def case_of(table: JobTable, processors: int = 64, resource: str = "gpus") -> WhatIfCase:
     """Return the case of a whole table."""
     trace, _ = trace_of(table, processors, resource)
-    return Case(table, trace, processors, resource, table, np.arange(len(table)))
+    return WhatIfCase(table, trace, processors, resource, table, np.arange(len(table)))
 
 
 def waited(trace: Trace, waits: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

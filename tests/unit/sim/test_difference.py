@@ -10,11 +10,11 @@ from tests.examples import examples
 from tests.unit.sim.tables import Ran, case_of, history, some, waited
 
 from gpuwaste.sim.blocks import DAY_S, MAX_BLOCKS, WEEK_S, Blocks, interval, quantiles
-from gpuwaste.sim.difference import Named, Run, difference, held_until, sizes_of, wait_deltas
+from gpuwaste.sim.difference import NamedDifference, Run, difference, held_until, sizes_of, wait_deltas
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.series import series_of
 
-NAMED = Named("easy", "gpus", "easy", "a change", {})
+NAMED = NamedDifference("easy", "gpus", "easy", "a change", {})
 
 
 def test_figures_of_a_small_change_by_hand() -> None:
@@ -39,7 +39,7 @@ def test_what_does_not_fit_is_not_freed() -> None:
     """Hours of a job that the changed machine is too small for are on neither side."""
     case = case_of(history([Ran(0, 3600, 3600), Ran(10, 3600, 3600, size=2)]), 2)
     base, kept = Run(case.trace, waited(case.trace, [0, 3590]), 2), some(case.trace, [0])
-    named = Named("easy", "processors=0.5", "easy", "a change", {}, (), np.array([1], dtype=np.int64))
+    named = NamedDifference("easy", "processors=0.5", "easy", "a change", {}, (), np.array([1], dtype=np.int64))
     held = difference(case.table, base, Run(kept, waited(kept, [0]), 1), named).figures["held_h"]
     assert (held.base, held.changed) == (1.0, 1.0)
 

@@ -8,7 +8,7 @@ from tests.unit.sim.tables import Ran, case_of, history
 
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.jobs.history.table import Categories, GpuEnergy, JobTable
-from gpuwaste.sim.difference import Named, Run, difference
+from gpuwaste.sim.difference import NamedDifference, Run, difference
 from gpuwaste.sim.energy import freed_j, idle_watts, measured_energy, used_j
 from gpuwaste.sim.whatifs import gpus, policy
 
@@ -74,7 +74,7 @@ def test_the_difference_has_an_interval_over_days() -> None:
     assert drawn is not None
     assert change.saved_j is not None
     base, changed = (Run(trace, trace.submit, 64) for trace in (case.trace, change.trace))
-    named = Named("easy", "gpus", "easy", "", {}, energy=(drawn, change.saved_j))
+    named = NamedDifference("easy", "gpus", "easy", "", {}, energy=(drawn, change.saved_j))
     delta = difference(case.table, base, changed, named).figures["gpu_energy_kwh"]
     assert delta.difference == pytest.approx(-change.saved_j.sum() / J_PER_KWH, abs=1e-6)
     assert delta.low is not None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.sim.accounts import Accounts, accounts_of, completed
+from gpuwaste.sim.accounts import AccountTable, accounts_of, completed
 from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.cluster import Association
 from gpuwaste.sim.extended import quotient
@@ -165,7 +165,7 @@ def trees(draw: st.DrawFn) -> list[Association]:
     return rows
 
 
-def computed(rows: Sequence[Association], *, merge: bool = False) -> tuple[Accounts, list[float], list[float]]:
+def computed(rows: Sequence[Association], *, merge: bool = False) -> tuple[AccountTable, list[float], list[float]]:
     """Return fair share and LF of each association by the compiled function."""
     accounts = accounts_of(rows)
     n = len(accounts.associations)
@@ -174,7 +174,7 @@ def computed(rows: Sequence[Association], *, merge: bool = False) -> tuple[Accou
     return accounts, factor.tolist(), level.tolist()
 
 
-def summed(accounts: Accounts) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def summed(accounts: AccountTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return usage with that of what is below."""
     usage = accounts.usage.copy()
     for k in accounts.tree.order[:0:-1]:

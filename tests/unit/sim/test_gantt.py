@@ -10,7 +10,7 @@ from tests.unit.sim.tables import Ran, history
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition
-from gpuwaste.sim.document import Gantt
+from gpuwaste.sim.document import GanttWindow
 from gpuwaste.sim.gantt import MOST_BARS, gantt, window_of
 from gpuwaste.sim.placed import Placed, Placements
 from gpuwaste.sim.schedulers import slurm
@@ -48,7 +48,7 @@ def both(
     return table, trace, played, slurm.placements(table, trace, model, trace.limit_s, window)
 
 
-def drawn(rows: Sequence[Ran], model: ClusterModel, window: tuple[int, int]) -> Gantt:
+def drawn(rows: Sequence[Ran], model: ClusterModel, window: tuple[int, int]) -> GanttWindow:
     """Return the chart."""
     table, trace, _, kept = both(rows, model, window)
     return gantt("slurm", kept, trace, table.job_id[trace.row], model.outages, window)

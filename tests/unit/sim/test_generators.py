@@ -14,8 +14,8 @@ from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.sim.generating import all_generators, generated, generator_parameters
 from gpuwaste.sim.load import Load
-from gpuwaste.sim.log import Log
-from gpuwaste.sim.parameters import Named, read_named
+from gpuwaste.sim.log import JobLog
+from gpuwaste.sim.parameters import NamedParameters, read_named
 from gpuwaste.sim.swf_writer import swf_lines
 from gpuwaste.sim.trace import trace_of
 
@@ -23,18 +23,18 @@ DAY_S = 86_400
 SMALL = {"lublin": "jobs=300", "double_gaussian": "jobs=50", "lumi": "jobs=300", "curie_week": "weeks=2"}
 
 
-def chosen(words: str) -> Named:
+def chosen(words: str) -> NamedParameters:
     return read_named(words, generator_parameters(), "--generate")
 
 
-def log_of_days(days: int = 30, each: int = 20) -> Log:
+def log_of_days(days: int = 30, each: int = 20) -> JobLog:
     """Return a log of which every job tells its day: on day d each runs d + 1 seconds."""
     rng = np.random.default_rng(3)
     day = np.repeat(np.arange(days), each)
     submit = day * DAY_S + np.sort(rng.integers(0, DAY_S, len(day)))
     user = rng.integers(0, 5, len(day))
     load = Load(submit, day + 1, day + 9, rng.integers(1, 8, len(day)), user, user, 16)
-    return Log(load.table(), 16, "days.swf")
+    return JobLog(load.table(), 16, "days.swf")
 
 
 def drawn(words: str) -> Load:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.sim.multifactor import Jobs, Norms, priority, weighted
+from gpuwaste.sim.multifactor import Norms, PriorityJobs, priority, weighted
 from gpuwaste.sim.priority_settings import FLAGS, PrioritySettings
 
 pytestmark = pytest.mark.long
@@ -44,11 +44,13 @@ drawn_settings = st.builds(
 Drawn = dict[str, Any]
 
 
-def arrays(job: Drawn) -> Jobs:
+def arrays(job: Drawn) -> PriorityJobs:
     """Return one drawn job as arrays."""
     floats = {name: np.array([float(job[name])]) for name in ("partition", "qos", "assoc", "nice")}
     ints = {name: np.array([job[name]]) for name in ("nodes", "cpus", "limit_s")}
-    return Jobs(**ints, **floats, amounts=np.array([job["amounts"]], dtype=np.float64), available=AVAILABLE[None])
+    return PriorityJobs(
+        **ints, **floats, amounts=np.array([job["amounts"]], dtype=np.float64), available=AVAILABLE[None]
+    )
 
 
 def clip(value: float) -> float:
@@ -94,7 +96,7 @@ def test_each_priority_is_the_definition_s(job: Drawn, chosen: PrioritySettings,
     assert found == pytest.approx(min(max(expected, 1.0), 2.0**32 - 1), abs=1 + 1e-9 * abs(expected))
 
 
-def one(**given: float) -> Jobs:
+def one(**given: float) -> PriorityJobs:
     """Return a job of one node with 64 CPUs."""
     job: Drawn = {"nodes": 1, "cpus": 64, "limit_s": 3600, "partition": 0, "qos": 0, "assoc": 0, "nice": 0}
     return arrays({**job, "amounts": [64, 0, 1, 0, 0], **given})

@@ -12,7 +12,7 @@ from tests.unit.sim.test_time_travel import table
 from gpuwaste.cli.case_progress import CaseProgress
 from gpuwaste.core.errors import UsageError
 from gpuwaste.sim.sweep.results import PARQUET, SweepFolder, collect, run_case, run_cases, summary
-from gpuwaste.sim.sweep.study import Study, read_study
+from gpuwaste.sim.sweep.study import SweepStudy, read_study
 from gpuwaste.sim.swf_writer import swf_lines
 
 STUDY = """
@@ -28,7 +28,7 @@ walltime = ["user", "truth"]
 """
 
 
-def study(tmp_path: Path, text: str = STUDY) -> Study:
+def study(tmp_path: Path, text: str = STUDY) -> SweepStudy:
     path = tmp_path / "study.toml"
     path.write_text(text)
     return read_study(path)

@@ -12,7 +12,7 @@ from gpuwaste.sim.clusters.resized import with_count
 from gpuwaste.sim.counterfactual import check_schedulers, compared
 from gpuwaste.sim.document import Difference
 from gpuwaste.sim.simulation import Machine, simulate
-from gpuwaste.sim.whatif import Case, changed, label, parsed
+from gpuwaste.sim.whatif import WhatIfCase, changed, label, parsed
 
 MULTIFACTOR = {"PriorityType": "priority/multifactor", "PriorityWeightFairShare": "1000"}
 SITE = ClusterModel(
@@ -25,7 +25,7 @@ SITE = ClusterModel(
 )
 
 
-def on_site(jobs: Sequence[Ran], cluster: ClusterModel = SITE, resource: str = "gpus") -> Case:
+def on_site(jobs: Sequence[Ran], cluster: ClusterModel = SITE, resource: str = "gpus") -> WhatIfCase:
     """Return the case of jobs on a cluster."""
     return replace(
         case_of(history(jobs), cluster.size(gpus=resource == "gpus"), resource), cluster=cluster, counts=False

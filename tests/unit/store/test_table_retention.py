@@ -7,7 +7,7 @@ from tests.unit.store.stored_people import fill, texts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.data_inventory import Retention
 from gpuwaste.store.hub.hub_store import HubStore
@@ -52,7 +52,7 @@ def test_the_stream_goes_on_after_its_events_are_deleted() -> None:
     store = HubStore.open(MEMORY, clock)
     events = EventStore(store, clock)
     for number in (1, 2):
-        assert events.tell([ToldEvent(f"e{number}", "waste.opened", "x", clock.utc_us() // 1_000_000, "{}")]) == 1
+        assert events.tell([StoredEvent(f"e{number}", "waste.opened", "x", clock.utc_us() // 1_000_000, "{}")]) == 1
         assert [event.seq for event in events.page(0, 9).events] == [number]
         clock.advance(401 * DAY_S)
         assert delete_old(store, clock, DAYS) == {"told_events": 1}

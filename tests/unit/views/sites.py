@@ -10,7 +10,7 @@ from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.views.view import Viewed, look, view_named
-from gpuwaste.views.view_query import Asking, Window
+from gpuwaste.views.view_query import ViewQuery, Window
 
 DAY = 86400
 MONTH = 1_709_251_200  # 2024-03-01, the day after a leap day
@@ -78,7 +78,7 @@ def viewed(runs: list[JobRecord], name: str, edges: tuple[int, int], **more: Any
     """Look at one view of these runs."""
     store = store_of(runs)
     with store.reader() as db:
-        return look(view_named(name), Asking(db, Window(*edges, NOW, **more)))
+        return look(view_named(name), ViewQuery(db, Window(*edges, NOW, **more)))
 
 
 def document(runs: list[JobRecord], name: str, edges: tuple[int, int], **more: Any) -> ViewDocument:

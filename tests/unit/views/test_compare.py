@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.unit.views.sites import DAY, MONTH, viewed
 from tests.unit.views.test_views import MONTH_LONG, busy
 
-from gpuwaste.core.bootstrap import Sample, difference, estimate, interval
+from gpuwaste.core.bootstrap import BootstrapSample, difference, estimate, interval
 from gpuwaste.show.view_document import Fact
 from gpuwaste.views.compare import compare
 from gpuwaste.views.view import Viewed
@@ -74,11 +74,11 @@ def test_noise_alone_seldom_looks_like_a_change() -> None:
     """Of 100 pairs of months from one distribution, at most 15 differ; of 100 with twice the rate, at least 95."""
     drawing = random.Random(7)
 
-    def month(rate: float) -> Sample:
+    def month(rate: float) -> BootstrapSample:
         days = [sum(drawing.random() < rate for _ in range(40)) for _ in range(30)]
-        return Sample(blocks=[(failed, 40) for failed in days])
+        return BootstrapSample(blocks=[(failed, 40) for failed in days])
 
-    def differs(one: Sample, other: Sample) -> bool:
+    def differs(one: BootstrapSample, other: BootstrapSample) -> bool:
         ends = difference(one, other)
         assert ends is not None
         return not ends[0] <= 0 <= ends[1]
@@ -90,7 +90,7 @@ def test_noise_alone_seldom_looks_like_a_change() -> None:
 @pytest.mark.parametrize("blocks", [[], [(0, 0)] * 10])
 def test_nothing_has_no_interval(blocks: list[tuple[int, int]]) -> None:
     """Neither no days nor days with nothing give an interval."""
-    sample = Sample(blocks=blocks)
+    sample = BootstrapSample(blocks=blocks)
     assert interval(sample, 0.5) is None
     assert difference(sample, sample) is None
     assert estimate(sample, [0, 0]) is None

@@ -7,7 +7,7 @@ from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 from tests.unit.views.sites import fact
 
 from gpuwaste.core.units import J_PER_KWH
-from gpuwaste.ledger.energy.tariff import Rate, Tariff
+from gpuwaste.ledger.energy.tariff import EnergyPrice, Tariff
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.show.chart import Bars
@@ -15,7 +15,7 @@ from gpuwaste.show.view_document import Column, ViewDocument
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.views.view import look, view_named
-from gpuwaste.views.view_query import Asking, Window
+from gpuwaste.views.view_query import ViewQuery, Window
 
 NOW = HOUR + 10 * 86400
 DAY = HOUR - HOUR % 86400
@@ -44,7 +44,7 @@ def store() -> HubStore:
 def seen(store: HubStore, edges: tuple[int, int] = EDGES, tariff: Tariff = NO_PRICES) -> ViewDocument:
     """Return the view."""
     with store.reader() as db:
-        return look(view_named("energy"), Asking(db, Window(*edges, NOW), tariff=tariff)).document
+        return look(view_named("energy"), ViewQuery(db, Window(*edges, NOW), tariff=tariff)).document
 
 
 @pytest.mark.parametrize("edges", [EDGES, (HOUR + 900, DAY + 2 * 86400), (HOUR, HOUR + 600)])
@@ -84,8 +84,8 @@ def test_days_and_accounts(store: HubStore) -> None:
 
 def test_each_hour_counts_at_its_own_price(store: HubStore) -> None:
     """At 0.20 in alice's hour and 0.50 in bob's, and PUE 2, lines, days and the sum cost 0.40, 3.00 and 3.40."""
-    prices = {HOUR: Rate(0.2), HOUR + 86400: Rate(0.5)}
-    found = seen(store, tariff=Tariff(Rate(None, 100.0), 2.0, hours=prices, priced_by_hour=True))
+    prices = {HOUR: EnergyPrice(0.2), HOUR + 86400: EnergyPrice(0.5)}
+    found = seen(store, tariff=Tariff(EnergyPrice(None, 100.0), 2.0, hours=prices, priced_by_hour=True))
     assert [(column.name, column.unit) for column in found.columns[-2:]] == [("cost", "EUR"), ("co2e_kg", "kg")]
     costs = {row[1]: row[-2:] for row in found.rows}
     assert costs["bob"] == pytest.approx([3.0, 0.6])
@@ -112,7 +112,7 @@ def test_energy_of_cpus_has_a_column_where_it_was_measured(store: HubStore) -> N
 
 def test_an_hour_without_a_price_leaves_its_costs_unknown(store: HubStore) -> None:
     """Bob's hour has no price: neither his line, nor his day, nor the sum has a cost; alice's line has."""
-    found = seen(store, tariff=Tariff(hours={HOUR: Rate(0.2)}, priced_by_hour=True))
+    found = seen(store, tariff=Tariff(hours={HOUR: EnergyPrice(0.2)}, priced_by_hour=True))
     assert {row[1]: row[-2] for row in found.rows} == {"bob": None, "alice": pytest.approx(0.2), "carol": None}
     assert fact(found, "cost") is None
     by_day = found.charts[1]

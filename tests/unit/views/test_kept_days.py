@@ -17,7 +17,7 @@ from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.views.kept_days import MIN_DAYS, KeptDays
 from gpuwaste.views.view import all_views, look, view_named
-from gpuwaste.views.view_query import Asking, Window
+from gpuwaste.views.view_query import ViewQuery, Window
 
 BY_DAY = ("jobs", "kinds", "limits", "node_failures", "priority", "queue", "sizes", "states", "waits")
 LONG = Window(MONTH - 40 * DAY, MONTH + 29 * DAY, NOW)
@@ -39,7 +39,7 @@ class Site:
     def both(self, name: str, window: Window) -> tuple[ViewDocument, ViewDocument]:
         """Return a view of what is kept, and of what is counted anew."""
         with self.store.reader() as db:
-            kept, anew = (look(view_named(name), Asking(db, window, kept=kept)) for kept in (self.kept, None))
+            kept, anew = (look(view_named(name), ViewQuery(db, window, kept=kept)) for kept in (self.kept, None))
         return kept.document, anew.document
 
 

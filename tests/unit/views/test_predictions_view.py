@@ -7,7 +7,7 @@ from tests.unit.views.sites import fact
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.views.view import look, view_named
-from gpuwaste.views.view_query import Asking, Window
+from gpuwaste.views.view_query import ViewQuery, Window
 
 NOW = HOUR + 86400
 QUANTILES = {"walltime": {"0.5": 1000.0, "0.9": 2000.0}}
@@ -23,7 +23,7 @@ def test_predicted_times_are_scored_by_what_happened() -> None:
         store.upsert_jobs([record(number, "alice", end=HOUR + ran, verdict_id=said[number].id)])
     store.upsert_jobs([record(8, "bob"), record(9, "bob", verdict_id=verdict(9, cluster="gw").id)])
     with store.reader() as db:
-        found = look(view_named("predictions"), Asking(db, Window(HOUR - 60, NOW, NOW))).document
+        found = look(view_named("predictions"), ViewQuery(db, Window(HOUR - 60, NOW, NOW))).document
     assert fact(found, "runs") == 3
     assert (fact(found, "below_q50_share"), fact(found, "below_q90_share")) == (1 / 3, 2 / 3)
     assert fact(found, "miss_share") == (100 + 800 + 2000) / (900 + 1800 + 3000)

@@ -23,7 +23,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.views.narrative import PLACE
 from gpuwaste.views.ranking import SHOWN, Superlative
 from gpuwaste.views.view import all_views, look, view_named
-from gpuwaste.views.view_query import Asking, Window
+from gpuwaste.views.view_query import ViewQuery, Window
 
 _WORDS = re.compile(
     r"\b(most|least|largest|smallest|longest|shortest|slowest|fastest|fullest|deepest|emptiest|worst|best|highest|lowest)\b"
@@ -222,7 +222,7 @@ def sampled() -> HubStore:
 def test_superlatives_of_samples(name: str) -> None:
     """Waste and energy by user, account and cause: a user's accounts are added up, and not all accounts have a bar."""
     with sampled().reader() as db:
-        found = look(view_named(name), Asking(db, Window(HOUR - 60, HOUR + 3600, HOUR + 10 * DAY))).document
+        found = look(view_named(name), ViewQuery(db, Window(HOUR - 60, HOUR + 3600, HOUR + 10 * DAY))).document
     told = [check(found, what) for what in view_named(name).superlatives]
     assert all(told)
     if name == "waste":
@@ -336,7 +336,7 @@ def test_what_a_log_has_no_word_for_is_unknown(name: str, unknown: str) -> None:
         for kind in ("swf", "sacct"):
             imported(store, kind)
             with store.reader() as db:
-                found = look(view_named(name), Asking(db, Window(*MONTH_LONG, NOW))).document
+                found = look(view_named(name), ViewQuery(db, Window(*MONTH_LONG, NOW))).document
             assert (unknown in {entry.id for entry in found.facts}) is (kind == "sacct")
             assert any("does not record" in note for note in found.notes) is (kind == "swf")
     finally:

@@ -15,7 +15,7 @@ from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.views.catalogue.waste import CAUSE_ROLES
 from gpuwaste.views.view import look, view_named
-from gpuwaste.views.view_query import Asking, Window
+from gpuwaste.views.view_query import ViewQuery, Window
 
 NOW = HOUR + 10 * 86400
 
@@ -34,7 +34,7 @@ def store() -> HubStore:
 def test_held_and_wasted_are_those_of_the_report(store: HubStore, edges: tuple[int, int]) -> None:
     """Whole, and where an edge cuts the jobs: the same GPU-hours as `gpuwaste report` of the cluster."""
     with store.reader() as db:
-        found = look(view_named("waste"), Asking(db, Window(*edges, NOW))).document
+        found = look(view_named("waste"), ViewQuery(db, Window(*edges, NOW))).document
         report = report_document(db, "cluster", "", *edges, LedgerSettings(), NOW)
     assert fact(found, "held_hours") == pytest.approx(report.totals.gpu_s / 3600)
     assert fact(found, "wasted_hours") == pytest.approx(report.totals.wasted_s / 3600)
@@ -46,7 +46,7 @@ def test_held_and_wasted_are_those_of_the_report(store: HubStore, edges: tuple[i
 def seen(store: HubStore, edges: tuple[int, int] = (HOUR, HOUR + 1800)) -> ViewDocument:
     """Return the view."""
     with store.reader() as db:
-        return look(view_named("waste"), Asking(db, Window(*edges, NOW))).document
+        return look(view_named("waste"), ViewQuery(db, Window(*edges, NOW))).document
 
 
 def test_each_cause_has_a_colour_of_its_own(store: HubStore) -> None:
@@ -81,8 +81,8 @@ def test_a_cluster_without_jobs_wastes_nothing(store: HubStore) -> None:
     """Two clusters, of which one is not there: the figures of the other; that one alone holds nothing."""
     edges = (HOUR - 60, HOUR + 3600)
     with store.reader() as db:
-        both = look(view_named("waste"), Asking(db, Window(*edges, NOW, ("gw", "none")))).document
-        none = look(view_named("waste"), Asking(db, Window(*edges, NOW, ("none",)))).document
+        both = look(view_named("waste"), ViewQuery(db, Window(*edges, NOW, ("gw", "none")))).document
+        none = look(view_named("waste"), ViewQuery(db, Window(*edges, NOW, ("none",)))).document
     assert fact(both, "held_hours") == pytest.approx(1.0)
     assert fact(none, "held_hours") == 0
     assert fact(none, "wasted_share") is None
@@ -93,7 +93,7 @@ def test_what_no_agent_reports_is_unknown(store: HubStore, edges: tuple[int, int
     """A job of which no agent tells beside one that was seen: its hours are unknown, as in the report, cut or whole."""
     store.upsert_jobs([record(9, "carol")])
     with store.reader() as db:
-        found = look(view_named("waste"), Asking(db, Window(*edges, NOW))).document
+        found = look(view_named("waste"), ViewQuery(db, Window(*edges, NOW))).document
         report = report_document(db, "cluster", "", *edges, LedgerSettings(), NOW)
     unknown: dict[Any, Any] = {row[0]: row[5] for row in found.rows}
     assert unknown == {"alice": 0, "bob": 0, "carol": pytest.approx(report.totals.unknown_s / 3600)}

@@ -36,7 +36,7 @@ _BUFFER_BYTES: Final = 16384  # above every struct that is read
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class AmdsmiLayout:
     """Offsets and sizes in bytes in one generation."""
 
     serial: int  # amdsmi_asic_info_t.asic_serial
@@ -47,9 +47,9 @@ class Layout:
 
 
 LAYOUTS: Final = {
-    24: Layout(340, 32, None, 0, 168),
-    25: Layout(532, 256, 0, 8, 232),
-    26: Layout(532, 256, 0, 8, 504),
+    24: AmdsmiLayout(340, 32, None, 0, 168),
+    25: AmdsmiLayout(532, 256, 0, 8, 232),
+    26: AmdsmiLayout(532, 256, 0, 8, 504),
 }
 NUM_PARTITION: Final = 472  # amdsmi_gpu_metrics_t.num_partition, uint16
 XCP_STATS: Final = 480  # amdsmi_gpu_metrics_t.xcp_stats; each begins with gfx_busy_inst, 8 uint32 percent
@@ -63,7 +63,7 @@ class AmdSmi:
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._layout: Layout | None = None
+        self._layout: AmdsmiLayout | None = None
         self._count = 0
 
     def open(self) -> None:
@@ -103,7 +103,7 @@ class AmdSmi:
             raise CollectorError(f"AMD SMI: cannot list GPUs: {name} failed")
         return [ctypes.c_void_p(handle) for handle in handles[: device_count(count.value, "AMD SMI")]]
 
-    def _device(self, index: int, handle: ctypes.c_void_p, layout: Layout) -> AmdDevice | None:
+    def _device(self, index: int, handle: ctypes.c_void_p, layout: AmdsmiLayout) -> AmdDevice | None:
         bdf = self._library.number("amdsmi_get_gpu_device_bdf", handle)
         if bdf is None:
             return None
@@ -133,7 +133,7 @@ class AmdSmi:
         render, card = (None, None) if nodes is None else (_known(_u32(nodes, 0)), _known(_u32(nodes, 4)))
         return replace(device, partition=partition if partition < _MAX_PARTITIONS else 0, render=render, card=card)
 
-    def _named(self, device: AmdDevice, layout: Layout) -> AmdDevice:
+    def _named(self, device: AmdDevice, layout: AmdsmiLayout) -> AmdDevice:
         asic = self._filled("amdsmi_get_gpu_asic_info", device.handle)
         if asic is None:
             return device

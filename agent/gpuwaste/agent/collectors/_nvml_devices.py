@@ -16,7 +16,7 @@ MigMinors = dict[tuple[int, int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class NvmlDevice:
     """One entry to read: a whole GPU, or a MIG instance with the handle of its GPU."""
 
     identity: GpuIdentity
@@ -36,12 +36,12 @@ def read_mig_minors(path: Path) -> MigMinors:
     return {(int(m[1]), int(m[2]), int(m[3])): int(m[4]) for m in found if m}
 
 
-def list_devices(minors_file: Path, known: dict[str, GpuIdentity]) -> list[Device]:
+def list_devices(minors_file: Path, known: dict[str, GpuIdentity]) -> list[NvmlDevice]:
     """List every GPU, and after it its MIG instances. `known` remembers GPUs by UUID from one call to the next.
 
     A GPU that was known and cannot be opened any more is listed last, as it was.
     """
-    devices: list[Device] = []
+    devices: list[NvmlDevice] = []
     for index in range(call(pynvml.nvmlDeviceGetCount)):
         try:
             gpu = _gpu(index)
@@ -50,12 +50,12 @@ def list_devices(minors_file: Path, known: dict[str, GpuIdentity]) -> list[Devic
             continue
         devices += [gpu, *instances]
     here = {device.identity.uuid: device.identity for device in devices if device.gi is None}
-    devices += [Device(identity, None, None) for uuid, identity in known.items() if uuid not in here]
+    devices += [NvmlDevice(identity, None, None) for uuid, identity in known.items() if uuid not in here]
     known.update(here)
     return devices
 
 
-def layout(devices: list[Device]) -> tuple[object, ...]:
+def layout(devices: list[NvmlDevice]) -> tuple[object, ...]:
     """Return what changes when the list has to be made anew: a GPU lost or back, MIG switched, an instance made."""
     return (
         call(pynvml.nvmlDeviceGetCount),
@@ -63,7 +63,7 @@ def layout(devices: list[Device]) -> tuple[object, ...]:
     )
 
 
-def _layout(device: Device) -> tuple[object, ...]:
+def _layout(device: NvmlDevice) -> tuple[object, ...]:
     uuid = device.identity.uuid
     try:
         handle = device.handle or call(pynvml.nvmlDeviceGetHandleByUUID, uuid)
@@ -73,7 +73,7 @@ def _layout(device: Device) -> tuple[object, ...]:
         return (uuid, "lost")
 
 
-def _gpu(index: int) -> Device:
+def _gpu(index: int) -> NvmlDevice:
     handle = call(pynvml.nvmlDeviceGetHandleByIndex, index)
     memory = optional(pynvml.nvmlDeviceGetMemoryInfo, handle)
     pci = optional(pynvml.nvmlDeviceGetPciInfo, handle)
@@ -86,7 +86,7 @@ def _gpu(index: int) -> Device:
         mem_total_b=int(memory.total) if memory else None,
         power_limit_mw=optional(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle),
     )
-    return Device(identity, handle, handle, mig=_mig_on(handle))
+    return NvmlDevice(identity, handle, handle, mig=_mig_on(handle))
 
 
 def _mig_on(handle: Any) -> bool:
@@ -100,8 +100,8 @@ def _instance_handles(gpu_handle: Any) -> list[Any]:
     return [handle for handle in handles if handle is not None]
 
 
-def _instances(gpu: Device, minors: MigMinors) -> list[Device]:
-    made: list[Device] = []
+def _instances(gpu: NvmlDevice, minors: MigMinors) -> list[NvmlDevice]:
+    made: list[NvmlDevice] = []
     for handle in _instance_handles(gpu.handle):
         gi = optional(pynvml.nvmlDeviceGetGpuInstanceId, handle)
         ci = optional(pynvml.nvmlDeviceGetComputeInstanceId, handle)
@@ -120,5 +120,5 @@ def _instances(gpu: Device, minors: MigMinors) -> list[Device]:
             parent_uuid=parent.uuid,
             instance=f"{gi}/{ci}",
         )
-        made.append(Device(identity, handle, gpu.handle, mig=True, gi=gi))
+        made.append(NvmlDevice(identity, handle, gpu.handle, mig=True, gi=gi))
     return made

@@ -1,7 +1,7 @@
 """The rate of a counter that comes with its own clock, between two readings."""
 
 
-class Rate:
+class CounterRate:
     """Keeps the last reading of one counter."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ def create(settings: CollectorSettings) -> BoundedCollector:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _AmdEntry:
     """One GPU or partition to read; `device` is None for the whole of a GPU that is cut."""
 
     identity: GpuIdentity
@@ -47,7 +47,7 @@ class AmdCollector:
         self._sys_root = sys_root
         self._finders = finders
         self._library: AmdLibrary | None = None
-        self._entries: list[_Entry] = []
+        self._entries: list[_AmdEntry] = []
         self._modes: list[str] = []
         self._known: dict[str, GpuIdentity] = {}
         self._generation = 0
@@ -102,7 +102,7 @@ class AmdCollector:
         self._entries = [entry for group in groups.values() for entry in _entries(self._with_nodes(group))]
         self._modes = self._modes_of(library)
         here = {entry.identity.uuid for entry in self._entries}
-        self._entries += [_Entry(identity, None) for uuid, identity in self._known.items() if uuid not in here]
+        self._entries += [_AmdEntry(identity, None) for uuid, identity in self._known.items() if uuid not in here]
         self._known.update(
             {entry.identity.uuid: entry.identity for entry in self._entries if not entry.identity.instance}
         )
@@ -135,7 +135,7 @@ def _uuid(device: AmdDevice) -> str:
     return f"GPU-{device.unique_id:016x}" if device.unique_id else f"AMD-{device.pci.replace(':', '-')}"
 
 
-def _entries(group: list[AmdDevice]) -> list[_Entry]:
+def _entries(group: list[AmdDevice]) -> list[_AmdEntry]:
     """Return what to read of one GPU: itself, or itself and its partitions."""
     first = group[0]
     whole = GpuIdentity(
@@ -150,15 +150,15 @@ def _entries(group: list[AmdDevice]) -> list[_Entry]:
         nodes=nodes_of(first.render, first.card),
     )
     if len(group) == 1:
-        return [_Entry(whole, first, first)]
+        return [_AmdEntry(whole, first, first)]
     numbers = {device.partition for device in group}
     distinct = len(numbers) == len(group)  # a library that does not number them lists them in order
     parts = [replace(device, partition=device.partition if distinct else at) for at, device in enumerate(group)]
     cut = replace(whole, minor=None, nodes=(), mem_total_b=None)
-    return [_Entry(cut, None, first), *(_part(cut, device) for device in parts)]
+    return [_AmdEntry(cut, None, first), *(_part(cut, device) for device in parts)]
 
 
-def _part(whole: GpuIdentity, device: AmdDevice) -> _Entry:
+def _part(whole: GpuIdentity, device: AmdDevice) -> _AmdEntry:
     identity = replace(
         whole,
         uuid=f"{whole.uuid}-p{device.partition}",
@@ -170,10 +170,10 @@ def _part(whole: GpuIdentity, device: AmdDevice) -> _Entry:
         instance=str(device.partition),
         nodes=nodes_of(device.render, device.card),
     )
-    return _Entry(identity, device)
+    return _AmdEntry(identity, device)
 
 
-def _read(library: AmdLibrary, entry: _Entry, processes: dict[int, frozenset[int]] | None) -> GpuReading:
+def _read(library: AmdLibrary, entry: _AmdEntry, processes: dict[int, frozenset[int]] | None) -> GpuReading:
     uuid, device, sensors = entry.identity.uuid, entry.device, entry.sensors
     if device is None and sensors is None:
         return GpuReading(uuid, reason=UnknownReason.GPU_LOST)

@@ -17,7 +17,7 @@ from gpuwaste.agent.collectors._capabilities import PERFMON, SYS_PTRACE, holds
 from gpuwaste.agent.collectors._drm import has_render_node, minors_at, nodes_of
 from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._level_zero import EngineGroup, LevelZero, Process, ZeDevice
-from gpuwaste.agent.collectors._rate import Rate
+from gpuwaste.agent.collectors._rate import CounterRate
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.ledger.sample import UnknownReason
@@ -41,17 +41,17 @@ class _Meter:
     """A group of engines with its last reading."""
 
     group: EngineGroup
-    rate: Rate = field(default_factory=Rate)
+    rate: CounterRate = field(default_factory=CounterRate)
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _IntelEntry:
     """One GPU to read, with its last readings."""
 
     identity: GpuIdentity
     device: ZeDevice
     tiles: tuple[tuple[_Meter, ...], ...]
-    power: Rate = field(default_factory=Rate)
+    power: CounterRate = field(default_factory=CounterRate)
 
 
 class IntelCollector:
@@ -66,7 +66,7 @@ class IntelCollector:
         self._proc_root = proc_root
         self._find = find
         self._library: LevelZero | None = None
-        self._entries: list[_Entry] = []
+        self._entries: list[_IntelEntry] = []
 
     def scan(self) -> GpuScan:
         """Read every GPU once. Raises CollectorError("driver") without a library or a driver."""
@@ -95,7 +95,7 @@ class IntelCollector:
         self._library, self._entries = library, entries
         return library
 
-    def _entry(self, library: LevelZero, device: ZeDevice) -> _Entry:
+    def _entry(self, library: LevelZero, device: ZeDevice) -> _IntelEntry:
         render, card = minors_at(self._sys_root, device.pci)
         sizes = [library.memory_b(module) for module in device.memories]
         identity = GpuIdentity(
@@ -111,7 +111,7 @@ class IntelCollector:
         )
         engines = [group for group in device.engines if _readable(library, group)]
         groups = groups_to_read(engines, device.tiles)
-        return _Entry(identity, device, tuple(tuple(map(_Meter, tile)) for tile in groups))
+        return _IntelEntry(identity, device, tuple(tuple(map(_Meter, tile)) for tile in groups))
 
 
 def groups_to_read(engines: Sequence[EngineGroup], tiles: int) -> tuple[tuple[EngineGroup, ...], ...]:
@@ -136,7 +136,7 @@ def _readable(library: LevelZero, group: EngineGroup) -> bool:
     return True
 
 
-def _read(library: LevelZero, entry: _Entry, capable: dict[int, bool]) -> GpuReading:
+def _read(library: LevelZero, entry: _IntelEntry, capable: dict[int, bool]) -> GpuReading:
     util, reason = _utilization(library, entry)
     total, used = entry.identity.mem_total_b, _mem_used_b(library, entry.device, trusted=capable[PERFMON])
     energy = None if entry.device.power is None else library.energy_uj(entry.device.power)
@@ -155,7 +155,7 @@ def _read(library: LevelZero, entry: _Entry, capable: dict[int, bool]) -> GpuRea
     )
 
 
-def _utilization(library: LevelZero, entry: _Entry) -> tuple[float | None, UnknownReason]:
+def _utilization(library: LevelZero, entry: _IntelEntry) -> tuple[float | None, UnknownReason]:
     """Return the mean over tiles since the last reading, and why there is none."""
     first = not all(meter.rate.started for tile in entry.tiles for meter in tile)
     try:

@@ -14,7 +14,7 @@ import pynvml
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.collectors._errors import FieldError, GpuLostError
 from gpuwaste.agent.collectors._nvml_call import call, optional
-from gpuwaste.agent.collectors._nvml_devices import Device, layout, list_devices
+from gpuwaste.agent.collectors._nvml_devices import NvmlDevice, layout, list_devices
 from gpuwaste.agent.collectors._nvml_gpm import GpmMeter, busy_pct, sm_ratio
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
@@ -43,7 +43,7 @@ class NvmlCollector:
         self._mig_minors = mig_minors
         self._is_open = False
         self._generation = 0
-        self._devices: list[Device] = []
+        self._devices: list[NvmlDevice] = []
         self._layout: tuple[object, ...] = ()
         self._known: dict[str, GpuIdentity] = {}
         self._gpm: dict[str, GpmMeter] = {}
@@ -139,7 +139,7 @@ class NvmlCollector:
             if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
                 self._xids[uuid or "", int(event.eventData)] += 1
 
-    def _read(self, device: Device) -> GpuReading:
+    def _read(self, device: NvmlDevice) -> GpuReading:
         uuid = device.identity.uuid
         if device.handle is None:
             return GpuReading(uuid, reason=UnknownReason.GPU_LOST)
@@ -170,7 +170,7 @@ class NvmlCollector:
             return {}
 
     def _utilization(
-        self, device: Device, gpm: dict[int, float]
+        self, device: NvmlDevice, gpm: dict[int, float]
     ) -> tuple[tuple[tuple[int, float], ...], float | None, UnknownReason]:
         """Return the driver's samples, their mean and why there is none; the momentary use where no sample can be."""
         if device.mig:
@@ -187,7 +187,7 @@ class NvmlCollector:
         except FieldError as error:
             return duty, None, error.reason
 
-    def _duty(self, device: Device) -> tuple[tuple[int, float], ...]:
+    def _duty(self, device: NvmlDevice) -> tuple[tuple[int, float], ...]:
         """Return what the driver sampled since the last call, oldest first."""
         uuid, now_us = device.identity.uuid, self._clock.utc_us()
         seen_us = self._seen_us.get(uuid, now_us)

@@ -42,7 +42,11 @@ class PrologSource:
     name = MapSource.PROLOG
 
     def __init__(self, jobs_dir: Path, earlier: Path | None = None) -> None:
-        self._places = [_Place(jobs_dir)] if earlier is None else [_Place(earlier, own=True), _Place(jobs_dir)]
+        self._places = (
+            [_PrologDirectory(jobs_dir)]
+            if earlier is None
+            else [_PrologDirectory(earlier, own=True), _PrologDirectory(jobs_dir)]
+        )
         self.health = ""
         self.starts: dict[int, JobFile] = {}
         self.ends: dict[int, JobFile] = {}
@@ -67,7 +71,7 @@ class PrologSource:
         return None
 
 
-class _Place:
+class _PrologDirectory:
     """One directory; in one of its `own` the agent also removes what nobody needs any more."""
 
     def __init__(self, directory: Path, *, own: bool = False) -> None:

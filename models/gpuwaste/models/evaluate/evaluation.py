@@ -13,14 +13,14 @@ from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import Method, MethodAnswer, all_methods
 from gpuwaste.models.evaluate.task import NO_STATUS, EvaluationTask, has_status
-from gpuwaste.models.split import Split, split_by_time
+from gpuwaste.models.split import HistorySplit, split_by_time
 from gpuwaste.models.usable import reason_of
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class EvaluatedLog:
     """What the figures stand on; the parts are rows of the log by their order of submission."""
 
     name: str
@@ -52,7 +52,7 @@ class Evaluation:
     `same_as` names for a target the earlier one whose labels are the same in every row: its results stand for both.
     """
 
-    log: Log
+    log: EvaluatedLog
     seed: int
     results: Mapping[str, Mapping[str, Result]]
     left_out: Mapping[str, str]
@@ -139,10 +139,10 @@ def _unanswerable(question: EvaluationTask) -> str:
     return "" if count >= MIN_TEST else f"{count} labelled jobs in the test part: at least {MIN_TEST} are needed"
 
 
-def _log(name: str, table: JobTable, split: Split) -> Log:
+def _log(name: str, table: JobTable, split: HistorySplit) -> EvaluatedLog:
     known = {outcome.name: int((table.outcome == outcome).sum()) for outcome in Outcome}
     learn, validate, test = (len(part) for part in (split.train, split.validation, split.test))
-    return Log(
+    return EvaluatedLog(
         name=name,
         jobs=len(table),
         users=len(np.unique(table.user.codes)),

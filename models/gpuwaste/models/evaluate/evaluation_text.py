@@ -7,7 +7,7 @@ from typing import Final
 from tabulate import tabulate
 
 from gpuwaste.advice.predict.targets import BY_NAME, Target
-from gpuwaste.models.evaluate.evaluation import Evaluation, Log, Result
+from gpuwaste.models.evaluate.evaluation import EvaluatedLog, Evaluation, Result
 from gpuwaste.models.evaluate.method import OURS
 
 JFP: Final = "JFP protocol: uses facts known only after the run; not available at submission"
@@ -72,7 +72,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, dict[str, dict[str, flo
     }
 
 
-def facts(log: Log, seed: int) -> str:
+def facts(log: EvaluatedLog, seed: int) -> str:
     """Return what the figures stand on, in lines."""
     outcomes = ", ".join(f"{count} {name.lower().replace('_', ' ')}" for name, count in log.outcomes.items())
     status = "" if log.has_status else "; no status: walltime only"
@@ -85,7 +85,7 @@ def facts(log: Log, seed: int) -> str:
     )
 
 
-def heading(log: Log, target: Target, results: Mapping[str, Result]) -> str:
+def heading(log: EvaluatedLog, target: Target, results: Mapping[str, Result]) -> str:
     """Return a table's first line: the target, its rows, its rule of ends."""
     found = next((r.figures for r in results.values() if r.figures), None)
     size = f"{found['jobs'].value:.0f} jobs of {found['users'].value:.0f} users" if found else "no figures"

@@ -11,14 +11,14 @@ from gpuwaste.advice.predict.drift import short
 from gpuwaste.jobs.history.table import Floats
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.prediction_metrics import Interval, bootstrap_by_user, worst_decile
+from gpuwaste.models.prediction_metrics import MetricInterval, bootstrap_by_user, worst_decile
 
 PRECISION: Final = 0.95
 MIN_TEST: Final = 20  # labelled test rows below which no figure means anything
 _NAN: Final = float("nan")
 
 
-Figures = dict[str, Interval]
+Figures = dict[str, MetricInterval]
 Metric = Callable[[Floats], float]
 
 
@@ -42,12 +42,12 @@ def of_probability(y: Floats, answer: MethodAnswer, users: NDArray[np.int32], *,
     reject = p >= answer.reject
     hits = float((reject & (y == 1)).sum())
     figures |= {
-        "brier_by_user": Interval(mean),
-        "brier_worst_decile": Interval(worst),
-        "threshold": Interval(answer.threshold),
-        "reject_share": Interval(float(reject.mean()) if np.isfinite(answer.reject) else _NAN),
-        "reject_precision": Interval(hits / reject.sum() if reject.any() else _NAN),
-        "base_rate": Interval(float(y.mean())),
+        "brier_by_user": MetricInterval(mean),
+        "brier_worst_decile": MetricInterval(worst),
+        "threshold": MetricInterval(answer.threshold),
+        "reject_share": MetricInterval(float(reject.mean()) if np.isfinite(answer.reject) else _NAN),
+        "reject_precision": MetricInterval(hits / reject.sum() if reject.any() else _NAN),
+        "base_rate": MetricInterval(float(y.mean())),
     }
     return figures | _size(users)
 
@@ -74,10 +74,10 @@ def of_quantiles(
         }
         figures |= _drawn(kinds, users, intervals)
         mean, worst = worst_decile(users, too_short)
-        figures[f"under_rate_by_user{name}"] = Interval(mean)
-        figures[f"under_rate_worst_decile{name}"] = Interval(worst)
-        figures[f"coverage{name}"] = Interval(float(1 - too_short.mean()))
-        figures[f"limited{name}"] = Interval(float(known.mean()))
+        figures[f"under_rate_by_user{name}"] = MetricInterval(mean)
+        figures[f"under_rate_worst_decile{name}"] = MetricInterval(worst)
+        figures[f"coverage{name}"] = MetricInterval(float(1 - too_short.mean()))
+        figures[f"limited{name}"] = MetricInterval(float(known.mean()))
     return figures | _size(users)
 
 
@@ -93,9 +93,9 @@ def _reserved(y: Floats, limit: Floats, weight: Floats) -> Metric:
 def _drawn(kinds: dict[str, Metric], users: NDArray[np.int32], intervals: bool) -> Figures:
     if not intervals:
         ones = np.ones(len(users))
-        return {name: Interval(metric(ones)) for name, metric in kinds.items()}
+        return {name: MetricInterval(metric(ones)) for name, metric in kinds.items()}
     return {name: bootstrap_by_user(users, metric) for name, metric in kinds.items()}
 
 
 def _size(users: NDArray[np.int32]) -> Figures:
-    return {"jobs": Interval(float(len(users))), "users": Interval(float(len(np.unique(users))))}
+    return {"jobs": MetricInterval(float(len(users))), "users": MetricInterval(float(len(np.unique(users))))}

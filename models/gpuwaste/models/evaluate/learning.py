@@ -15,7 +15,7 @@ from gpuwaste.advice.predict.targets import Target
 from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.recipe import Recipe
-from gpuwaste.models.split import Rows, Split, known_before
+from gpuwaste.models.split import HistorySplit, Rows, known_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def learn(
     target: Target,
     table: JobTable,
     vectors: NDArray[np.float32],
-    split: Split,
+    split: HistorySplit,
     *,
     recipe: Recipe | None = None,
     seed: int = 1,

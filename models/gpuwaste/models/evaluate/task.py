@@ -14,7 +14,7 @@ from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.models.evaluate.learning import FittedModel, learn
 from gpuwaste.models.recipe import DEFAULTS, Recipe
-from gpuwaste.models.split import Rows, Split
+from gpuwaste.models.split import HistorySplit, Rows
 
 NO_STATUS = "the log has no status: walltime only"
 _NEEDS_STATUS = frozenset({"failure", "failure_or_cancel", "timeout"})
@@ -31,7 +31,7 @@ class EvaluationTask:
     target: Target
     table: JobTable
     vectors: NDArray[np.float32]
-    split: Split
+    split: HistorySplit
     seed: int = 1
     threads: int = 2
     trials: int = 0

@@ -12,7 +12,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.estimate.gp import Kernel, ResidualGp, same_family
 from gpuwaste.estimate.roofline import Roofline, keys_of, work_of
 from gpuwaste.estimate.time_features import features_of, mix_overlap
-from gpuwaste.estimate.time_model import FEW, Grounds, TimeModel
+from gpuwaste.estimate.time_model import FEW, FitSupport, TimeModel
 from gpuwaste.models.times.fit_kernel import fit_kernel
 from gpuwaste.models.times.measurements import Measurements
 
@@ -50,7 +50,7 @@ def fit_model(gpu: str, rows: Measurements, *, seed: int = 1, like: TimeModel | 
     if len(rows) < MIN_ROWS:
         raise NoDataError(f"{gpu}: {len(rows)} programs measured, at least {MIN_ROWS} needed: resume the calibration")
     gp, roofline = _process(rows, rows, seed, None if like is None else like.gp.kernel)
-    grounds = Grounds(
+    grounds = FitSupport(
         gpu=gpu,
         programs=len(rows),
         families=len(set(rows.families)),

@@ -25,7 +25,7 @@ SEEN: Final = "seen"
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class TimesSplit:
     """What is learnt from and what is predicted; splits of one `group` share a kernel, found without any of them."""
 
     case: str
@@ -39,12 +39,12 @@ def case_of(share: float) -> str:
     return f"unseen, {share:.0%} measured"
 
 
-def splits(rows: Measurements, seed: int) -> Iterator[Split]:
+def splits(rows: Measurements, seed: int) -> Iterator[TimesSplit]:
     """Yield every split, those of one group in a row and the one with the fewest learnt rows first."""
     rng = np.random.default_rng(seed)
     everything = np.arange(len(rows))
     for group, asked in enumerate(np.array_split(rng.permutation(len(rows)), FOLDS)):
-        yield Split(SEEN, group, np.setdiff1d(everything, asked), np.sort(asked))
+        yield TimesSplit(SEEN, group, np.setdiff1d(everything, asked), np.sort(asked))
     families = np.array(rows.families)
     for group, names in enumerate(np.array_split(rng.permutation(sorted(set(rows.families))), FAMILY_FOLDS), FOLDS):
         inside = np.flatnonzero(np.isin(families, names))
@@ -53,7 +53,7 @@ def splits(rows: Measurements, seed: int) -> Iterator[Split]:
             known = [each[: int(np.ceil(share * len(each))) if len(each) > 1 else 0] for each in order]
             measured = np.concatenate([*known, np.zeros(0, dtype=np.int64)]).astype(np.int64)
             asked = np.setdiff1d(inside, measured)
-            yield Split(case_of(share), group, np.setdiff1d(everything, asked), asked)
+            yield TimesSplit(case_of(share), group, np.setdiff1d(everything, asked), asked)
 
 
 @dataclass(frozen=True, slots=True)

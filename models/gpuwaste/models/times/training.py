@@ -18,7 +18,7 @@ from gpuwaste.estimate.time_bundle import CARD, CARD_TEXT, TimesRegistry, write_
 from gpuwaste.estimate.time_card import TimeCard, TimeCardType, TimeFigures
 from gpuwaste.estimate.time_card_text import card_text
 from gpuwaste.estimate.time_model import TimeModel
-from gpuwaste.models.progress import Progress
+from gpuwaste.models.progress import TrainingProgress
 from gpuwaste.models.times.fit import MIN_ROWS, fit_model
 from gpuwaste.models.times.judge import judge, split_count
 from gpuwaste.models.times.measurements import Measurements, measurements
@@ -63,7 +63,7 @@ def train_times(
     seed: int = 1,
     promote: bool = False,
     judged: bool = True,
-    progress: Progress | None = None,
+    progress: TrainingProgress | None = None,
     read: Sums = sums_of,
 ) -> TrainedTimes:
     """Fit a model for each type of GPU, judge it, register the bundle; promote where asked or where none is in use.
@@ -71,7 +71,7 @@ def train_times(
     Types with too few programs for a model of their own are scaled from the type with the most and corrected by what
     was measured. Raises NoDataError, ModelError, GpuwasteError; the registry is unchanged then.
     """
-    show = progress or Progress()
+    show = progress or TrainingProgress()
     had_champion = registry.champion() is not None
     with show.stage("programs", len(folders)) as step:
         calibrated = _calibrated(folders, read, step)

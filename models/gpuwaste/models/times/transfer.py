@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.estimate.devices import Device
+from gpuwaste.estimate.devices import GpuType
 from gpuwaste.estimate.gp import KERNEL_SIZE, Kernel, ResidualGp
 from gpuwaste.estimate.roofline import Roofline, between, work_of
 from gpuwaste.estimate.time_features import BLOCKS, distances, features_of
@@ -32,7 +32,7 @@ _COMPARED: Final = frozenset({"time_by_kind"})
 _NEVER: Final = -30.0  # the logarithm of a variance or a weight that counts nothing
 
 
-def transfer(old: TimeModel, source: Device, target: Device, rows: Measurements) -> TimeModel:
+def transfer(old: TimeModel, source: GpuType, target: GpuType, rows: Measurements) -> TimeModel:
     """Return the model of `target`, on which `rows` were measured. Raises NoDataError for too few."""
     if len(rows) < MIN_ROWS:
         raise NoDataError(

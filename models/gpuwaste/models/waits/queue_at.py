@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.plan.start_time.queue import NO_LIMIT_S
-from gpuwaste.plan.waits.instant import Instant, JobRows
+from gpuwaste.plan.waits.instant import JobRows, QueueInstant
 from gpuwaste.plan.waits.knowledge import Knowledge
 
 Ints = NDArray[np.int64]
@@ -30,7 +30,7 @@ class WaitLog(NamedTuple):
     pools: tuple[str, ...]
 
 
-class Submission(NamedTuple):
+class SubmissionQueue(NamedTuple):
     """What is known as job `row` is submitted: rows that run, rows that wait, of any pool, in their order."""
 
     row: int
@@ -88,7 +88,7 @@ def most_held(start: Ints, gone: Ints, amounts: Ints) -> int:
     return int(max(held.max(initial=0), amounts[ran].max(initial=0)))
 
 
-def submissions(log: WaitLog, known: Knowledge) -> Iterator[Submission]:
+def submissions(log: WaitLog, known: Knowledge) -> Iterator[SubmissionQueue]:
     """Yield each submission in order; `known` has learnt from what had started and ended by then."""
     jobs = log.jobs
     starts: list[tuple[int, int]] = []
@@ -111,18 +111,18 @@ def submissions(log: WaitLog, known: Knowledge) -> Iterator[Submission]:
                 known.ended(jobs, job, at)
             else:
                 del waiting[job]
-        yield Submission(row, np.array(list(running), np.int64), np.array(list(waiting), np.int64))
+        yield SubmissionQueue(row, np.array(list(running), np.int64), np.array(list(waiting), np.int64))
         waiting[row] = None
         if jobs.start[row] >= 0:
             heapq.heappush(starts, (int(jobs.start[row]), row))
         heapq.heappush(ends, (int(log.gone[row]), row))
 
 
-def instant_of(log: WaitLog, seen: Submission) -> Instant:
+def instant_of(log: WaitLog, seen: SubmissionQueue) -> QueueInstant:
     """Return the pool of one submission, as it was then."""
     own = log.jobs.pool[seen.row]
     running, waiting = (rows[log.jobs.pool[rows] == own] for rows in (seen.running, seen.waiting))
-    return Instant(
+    return QueueInstant(
         int(log.jobs.submit[seen.row]),
         log.capacity[own],
         log.jobs.at(running),

@@ -20,7 +20,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.underuse import UNDER_USE
 from gpuwaste.models.export import write_bundle
 from gpuwaste.models.job_source import JobSource
-from gpuwaste.models.progress import Progress
+from gpuwaste.models.progress import TrainingProgress
 from gpuwaste.models.training import bundle_name
 from gpuwaste.models.waits.card_text import card_text
 from gpuwaste.models.waits.figures import figures
@@ -31,7 +31,7 @@ from gpuwaste.plan.start_time.correction import WaitShifts
 from gpuwaste.plan.start_time.expectation import QUANTILES
 from gpuwaste.plan.wait_card import WaitCard
 from gpuwaste.plan.waits.features import TARGET, wait_features
-from gpuwaste.plan.waits.trees import MACHINE, SHIFTS, Machine, PoolSize
+from gpuwaste.plan.waits.trees import MACHINE, SHIFTS, PoolSize, WaitMachine
 
 DRAWS: Final = 20
 MIN_STARTED: Final = 500  # jobs that have started, below which nothing is learnt
@@ -60,13 +60,13 @@ def train_waits(
     seed: int = 1,
     threads: int = 2,
     promote: bool = False,
-    progress: Progress | None = None,
+    progress: TrainingProgress | None = None,
 ) -> TrainedWaits:
     """Replay, judge, fit, export, register; promote where asked or where there is no champion.
 
     Raises NoDataError where there are too few waits, ModelError where the gate or the registry refuses.
     """
-    show, registry = progress or Progress(), waits_registry(models_dir)
+    show, registry = progress or TrainingProgress(), waits_registry(models_dir)
     had_champion = registry.champion() is not None
     log = _log(source, since)
     with show.stage("replay of the queue", len(log.gone)) as tick:
@@ -135,7 +135,7 @@ def _ticks(tick: Callable[[], None]) -> Iterator[None]:
 
 def _beside(log: WaitLog, shifts: WaitShifts) -> Mapping[str, bytes]:
     sizes = zip(log.pools, log.capacity.tolist(), strict=True)
-    machine = Machine([PoolSize(name, procs, gpus) for name, (procs, gpus) in sizes], DRAWS)
+    machine = WaitMachine([PoolSize(name, procs, gpus) for name, (procs, gpus) in sizes], DRAWS)
     return {MACHINE: msgspec.json.encode(machine), SHIFTS: json.dumps(shifts.pack().tolist()).encode()}
 
 

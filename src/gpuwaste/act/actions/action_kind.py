@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from gpuwaste.act.actions.option import Option
+from gpuwaste.act.actions.option import ActionOption
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.rules.intent import Intent
 from gpuwaste.core.typed_toml import nearest
@@ -62,7 +62,7 @@ Act = Callable[[ActionRequest, ActionSlurm, Plan], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class SiteProgram:
     """What a program of the site does: the key [actor] NAME_program has its words.
 
     `places` are the names that may stand in braces in these words; the look's plan has the value of each.
@@ -86,7 +86,7 @@ class Execution:
     """
 
     look: Look
-    act: Act | Program
+    act: Act | SiteProgram
     visible: bool = True
 
 
@@ -104,7 +104,7 @@ class ActionKind:
     needs: Rights
     undo: str
     execution: Execution | None = None
-    options: tuple[Option, ...] = ()
+    options: tuple[ActionOption, ...] = ()
     ends_runs: bool = False
 
     @property

@@ -10,7 +10,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
@@ -44,7 +44,7 @@ class ActionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ActionStep:
     """One step of an action; None keeps what is stored. `sent` counts a time that it was sent."""
 
     id: str
@@ -76,7 +76,7 @@ class ActionStore:
         self._store = store
         self._clock = clock
 
-    def add(self, intents: Sequence[Intent], told: Mapping[str, ToldEvent]) -> list[str]:
+    def add(self, intents: Sequence[Intent], told: Mapping[str, StoredEvent]) -> list[str]:
         """Add intents that are new and tell their events, by id; returns the ids."""
         if not intents:
             return []
@@ -87,7 +87,7 @@ class ActionStore:
             append_told(db, [told[id_] for id_ in new], now) if new else None
         return new
 
-    def move(self, step: Step, told: Sequence[ToldEvent]) -> bool:
+    def move(self, step: ActionStep, told: Sequence[StoredEvent]) -> bool:
         """Move an action on and tell the events; false, and nothing changed, where its status is another."""
         now = self.now()
         values = {

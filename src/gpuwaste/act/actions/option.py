@@ -1,4 +1,4 @@
-"""Option: a parameter of an action, as text in a rule's file, with its type and bounds."""
+"""ActionOption: a parameter of an action, as text in a rule's file, with its type and bounds."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _BREAKS: Final = {";", "="}  # in a comment of Slurm's, `;gw=ID` is the submit a
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ActionOption:
     """One parameter. `check` returns what is wrong with a text, "" for nothing; `default` None: it must be given."""
 
     name: str

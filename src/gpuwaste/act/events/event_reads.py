@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gpuwaste.act.events.event_service import EventParts
+from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.events.event_types import EventsAnswer, OutletRow, OutletsDocument, RefusedEvent
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
@@ -23,7 +23,7 @@ EventText = tuple[int, str, bytes]
 class EventReads:
     """Any thread may ask."""
 
-    def __init__(self, parts: EventParts, cluster_of: Callable[[], str], clock: Clock) -> None:
+    def __init__(self, parts: EventService, cluster_of: Callable[[], str], clock: Clock) -> None:
         self._parts = parts
         self._cluster_of = cluster_of
         self._clock = clock

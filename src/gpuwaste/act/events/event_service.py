@@ -1,4 +1,4 @@
-"""EventParts: the hub's side of events: sources that look now and then, a sender for each outlet, their figures."""
+"""EventService: the hub's side of events: sources that look now and then, a sender for each outlet, their figures."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import Metric
 from gpuwaste.act.events.outlet_files import load_outlets
 from gpuwaste.act.events.outlet_metrics import OutletStanding, families
 from gpuwaste.act.events.outlet_sender import OutletSender
-from gpuwaste.act.events.sources import Source, SourceSnapshot, SourceStores, sources
+from gpuwaste.act.events.sources import EventSource, SourceSnapshot, SourceStores, sources
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
@@ -44,7 +44,7 @@ class SourceViews:
     idle_min_s: Callable[[], float]
 
 
-class EventParts:
+class EventService:
     """`workers` run it: one looks, one for each outlet hands over. Nothing runs where there is no outlet."""
 
     def __init__(
@@ -72,7 +72,7 @@ class EventParts:
         self._clock = clock
         self._cluster = cluster
         self._held_utc = 0
-        self._sources: list[Source] = sources(SourceStores(store, self.store, simulations))
+        self._sources: list[EventSource] = sources(SourceStores(store, self.store, simulations))
         self._looker = Worker("event sources", self._turn, clock)
 
     @property

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
@@ -52,7 +52,7 @@ class InletStore:
     def take(
         self,
         inlet: str,
-        events: Sequence[ToldEvent],
+        events: Sequence[StoredEvent],
         aside: Sequence[AsideEvent],
         places: LogPlaces | None = None,
         request: SentRequest | None = None,

@@ -11,7 +11,7 @@ from gpuwaste.act.events.inlet_store import AsideEvent, InletStore, LogPlaces, S
 from gpuwaste.act.events.site_events import SiteReader
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 _ASIDE = log_event.warning(
     "inlet-quarantined: inlet {name} cannot take {events} events, the first: {reason}",
@@ -87,7 +87,7 @@ class Intake:
         now = self._clock.utc_us() // 1_000_000
         cluster = self._cluster()
         found = [self._reader.read(text, cluster, now) for text in texts]
-        events = [one for one in found if isinstance(one, ToldEvent)]
+        events = [one for one in found if isinstance(one, StoredEvent)]
         aside = [one for one in found if isinstance(one, AsideEvent)]
         new = self.store.take(self.file.name, events, aside, places, request)
         with self._lock:

@@ -18,7 +18,7 @@ from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.events.envelope import Event, event_of
 from gpuwaste.jobs.events.event_store import EventStore, StreamPage
 from gpuwaste.jobs.events.kinds.job import OF_RUN
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
 
 PAGE: Final = 5000  # a page costs the store the more the larger it is as a whole, so few pages catch up
@@ -114,5 +114,5 @@ class OutletSender:
             self._outlet.close()
 
 
-def _kind(stored: ToldEvent | HistoryEvent) -> str:
-    return stored.kind if isinstance(stored, ToldEvent) else OF_RUN[stored.kind]
+def _kind(stored: StoredEvent | HistoryEvent) -> str:
+    return stored.kind if isinstance(stored, StoredEvent) else OF_RUN[stored.kind]

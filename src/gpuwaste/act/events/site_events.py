@@ -20,7 +20,7 @@ from gpuwaste.core.typed import decode, decoder
 from gpuwaste.jobs.events.catalogue import PREFIX
 from gpuwaste.jobs.events.envelope import event_id
 from gpuwaste.jobs.events.event_kind import EventKind
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 MAX_EVENT: Final = 16 * 1024  # bytes
 MAX_BATCH: Final = 100  # events of a request
@@ -52,7 +52,7 @@ class SiteReader:
         self._kinds = kinds
         self._decoder = decoder(SentEvent)
 
-    def read(self, text: bytes, cluster: str, now_utc: int) -> ToldEvent | AsideEvent:
+    def read(self, text: bytes, cluster: str, now_utc: int) -> StoredEvent | AsideEvent:
         """Return the event as the stream takes it, or why it cannot be one."""
         if len(text) > MAX_EVENT:
             return set_aside(text, f"{len(text)} bytes: expected {MAX_EVENT} at most")
@@ -65,7 +65,7 @@ class SiteReader:
         except ParseError as error:
             return set_aside(text, str(error), sent.id, sent.type)
 
-    def _told(self, sent: SentEvent, cluster: str, now_utc: int) -> ToldEvent:
+    def _told(self, sent: SentEvent, cluster: str, now_utc: int) -> StoredEvent:
         name = sent.type.removeprefix(PREFIX)
         kind = self._kinds.get(name)
         if kind is None:
@@ -81,7 +81,7 @@ class SiteReader:
         subject = storable(f"{_SUBJECT}{sent.subject or self._inlet}")
         unique = f"{self._inlet}\0{sent.source}\0{sent.id}"
         text = msgspec.json.encode(known).decode()
-        return ToldEvent(event_id(name, _SUBJECT, unique), name, subject, now_utc, text)
+        return StoredEvent(event_id(name, _SUBJECT, unique), name, subject, now_utc, text)
 
 
 def texts_of(body: bytes) -> Iterator[bytes]:

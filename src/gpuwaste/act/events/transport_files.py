@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class WayFile:
+class TransportFile:
     """A file as parsed: its name, its tables, and its way with the settings of that."""
 
     name: str
@@ -54,7 +54,7 @@ def load_files(directory: Path, key: str, load: Callable[[Path], _T]) -> tuple[l
     return loaded, errors
 
 
-def read_way(path: Path, what: str, ways: Mapping[str, Any], tables: Collection[str]) -> WayFile:
+def read_way(path: Path, what: str, ways: Mapping[str, Any], tables: Collection[str]) -> TransportFile:
     """Return a file with one table of `ways` and any of `tables`; `what` it is (an outlet). Raises ConfigError."""
     where, title = str(path), path.name.removesuffix(".toml")
     if not PLAIN_NAME.fullmatch(title):
@@ -72,4 +72,4 @@ def read_way(path: Path, what: str, ways: Mapping[str, Any], tables: Collection[
     module, place = ways[way], f"{where}: [{way}]"
     settings = read_table(module.SETTINGS, parsed[way], place)
     others = {name: parsed[name] for name in tables if name in parsed}
-    return WayFile(title, where, others, way, lambda: module.make(settings, place))
+    return TransportFile(title, where, others, way, lambda: module.make(settings, place))

@@ -15,7 +15,7 @@ from gpuwaste.slurm.accounting.job import JobRecord
 LIMIT: Final = "limit"
 
 
-class SaidOfJob(NamedTuple):
+class LimitForecast(NamedTuple):
     """A running job and what was said of it."""
 
     job: JobRecord
@@ -28,7 +28,7 @@ class LimitNotices:
 
     planner: Planner
 
-    def rows(self, near: Sequence[SaidOfJob], now: int) -> list[dict[str, Any]]:
+    def rows(self, near: Sequence[LimitForecast], now: int) -> list[dict[str, Any]]:
         """Return the notices of jobs that are near their limits, one for each user. Raises StoreError, AddressError.
 
         Nothing is sent of a job whose limit is short, nor of one of a kind that always runs to its limit.
@@ -37,7 +37,7 @@ class LimitNotices:
         if not settings.limit_mail:
             return []
         told = [one for one in near if not one.said.usual and (one.job.time_limit_s or 0) >= settings.limit_min_s]
-        by_user: dict[str, list[SaidOfJob]] = {}
+        by_user: dict[str, list[LimitForecast]] = {}
         for one in sorted(told, key=_reached):
             by_user.setdefault(one.job.user, []).append(one)
         if not by_user:
@@ -50,7 +50,7 @@ class LimitNotices:
             for user, theirs in sorted(by_user.items())
         ]
 
-    def _row(self, user: str, near: Sequence[SaidOfJob], now: int, *, opted_out: bool, sent: int) -> dict[str, Any]:
+    def _row(self, user: str, near: Sequence[LimitForecast], now: int, *, opted_out: bool, sent: int) -> dict[str, Any]:
         """Return the notice of one user as the store takes it."""
         settings = self.planner.settings
         why, address = "", ""
@@ -69,7 +69,7 @@ class LimitNotices:
         }  # fmt: skip
 
 
-def notice_of(user: str, near: Iterable[SaidOfJob], now: int) -> LimitNotice:
+def notice_of(user: str, near: Iterable[LimitForecast], now: int) -> LimitNotice:
     """Return what a user is told."""
     jobs = [
         LimitJob(
@@ -85,5 +85,5 @@ def notice_of(user: str, near: Iterable[SaidOfJob], now: int) -> LimitNotice:
     return LimitNotice(user=user, generated=now, jobs=jobs)
 
 
-def _reached(one: SaidOfJob) -> int:
+def _reached(one: LimitForecast) -> int:
     return one.said.limit_at or 0

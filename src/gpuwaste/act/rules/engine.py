@@ -11,7 +11,7 @@ from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.act.rules.ladder import Hold, Ladder, done, due, holding, unbroken
 from gpuwaste.act.rules.matching import AGE, PREFIXES, Matches, Subject, hold_of, matches, subjects
 from gpuwaste.act.rules.placeholders import filled, names_in
-from gpuwaste.act.rules.restraint import Spent, at_rest, exemption, needed
+from gpuwaste.act.rules.restraint import StepsSpent, at_rest, exemption, needed
 from gpuwaste.act.rules.rule import DAY_S, Rule
 from gpuwaste.store.database import Database
 
@@ -49,7 +49,7 @@ class RulePass:
 
 
 @dataclass(frozen=True, slots=True)
-class Instant:
+class PassInstant:
     """When a pass is: UTC seconds, the site's local time, and whether nothing was observed for a while before."""
 
     now: int
@@ -61,8 +61,8 @@ def evaluate(  # noqa: PLR0917 what a pass needs
     db: Database,
     rules: Sequence[Rule],
     ladders: Mapping[str, Ladders],
-    spent: Mapping[str, Spent],
-    at: Instant,
+    spent: Mapping[str, StepsSpent],
+    at: PassInstant,
     told: Collection[str] | None = None,
 ) -> list[RulePass]:
     """Evaluate rules about one kind of subject over temp table facts; `ladders` and `spent`, by rule, move on.
@@ -85,8 +85,8 @@ def _one_rule(  # noqa: PLR0917 what a pass has at hand
     found: Matches,
     known: Mapping[int, Subject],
     ladders: Ladders,
-    spent: Spent,
-    at: Instant,
+    spent: StepsSpent,
+    at: PassInstant,
     told: Collection[str] | None,
 ) -> RulePass:
     result = RulePass(rule)

@@ -18,7 +18,7 @@ _TYPES: Final[Mapping[object, FactType]] = {bool: "bool", int: "int", float: "do
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobFacts:
     """The run, as accounting has it."""
 
     id: Annotated[int, Meta(description="Slurm's raw job id.")]
@@ -63,7 +63,7 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class UserFacts:
     """The user's own record of runs with and without GPUs."""
 
     running_jobs: Annotated[int, Meta(description="Runs of the user that run now.")]
@@ -75,14 +75,14 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class QueueFacts:
     """The waiting jobs of the run's partition."""
 
     waiting_jobs: Annotated[int, Meta(description="Jobs that wait in the partition; an array's waiting part is one.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class ArrayFacts:
     """The array of the run; not known for a run that is in none."""
 
     ended: Annotated[int, Meta(description="Tasks of the array that have ended.")]
@@ -90,7 +90,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class PredictionFacts:
     """What the model said at submission (`gw=ID` in the job); not known for a job without a verdict."""
 
     failure: Annotated[float, Meta(description="Probability that the job fails, 0 to 1.")]
@@ -100,7 +100,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Rescore:
+class RescoreFacts:
     """What was predicted again while the run was running (`[hub] rescore`), the newest; not known before that."""
 
     failure: Annotated[float, Meta(description="Probability that the job fails, 0 to 1.")]
@@ -112,7 +112,7 @@ class Rescore:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeFacts:
     """A node on which GPU jobs of one node ended, or GPUs of jobs had Xid errors, in the last 24 hours."""
 
     name: Annotated[str, Meta(description="NodeName.")]
@@ -130,7 +130,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelFacts:
     """The model in use, judged by jobs that ended in the last 7 days and of which it said something at submission."""
 
     name: Annotated[str, Meta(description="Its name.")]
@@ -148,19 +148,19 @@ class Model:
 
 
 _OF_JOBS: Final = {
-    "job": Job,
+    "job": JobFacts,
     "ledger": Ledger,
-    "user": User,
-    "queue": Queue,
-    "array": Array,
-    "prediction": Prediction,
-    "rescore": Rescore,
+    "user": UserFacts,
+    "queue": QueueFacts,
+    "array": ArrayFacts,
+    "prediction": PredictionFacts,
+    "rescore": RescoreFacts,
 }
 SPACES: Final[Mapping[About, Mapping[str, type]]] = {
     "running": _OF_JOBS,
     "waiting": {name: kind for name, kind in _OF_JOBS.items() if name not in {"ledger", "rescore"}},
-    "node": {"node": Node},
-    "model": {"model": Model},
+    "node": {"node": NodeFacts},
+    "model": {"model": ModelFacts},
 }
 
 

@@ -29,7 +29,7 @@ class GpuState:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelInUse:
+class ModelMoment:
     """What the hub predicts with; the name is empty where there is none."""
 
     name: str = ""
@@ -118,7 +118,7 @@ def node_facts(db: Database, cluster: str, now: int, xids: Iterable[int] = ()) -
     db.run("node_facts", {"cluster": cluster, "now": now, "xids": list(xids)})
 
 
-def model_facts(db: Database, cluster: str, now: int, model: ModelInUse) -> None:
+def model_facts(db: Database, cluster: str, now: int, model: ModelMoment) -> None:
     """Make temp table facts of the model in use."""
     values = {"name": model.name, "hash": model.hash, "created": model.created_utc}
     db.run("model_facts", {"cluster": cluster, "now": now, **values})

@@ -11,7 +11,7 @@ from gpuwaste.act.rules.matching import subjects
 from gpuwaste.act.rules.restraint import EXEMPT_FACTS, exemption
 from gpuwaste.act.rules.rule import Rule
 from gpuwaste.act.rules.rule_types import ReplayDocument, ReplayRow, ReplayUser
-from gpuwaste.core.bootstrap import Sample, interval
+from gpuwaste.core.bootstrap import BootstrapSample, interval
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -120,7 +120,7 @@ def _row(
 
 def _interval(blocks: Sequence[tuple[float, float]], value: float | None) -> tuple[float | None, float | None]:
     """Return the 95 % interval of a share by a bootstrap over users, whose runs are alike; None where it gives none."""
-    found = None if value is None or len(blocks) < _FEWEST else interval(Sample(blocks=blocks), value)
+    found = None if value is None or len(blocks) < _FEWEST else interval(BootstrapSample(blocks=blocks), value)
     return (None, None) if found is None else found
 
 

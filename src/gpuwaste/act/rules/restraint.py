@@ -60,7 +60,7 @@ def at_rest(rule: Rule, local: datetime) -> str:
 
 
 @dataclass(slots=True)
-class Spent:
+class StepsSpent:
     """The steps of one rule in the last 24 hours, as a whole and by user."""
 
     steps: int = 0

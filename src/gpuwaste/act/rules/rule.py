@@ -25,12 +25,12 @@ NO_HOURS: Final = Hours(0, 0)
 DAY_S: Final = 86400
 
 
-class Span(int):
+class Duration(int):
     """A duration in seconds, in a file "90s", "30m", "2h" or "1d"."""
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class RuleHead:
     """The keys of the file itself."""
 
     mode: Mode = _key(
@@ -42,16 +42,16 @@ class Head:
         (MINUTE,), 'When the rule is evaluated: "minute", or kinds of events, such as ["job.started"].'
     )
     where: str = _key("", "The condition, a CEL expression over the facts below.")
-    after: Span = _key(Span(0), "How long the condition must hold before the first step.")
+    after: Duration = _key(Duration(0), "How long the condition must hold before the first step.")
     since: str = _key(
         "", "A fact in seconds for how long it has held, such as ledger.idle_s; empty: the hub's own clock."
     )
-    cooldown: Span = _key(
-        Span(DAY_S),
+    cooldown: Duration = _key(
+        Duration(DAY_S),
         "A step is not repeated for the same job or node within this time, unless the condition was interrupted before"
         " a step that cannot be undone.",
     )
-    valid: Span = _key(Span(900), "An action that is not taken up within this time is dropped.")
+    valid: Duration = _key(Duration(900), "An action that is not taken up within this time is dropped.")
     approve: Approval = _key(
         "none",
         "person: somebody must approve each action (`gpuwaste actions approve ID`). To be set in mode act if a step may"
@@ -67,7 +67,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class StepBudget:
     """Maximum number of steps in 24 hours; a step beyond is done later, if the condition still holds."""
 
     rule_per_day: int = _key(100, "Steps of the rule; those of earlier versions of its file count.")
@@ -75,7 +75,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Exempt:
+class RuleExemption:
     """Jobs that the rule never touches, although they match. One match is enough."""
 
     users: Patterns = _key(NONE, "Shell patterns of the user's name.")
@@ -93,7 +93,7 @@ class Exempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RuleStep:
     """One `[[do]]`: an action with its options, and how long the condition must hold before it."""
 
     after_s: int
@@ -111,11 +111,11 @@ class Rule:
     name: str
     file: str
     hash: str
-    head: Head
+    head: RuleHead
     where: Expression
-    steps: tuple[Step, ...]
-    budget: Budget = field(default_factory=Budget)
-    exempt: Exempt = field(default_factory=Exempt)
+    steps: tuple[RuleStep, ...]
+    budget: StepBudget = field(default_factory=StepBudget)
+    exempt: RuleExemption = field(default_factory=RuleExemption)
     names: tuple[str, ...] = field(init=False)
     of_ledger: bool = field(init=False)
 
@@ -130,6 +130,6 @@ class Rule:
         """Whether it is evaluated each minute."""
         return MINUTE in self.head.on
 
-    def does(self, step: Step) -> bool:
+    def does(self, step: RuleStep) -> bool:
         """Tell whether its mode lets a step be done; otherwise it is only recorded."""
         return self.head.mode == "act" or (self.head.mode == "notify" and step.action == NOTIFY)

@@ -16,7 +16,7 @@ _ANEW: Final = "the rule has begun anew with this job, node or model"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ConfirmedActions:
     """`wanted` are the ids of actions for which the condition holds, each with its notice's id or ""."""
 
     wanted: dict[str, str] = field(default_factory=dict)
@@ -28,12 +28,12 @@ def judged(
     passes: Sequence[RulePass],
     ladders: Mapping[str, Ladders],
     removed: Callable[[str], bool],
-) -> Judged:
+) -> ConfirmedActions:
     """Judge actions by a pass and the ladders after it; `removed` tells whether a rule's file is gone.
 
     One of a rule whose file cannot be used is neither wanted nor dropped.
     """
-    found, by_name = Judged(), {one.rule.name: one for one in passes}
+    found, by_name = ConfirmedActions(), {one.rule.name: one for one in passes}
     for intent in waiting:
         one = by_name.get(intent.rule)
         if one is None:
@@ -46,7 +46,7 @@ def judged(
     return found
 
 
-def _judge(found: Judged, intent: Intent, one: RulePass, round_: int) -> None:
+def _judge(found: ConfirmedActions, intent: Intent, one: RulePass, round_: int) -> None:
     rule = one.rule
     ids = [step_id(rule, number, round_, intent.subject) for number in range(len(rule.steps))]
     if intent.id not in ids:

@@ -20,14 +20,14 @@ from gpuwaste.act.rules.rule import (
     MODES,
     NOTICES,
     NOTIFY,
-    Budget,
-    Exempt,
-    Head,
+    Duration,
     Mode,
     Notice,
     Rule,
-    Span,
-    Step,
+    RuleExemption,
+    RuleHead,
+    RuleStep,
+    StepBudget,
 )
 from gpuwaste.advice.policy.values import READERS
 from gpuwaste.core.errors import ConfigError
@@ -41,7 +41,7 @@ MAX_RULES: Final = 1000
 MAX_STEPS: Final = 10
 _SPAN: Final = re.compile(r"([0-9]{1,6})([smhd])", re.ASCII)
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": DAY_S}
-_TABLES: Final[Mapping[str, type]] = {"budget": Budget, "exempt": Exempt}
+_TABLES: Final[Mapping[str, type]] = {"budget": StepBudget, "exempt": RuleExemption}
 _SQL_TYPES: Final = {"bool": "BOOLEAN", "int": "BIGINT", "double": "DOUBLE", "string": "VARCHAR"}
 _QUOTED: Final = re.compile(r"'([^']{1,80})'")
 
@@ -106,12 +106,12 @@ def rule_from_toml(data: bytes, where: str, name: str) -> Rule:
 
 def _rule(parsed: dict[str, Any], name: str, digest: str, where: str) -> Rule:
     tables = {*_TABLES, "do"}
-    keys = {field.removesuffix("_") for field in Head.__dataclass_fields__}
+    keys = {field.removesuffix("_") for field in RuleHead.__dataclass_fields__}
     for given in parsed:
         if given not in tables | keys:
             raise ConfigError(f"unknown key {given!r:.60}{nearest(given, tables | keys)}")
     plain = {given: value for given, value in parsed.items() if given not in tables}
-    head: Head = read_table(Head, plain, where + ":", _READERS)
+    head: RuleHead = read_table(RuleHead, plain, where + ":", _READERS)
     rest = {
         given: read_table(kind, parsed[given], f"[{given}]", _READERS)
         for given, kind in _TABLES.items()
@@ -133,7 +133,7 @@ def _rule(parsed: dict[str, Any], name: str, digest: str, where: str) -> Rule:
     return Rule(name, where, digest, head, expression, steps, **rest)
 
 
-def _check_on(head: Head) -> None:
+def _check_on(head: RuleHead) -> None:
     kinds = [one for one in head.on if one != MINUTE]
     if not head.on:
         raise ConfigError('on: empty: expected "minute" or kinds of events')
@@ -143,12 +143,12 @@ def _check_on(head: Head) -> None:
         raise ConfigError('after: an event lasts no time: add "minute" to on, or remove after')
 
 
-def _steps(data: Any, head: Head) -> tuple[Step, ...]:
+def _steps(data: Any, head: RuleHead) -> tuple[RuleStep, ...]:
     if not isinstance(data, list) or not data or not all(isinstance(one, dict) for one in data):
         raise ConfigError("do: expected at least one table [[do]] with action = ...")
     if len(data) > MAX_STEPS:
         raise ConfigError(f"do: {len(data)} steps, {MAX_STEPS} at most")
-    steps: list[Step] = []
+    steps: list[RuleStep] = []
     for number, table in enumerate(data, start=1):
         place = f"[[do]] {number}"
         step = _step(table, head, place)
@@ -158,7 +158,7 @@ def _steps(data: Any, head: Head) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _check_words(parsed: dict[str, Any], head: Head, steps: Sequence[Step]) -> None:
+def _check_words(parsed: dict[str, Any], head: RuleHead, steps: Sequence[RuleStep]) -> None:
     """Ask a rule that may end jobs for an explicit word on the delay, the mail before it, and the approval."""
     for number, (step, table) in enumerate(zip(steps, parsed["do"], strict=True), start=1):
         if head.mode != "act" or not actions()[step.action].ends_runs:
@@ -177,7 +177,7 @@ def _check_words(parsed: dict[str, Any], head: Head, steps: Sequence[Step]) -> N
             raise ConfigError(f"[[do]] {number} action: {why} {'; '.join(missing)}")
 
 
-def _step(table: dict[str, Any], head: Head, place: str) -> Step:
+def _step(table: dict[str, Any], head: RuleHead, place: str) -> RuleStep:
     options = {name: value for name, value in table.items() if name not in {"after", "action"}}
     action, after = table.get("action"), _span(table.get("after", "0s"), f"{place} after")
     if not isinstance(action, str) or action not in actions():
@@ -199,7 +199,7 @@ def _step(table: dict[str, Any], head: Head, place: str) -> Step:
     long = {name: widest(value, facts_of(head.about)) for name, value in options.items()}
     if wrong := kind.problem(long):
         raise ConfigError(f"{place} {wrong}, with the longest names")
-    return Step(max(int(head.after), after), action, options)
+    return RuleStep(max(int(head.after), after), action, options)
 
 
 def _check_compiles(expression: Expression, about: About) -> None:
@@ -227,11 +227,11 @@ def _line_of(text: str, words: str) -> int:
     return 0
 
 
-def _span(value: Any, where: str) -> Span:
+def _span(value: Any, where: str) -> Duration:
     found = _SPAN.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise ConfigError(f'{where}: expected a duration such as "90s", "30m", "2h" or "1d", found {value!r:.40}')
-    return Span(int(found[1]) * _UNITS[found[2]])
+    return Duration(int(found[1]) * _UNITS[found[2]])
 
 
 def _choice(known: Sequence[str]) -> Reader:
@@ -253,7 +253,7 @@ def _on(value: Any, where: str) -> tuple[str, ...]:
 
 _READERS: Final[Mapping[Any, Reader]] = {
     **READERS,
-    Span: _span,
+    Duration: _span,
     Mode: _choice(MODES),
     About: _choice(ABOUTS),
     Approval: _choice(("none", "person")),

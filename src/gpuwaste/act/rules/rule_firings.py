@@ -6,7 +6,7 @@ from gpuwaste.act.rules.engine import Firing
 from gpuwaste.act.rules.rule_store import StoredFiring
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.rule import RuleFired
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 
 def stored(firing: Firing, cluster: str) -> StoredFiring:
@@ -30,7 +30,7 @@ def stored(firing: Firing, cluster: str) -> StoredFiring:
     )
 
 
-def event(firing: Firing, cluster: str) -> ToldEvent:
+def event(firing: Firing, cluster: str) -> StoredEvent:
     """Return its event."""
     rule, intent = firing.rule, firing.intent
     data = RuleFired(

@@ -13,7 +13,7 @@ from gpuwaste.act.rules.replay import replayed
 from gpuwaste.act.rules.restraint import at_rest, exemption
 from gpuwaste.act.rules.rule import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
-from gpuwaste.act.rules.rule_service import RuleParts
+from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.act.rules.rule_types import (
     LookDocument,
     PartValue,
@@ -43,7 +43,7 @@ class RuleReads:
     """Any thread may ask; every method may raise Refusal or StoreError."""
 
     def __init__(
-        self, parts: RuleParts, store: HubStore, cluster: Callable[[], str], clock: Clock, settings: LedgerSettings
+        self, parts: RuleService, store: HubStore, cluster: Callable[[], str], clock: Clock, settings: LedgerSettings
     ) -> None:
         self._parts = parts
         self._store = store

@@ -1,4 +1,4 @@
-"""RuleParts: the hub's side of rules: each minute a pass over the facts, intents to their store, firings as events."""
+"""RuleService: the hub's side of rules: each minute a pass over the facts, intents to their store, firings as events."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -8,13 +8,13 @@ from typing import Final
 
 from prometheus_client.metrics_core import Metric
 
-from gpuwaste.act.rules.engine import KEPT_S, Instant, Ladders, RulePass, evaluate
+from gpuwaste.act.rules.engine import KEPT_S, Ladders, PassInstant, RulePass, evaluate
 from gpuwaste.act.rules.facts import ABOUTS, About
 from gpuwaste.act.rules.in_use import RulesInUse
 from gpuwaste.act.rules.intent_sink import IntentSink
 from gpuwaste.act.rules.ladder import GAP_S, Ladder
-from gpuwaste.act.rules.moments import ModelInUse, model_facts, moments_of, node_facts, running_facts, waiting_facts
-from gpuwaste.act.rules.restraint import Spent
+from gpuwaste.act.rules.moments import ModelMoment, model_facts, moments_of, node_facts, running_facts, waiting_facts
+from gpuwaste.act.rules.restraint import StepsSpent
 from gpuwaste.act.rules.rule import Rule
 from gpuwaste.act.rules.rule_confirmations import judged
 from gpuwaste.act.rules.rule_firings import event, stored
@@ -43,7 +43,7 @@ _NOT_EVALUATED: Final = log_event.warning(
 _FIRED: Final = log_event.info("rule-fired: rule {rule} ({mode}): step {step}, {action}, {subject}")
 
 
-class RuleParts:
+class RuleService:
     """`worker` runs it; any thread may read `rules`, `figures` and `store`."""
 
     def __init__(  # noqa: PLR0917 the hub's parts that it needs
@@ -56,7 +56,7 @@ class RuleParts:
         directory: Path,
         every_s: float,
         xids: Collection[int] = (),
-        model: Callable[[], ModelInUse] = ModelInUse,
+        model: Callable[[], ModelMoment] = ModelMoment,
     ) -> None:
         """Read the rules; `every_s` is the time between two passes.
 
@@ -88,7 +88,7 @@ class RuleParts:
         began = self._clock.mono_us()
         now = self._clock.utc_us() // 1_000_000
         last = self.store.last_pass()
-        at = Instant(now, datetime.fromtimestamp(now), gap=last is None or not 0 <= now - last <= GAP_S)  # noqa: DTZ006
+        at = PassInstant(now, datetime.fromtimestamp(now), gap=last is None or not 0 <= now - last <= GAP_S)  # noqa: DTZ006
         ladders, dropped = self._ladders(rules, now)
         spent = self._spent(rules, now)
         told, seq = self._told(rules)
@@ -144,8 +144,8 @@ class RuleParts:
         self._known = {key: found for key, found in self._known.items() if key in current}
         return {rule.name: self._known.setdefault((rule.name, rule.hash), {}) for rule in rules}, dropped
 
-    def _spent(self, rules: Sequence[Rule], now: int) -> Mapping[str, Spent]:
-        hashes, spent = {rule.name: rule.hash for rule in rules}, {rule.name: Spent() for rule in rules}
+    def _spent(self, rules: Sequence[Rule], now: int) -> Mapping[str, StepsSpent]:
+        hashes, spent = {rule.name: rule.hash for rule in rules}, {rule.name: StepsSpent() for rule in rules}
         for row in self.store.spent(now - DAY_S):
             # What was done counts whatever the file was; what another version only recorded cost nobody anything.
             if row["rule"] in spent and (row["done"] or hashes[row["rule"]] == row["hash"]):
@@ -171,7 +171,7 @@ class RuleParts:
         ladders: Mapping[str, Ladders],
         dropped: Collection[tuple[str, str]],
         cluster: str,
-        at: Instant,
+        at: PassInstant,
         seq: int | None,
     ) -> None:
         """Hand over the intents, then note the pass: after a crash between the two the intents are known already."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpuwaste.core.text import storable
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
@@ -88,7 +88,7 @@ class RuleStore:
         changed: Sequence[StoredLadder],
         gone: Collection[tuple[str, str]],
         firings: Sequence[StoredFiring],
-        told: Sequence[ToldEvent],
+        told: Sequence[StoredEvent],
     ) -> None:
         """Store what one pass changed, in one transaction with its events; `gone` are rules with their subjects."""
         old = [{"rule": one.rule, "subject": storable(one.subject)} for one in changed]

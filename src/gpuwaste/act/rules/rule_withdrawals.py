@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from gpuwaste.act.rules.engine import Instant, Ladders, RulePass
+from gpuwaste.act.rules.engine import Ladders, PassInstant, RulePass
 from gpuwaste.act.rules.ladder import GAP_S
 
 RuleSubject = tuple[str, str]
@@ -21,7 +21,9 @@ class Withdrawals:
         self._gap_utc: int | None = None
         self._doubtful: set[RuleSubject] = set()
 
-    def due(self, passes: Sequence[RulePass], ladders: Mapping[str, Ladders], at: Instant) -> Collection[RuleSubject]:
+    def due(
+        self, passes: Sequence[RulePass], ladders: Mapping[str, Ladders], at: PassInstant
+    ) -> Collection[RuleSubject]:
         """Return whose actions are to be dropped now."""
         found = {(one.rule.name, key) for one in passes if one.rule.head.mode != "observe" for key in one.over}
         if at.gap:

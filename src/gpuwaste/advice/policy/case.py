@@ -1,11 +1,11 @@
-"""Case: one submission on its way through the rules, each of which may change what is said of it."""
+"""PolicyCase: one submission on its way through the rules, each of which may change what is said of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.advice.policy.declarations import Policy
-from gpuwaste.advice.policy.facts import Facts, Spending, Step
+from gpuwaste.advice.policy.facts import DecisionStep, Spending, SubmissionFacts
 from gpuwaste.advice.verdicts.verdict import ACTIONS, Action, Expectation, Suggestion
 
 RANK: Final = {action: rank for rank, action in enumerate(ACTIONS)}
@@ -30,7 +30,7 @@ class Trigger:
 
 
 @dataclass(slots=True)
-class Case:
+class PolicyCase:
     """What the rules work on.
 
     Judging rules change `triggers` and call `weigh`: action and would_be follow the strongest. Later rules call
@@ -38,7 +38,7 @@ class Case:
     """
 
     policy: Policy
-    facts: Facts
+    facts: SubmissionFacts
     spending: Spending
     chance: Callable[[], float]
     triggers: list[Trigger] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Case:
     time_min_s: int | None = None
     expected_start: tuple[int, int, int] | None = None  # p10, p50, p90, UTC seconds
     notes: tuple[str, ...] = ()  # lines at the terminal whatever the action
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DecisionStep] = field(default_factory=list)
 
     def weigh(self) -> None:
         """Let action and would_be follow the triggers."""
@@ -70,4 +70,4 @@ class Case:
 
     def step(self, rule: str, text: str) -> None:
         """Note a rule's word."""
-        self.steps.append(Step(rule, text, self.action))
+        self.steps.append(DecisionStep(rule, text, self.action))

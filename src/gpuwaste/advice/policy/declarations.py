@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
 
-from gpuwaste.advice.policy.values import ALWAYS, EVERY_DAY, NONE, NOT_SET, Days, Patterns, Ratio, Threshold
+from gpuwaste.advice.policy.values import ALWAYS, EVERY_DAY, NONE, NOT_SET, Patterns, Ratio, Threshold, Weekdays
 from gpuwaste.advice.verdicts.verdict import Mode
 from gpuwaste.core.day_hours import Hours
 from gpuwaste.core.typed_toml import key as _key
@@ -24,7 +24,7 @@ LAST_DAY: Final = date.max
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PolicyHead:
     """The policy's name and mode."""
 
     name: str = _key("", "Letters, digits, `.`, `_` and `-`, 64 at most; empty: the file's name without .toml.")
@@ -41,7 +41,7 @@ class When:
     users: Patterns = _key(NONE, "Shell patterns of the user's name.")
     groups: Patterns = _key(NONE, "Shell patterns; one of the user's Unix groups must match.")
     hours: Hours = _key(ALWAYS, 'Local time of day, "08:00-18:00"; "22:00-06:00" spans midnight.')
-    weekdays: Days = _key(EVERY_DAY, "Days of submission: mon, tue, wed, thu, fri, sat, sun.")
+    weekdays: Weekdays = _key(EVERY_DAY, "Days of submission: mon, tue, wed, thu, fri, sat, sun.")
     from_: date = _key(FIRST_DAY, "First day of the policy, a TOML date: 2026-12-01.")
     until: date = _key(LAST_DAY, "Last day of the policy.")
     min_gpus: int = _key(0, "Minimum number of requested GPUs.")
@@ -58,7 +58,7 @@ class TargetRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class RejectBudget:
     """Limit of rejects per user."""
 
     rejects_per_user_per_day: int = _key(5, "Rejects per local day; then warnings instead. An array counts once.")
@@ -73,7 +73,7 @@ class Override:
 
 
 @dataclass(frozen=True, slots=True)
-class Exempt:
+class PolicyExemption:
     """Submissions that the policy never judges, although they match `[when]`. One match is enough."""
 
     users: Patterns = _key(NONE, "Shell patterns of the user's name.")
@@ -117,12 +117,12 @@ class ExpectedStart:
 class Policy:
     """One policy with all its tables; `file` is its path, "" for the built-in one."""
 
-    policy: Head = field(default_factory=Head)
+    policy: PolicyHead = field(default_factory=PolicyHead)
     when: When = field(default_factory=When)
     targets: Mapping[str, TargetRule] = field(default_factory=dict)
-    budget: Budget = field(default_factory=Budget)
+    budget: RejectBudget = field(default_factory=RejectBudget)
     override: Override = field(default_factory=Override)
-    exempt: Exempt = field(default_factory=Exempt)
+    exempt: PolicyExemption = field(default_factory=PolicyExemption)
     sample: RandomSample = field(default_factory=RandomSample)
     floor: Floor = field(default_factory=Floor)
     time_min: TimeMin | None = None
@@ -141,11 +141,11 @@ class Policy:
 
 
 TABLES: Final[Mapping[str, type]] = {
-    "policy": Head,
+    "policy": PolicyHead,
     "when": When,
-    "budget": Budget,
+    "budget": RejectBudget,
     "override": Override,
-    "exempt": Exempt,
+    "exempt": PolicyExemption,
     "sample": RandomSample,
     "floor": Floor,
     "time_min": TimeMin,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import fields
 
-from gpuwaste.advice.policy.declarations import FIRST_DAY, LAST_DAY, Exempt, Policy, When
+from gpuwaste.advice.policy.declarations import FIRST_DAY, LAST_DAY, Policy, PolicyExemption, When
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.policy.values import ALWAYS, DAYS, EVERY_DAY, Patterns
 
@@ -54,7 +54,7 @@ def _when(when: When) -> str:
     return f"where {', '.join(parts)}" if parts else "everything"
 
 
-def _patterns(table: When | Exempt) -> Iterator[str]:
+def _patterns(table: When | PolicyExemption) -> Iterator[str]:
     for declared in fields(table):
         value = getattr(table, declared.name)
         if isinstance(value, Patterns) and value:

@@ -14,7 +14,7 @@ Spent = Literal["reject", "override"]
 
 
 @dataclass(slots=True)
-class Facts:
+class SubmissionFacts:
     """One submission as a policy sees it.
 
     `local_time` is the site's. `groups` are the user's Unix groups. `script` says whether the batch script is one with
@@ -49,7 +49,7 @@ class Spending(Protocol):
 
 
 @dataclass(slots=True)
-class Step:
+class DecisionStep:
     """One rule's word on the way to a decision, for `gpuwaste policy explain`."""
 
     rule: str
@@ -58,7 +58,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Decision:
+class PolicyDecision:
     """What a policy says of one submission; the fields are those of core.verdict.Verdict.
 
     `lines` are at most three: the user's lines where `action` is warn or reject, else those of
@@ -79,7 +79,7 @@ class Decision:
     time_min_s: int | None = None
     expected_start: tuple[int, int, int] | None = None
     notes: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DecisionStep, ...] = ()
 
     @property
     def reply_action(self) -> Action:

@@ -54,7 +54,7 @@ class PolicyInForce(Struct, kw_only=True, frozen=True):
     file: Annotated[str, Meta(description="Its file; empty: the built-in one.")]
 
 
-class ReplayRow(Struct, kw_only=True, frozen=True):
+class PolicyReplayRow(Struct, kw_only=True, frozen=True):
     """What one policy would have said of one target."""
 
     policy: str
@@ -69,7 +69,7 @@ class ReplayRow(Struct, kw_only=True, frozen=True):
     users: int
 
 
-class ReplayDocument(Document, kw_only=True, frozen=True):
+class PolicyReplayDocument(Document, kw_only=True, frozen=True):
     """What policies would have done on a history."""
 
     document: Literal["policy-replay"] = "policy-replay"
@@ -84,7 +84,7 @@ class ReplayDocument(Document, kw_only=True, frozen=True):
     submissions: int
     by_model: Annotated[int, Meta(description="Submissions predicted by the model.")]
     by_history: Annotated[int, Meta(description="Submissions predicted from history.")]
-    rows: list[ReplayRow]
+    rows: list[PolicyReplayRow]
     held: Annotated[Mapping[str, int], Meta(description="What held back what would have been said.")]
     users: Annotated[int, Meta(description="Users of whom something would have been said, or was held back.")]
     false_reject_ratio: MaybeRatio

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, Policy
-from gpuwaste.advice.policy.facts import Decision, Facts, Spending
+from gpuwaste.advice.policy.facts import PolicyDecision, Spending, SubmissionFacts
 from gpuwaste.advice.policy.rules import judge
 from gpuwaste.advice.policy.selector import Test, tests_of
 from gpuwaste.advice.policy.user_message import lines_of
@@ -28,7 +28,7 @@ class PolicySet:
         self.needs = frozenset[str]().union(*(needs_of(policy) for policy in self.in_force))
         self.uses_groups = any(policy.when.groups or policy.exempt.groups for policy in self.in_force)
 
-    def select(self, facts: Facts) -> Policy:
+    def select(self, facts: SubmissionFacts) -> Policy:
         """Return the policy that judges a submission; what is expected of it need not be known yet."""
         for policy, tests in self._tests:
             for test in tests:
@@ -38,16 +38,18 @@ class PolicySet:
                 return policy
         return self.policies[-1]
 
-    def decide(self, facts: Facts, spending: Spending, chance: Callable[[], float]) -> Decision:
+    def decide(self, facts: SubmissionFacts, spending: Spending, chance: Callable[[], float]) -> PolicyDecision:
         """Return what is said of a submission; `chance` draws a number from 0 up to 1. Writes nothing down."""
         return self.decide_by(self.select(facts), facts, spending, chance)
 
     @staticmethod
-    def decide_by(policy: Policy, facts: Facts, spending: Spending, chance: Callable[[], float]) -> Decision:
+    def decide_by(
+        policy: Policy, facts: SubmissionFacts, spending: Spending, chance: Callable[[], float]
+    ) -> PolicyDecision:
         """Return the same where the policy was selected before: what is expected of a job does not change it."""
-        case = Case(policy, facts, spending, chance)
+        case = PolicyCase(policy, facts, spending, chance)
         judge(case)
-        return Decision(
+        return PolicyDecision(
             policy=case.policy.name,
             mode=case.policy.mode,
             action=case.action,

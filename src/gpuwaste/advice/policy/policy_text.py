@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from gpuwaste.advice.policy.policies_types import ExplainDocument, PolicyDecision, ReplayDocument, ReplayRow
+from gpuwaste.advice.policy.policies_types import ExplainDocument, PolicyDecision, PolicyReplayDocument, PolicyReplayRow
 from gpuwaste.advice.verdicts.verdict import TOLD
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import say_hours
@@ -23,7 +23,7 @@ def explain_text(document: ExplainDocument, look: Look) -> str:
     return "\n".join(lines) + "\n"
 
 
-def replay_text(document: ReplayDocument, look: Look) -> str:
+def replay_text(document: PolicyReplayDocument, look: Look) -> str:
     """Render a policy-replay document."""
     lines = look.title("Replay of these policies")
     lines += facts(
@@ -68,7 +68,7 @@ def _decision(decision: PolicyDecision, look: Look) -> list[str]:
     return lines
 
 
-def _row(row: ReplayRow) -> Sequence[str]:
+def _row(row: PolicyReplayRow) -> Sequence[str]:
     judged = row.right + row.wrong
     return (
         fit(row.policy, 12),

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from gpuwaste.advice.policy.declarations import FIRST_DAY, LAST_DAY, When
-from gpuwaste.advice.policy.facts import Facts
+from gpuwaste.advice.policy.facts import SubmissionFacts
 from gpuwaste.advice.policy.values import ALWAYS, EVERY_DAY, Patterns
 
-Test = Callable[[Facts], bool]
+Test = Callable[[SubmissionFacts], bool]
 
 
 def tests_of(when: When) -> tuple[Test, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from gpuwaste.advice.verdicts.verdict import MAX_LINE, TOLD, Action
 
 if TYPE_CHECKING:
-    from gpuwaste.advice.policy.case import Case, Trigger
+    from gpuwaste.advice.policy.case import PolicyCase, Trigger
 
 PREFIX: Final = "gpuwaste: "
 OVERRIDE: Final = "resubmit with --comment=gpuwaste:override=REASON"
@@ -35,7 +35,7 @@ _ADVICE: Final = {
 }
 
 
-def lines_of(case: "Case") -> tuple[str, ...]:
+def lines_of(case: "PolicyCase") -> tuple[str, ...]:
     """Return the lines for the case's action, else those for its would_be; none where nothing triggered."""
     action = case.action if case.action in TOLD else case.would_be
     triggers = sorted(case.triggers, key=lambda trigger: trigger.action != "reject")
@@ -61,7 +61,7 @@ def _fit(text: str, room: int) -> str:
     return text if len(text) <= room else text[: max(0, room - len(_CUT))] + _CUT
 
 
-def _what(case: "Case", action: Action, trigger: "Trigger") -> str:
+def _what(case: "PolicyCase", action: Action, trigger: "Trigger") -> str:
     what = _WHAT[trigger.target].format(gpus=case.facts.request.gpus)
     if trigger.expectation.p is not None and trigger.expectation.source != "history":
         what = f"{what} (estimated {trigger.value:.0%})"
@@ -72,7 +72,7 @@ def _why(trigger: "Trigger") -> str:
     return line(trigger.why[0]) if trigger.why else ""
 
 
-def _how(case: "Case", action: Action, trigger: "Trigger") -> str:
+def _how(case: "PolicyCase", action: Action, trigger: "Trigger") -> str:
     """Return the option to change; of a reject the override, which is never cut."""
     rule = case.policy.override
     if action != "reject" or not rule.allowed or not rule.per_user_per_day:

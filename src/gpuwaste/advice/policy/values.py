@@ -42,7 +42,7 @@ class Patterns:
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class Weekdays:
     """Days of the week, 0 for Monday."""
 
     numbers: frozenset[int]
@@ -74,7 +74,7 @@ class Ratio:
 
 NONE: Final = Patterns()
 ALWAYS: Final = Hours(0, DAY_MINUTES)
-EVERY_DAY: Final = Days(frozenset(range(7)))
+EVERY_DAY: Final = Weekdays(frozenset(range(7)))
 NOT_SET: Final = Threshold()
 
 
@@ -88,13 +88,13 @@ def _patterns(value: Any, where: str) -> Patterns:
     return Patterns(value)
 
 
-def _days(value: Any, where: str) -> Days:
+def _days(value: Any, where: str) -> Weekdays:
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         raise ConfigError(f'{where}: expected a list of days, such as ["mon", "tue"], found {value!r:.80}')
     for item in value:
         if item not in DAYS:
             raise ConfigError(f"{where}: {item!r:.80} is not a day{nearest(item, set(DAYS))}")
-    return Days(frozenset(DAYS.index(item) for item in value))
+    return Weekdays(frozenset(DAYS.index(item) for item in value))
 
 
 def _date(value: Any, where: str) -> date:
@@ -129,7 +129,7 @@ def _ratio(value: Any, where: str) -> Ratio:
 READERS: Final[Mapping[Any, Reader]] = {
     Patterns: _patterns,
     Hours: parse_day_hours,
-    Days: _days,
+    Weekdays: _days,
     date: _date,
     Mode: _mode,
     Threshold: _threshold,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
 
 _KINDS: Final = {"gpus": "gpus", "mem_b": "memory", "time_limit_s": "time_limit"}  # amount -> file of predict/changes
@@ -23,7 +23,7 @@ def expectations(
     return tuple(_expectation(target, tuple((own or {}).get(target.target, ()))) for target in said)
 
 
-def suggestions(changes: Iterable[Change]) -> tuple[Suggestion, ...]:
+def suggestions(changes: Iterable[RequestChange]) -> tuple[Suggestion, ...]:
     """Return the changes with what each saves: GPUs, bytes, or seconds of limit."""
     found = []
     for change in changes:

@@ -25,7 +25,7 @@ from gpuwaste.advice.predict.view import (
     LONGEST,
     OWN,
     PEAK,
-    View,
+    VectorView,
 )
 from gpuwaste.advice.predict.wording import feature_text, last_jobs, others_text, span
 from gpuwaste.core.units import say_duration
@@ -87,7 +87,7 @@ def occluded(vector: Vectors, references: Sequence[float | None], groups: Sequen
 
 
 def reasons(
-    view: View,
+    view: VectorView,
     vector: Vectors,
     references: Sequence[float | None],
     score: Callable[[Vectors], NDArray[np.float64]],
@@ -119,7 +119,7 @@ def _bundle_of(name: str, key: str, subject: str) -> str:
     return "script" if subject == "script" else _REQUEST.get(name, name)
 
 
-def _reason(group: Bundled, view: View, references: Sequence[float | None], effect: float) -> Reason | None:
+def _reason(group: Bundled, view: VectorView, references: Sequence[float | None], effect: float) -> Reason | None:
     owner, _, subject = group.name.partition(" ")
     if owner in _KEYS:
         return Reason(group.name.replace(" ", "_"), None, None, effect, others_text(owner, subject))
@@ -134,7 +134,7 @@ def _reason(group: Bundled, view: View, references: Sequence[float | None], effe
     return Reason(feature.name, value, references[column], effect, text)
 
 
-def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | None:
+def _speaking(group: Bundled, view: VectorView, *, own: bool) -> tuple[int, str] | None:
     """Return the column that represents a group, and its key: of the user's own jobs those most like this one."""
     known = {FEATURES[column].name: column for column in group.columns if FEATURES[column].name in view}
     if not own:
@@ -149,7 +149,7 @@ def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | Non
     return None
 
 
-def _says(view: View, key: str, name: str) -> bool:
+def _says(view: VectorView, key: str, name: str) -> bool:
     """Tell whether a number is worth a sentence: that none of them failed is, that none waits is not."""
     if name in _COUNTS or name == LAST_FAILED:
         alone = view.remembered(key) == 1
@@ -158,7 +158,7 @@ def _says(view: View, key: str, name: str) -> bool:
     return name in _ALWAYS or bool(view[f"{key}_{name}"])
 
 
-def _durations(view: View, key: str) -> str:
+def _durations(view: VectorView, key: str) -> str:
     """Return "you asked for 12 h; your last 5 jobs named train ran 20 min to 35 min"."""
     limit = view.get(LIMIT)
     asked = f"you asked for {say_duration(limit)}; " if limit is not None else ""

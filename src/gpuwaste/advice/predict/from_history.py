@@ -7,7 +7,17 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.advice.predict.prediction import Reason, TargetPrediction
-from gpuwaste.advice.predict.view import COMPLETED, FAILED, GPU_ACTIVE, GPU_USED, LAST_RUNS, LATE, LONGEST, PEAK, View
+from gpuwaste.advice.predict.view import (
+    COMPLETED,
+    FAILED,
+    GPU_ACTIVE,
+    GPU_USED,
+    LAST_RUNS,
+    LATE,
+    LONGEST,
+    PEAK,
+    VectorView,
+)
 from gpuwaste.advice.predict.wording import last_jobs, named, number, span
 from gpuwaste.core.underuse import UnderUse
 
@@ -16,7 +26,7 @@ _USUAL: Final = 5  # ended jobs that make a habit
 _PEAKS: Final = 3  # jobs that the feature looks back on
 
 
-def from_history(target: str, view: View, under_use: UnderUse) -> TargetPrediction | None:
+def from_history(target: str, view: VectorView, under_use: UnderUse) -> TargetPrediction | None:
     """Return the prediction of a target from job history, None without one. Raises KeyError for an unknown target.
 
     `under_use` is the rule by which the use of GPUs in it was counted.
@@ -24,18 +34,18 @@ def from_history(target: str, view: View, under_use: UnderUse) -> TargetPredicti
     return _gpu_underused(target, view, under_use) if target == "gpu_underused" else _SAYS[target](target, view)
 
 
-def usually_late(view: View) -> bool:
+def usually_late(view: VectorView) -> bool:
     """Tell whether all of the user's last jobs like this one reached their limit: this one is likely meant to."""
     key = view.own_key(_USUAL, LATE)
     return key is not None and view[f"{key}_{LATE}"] >= view.remembered(key)
 
 
-def _said(target: str, key: str, view: View, feature: str, text: str, **values: object) -> TargetPrediction:
+def _said(target: str, key: str, view: VectorView, feature: str, text: str, **values: object) -> TargetPrediction:
     reason = Reason(f"{key}_{feature}", view.get(f"{key}_{feature}"), None, 0.0, text)
     return TargetPrediction(target, "history", view.remembered(key), reasons=(reason,), **values)  # type: ignore[arg-type]
 
 
-def _failure(target: str, view: View) -> TargetPrediction | None:
+def _failure(target: str, view: VectorView) -> TargetPrediction | None:
     key = view.own_key(LEAST, FAILED, COMPLETED)
     if key is None:
         return None
@@ -47,7 +57,7 @@ def _failure(target: str, view: View) -> TargetPrediction | None:
     return _said(target, key, view, FAILED, text, p=failed / judged)
 
 
-def _timeout(target: str, view: View) -> TargetPrediction | None:
+def _timeout(target: str, view: VectorView) -> TargetPrediction | None:
     key = view.own_key(LEAST, LATE)
     if key is None:
         return None
@@ -56,7 +66,7 @@ def _timeout(target: str, view: View) -> TargetPrediction | None:
     return _said(target, key, view, LATE, text, p=min(1.0, late / view.remembered(key)))
 
 
-def _walltime(target: str, view: View) -> TargetPrediction | None:
+def _walltime(target: str, view: VectorView) -> TargetPrediction | None:
     """Return the median of three, and the longest of k, which the next of k + 1 alike exceeds once in k + 1."""
     key = view.own_key(LEAST, LONGEST)
     if key is None:
@@ -71,7 +81,7 @@ def _walltime(target: str, view: View) -> TargetPrediction | None:
     return _said(target, key, view, LONGEST, text, quantiles=quantiles)
 
 
-def _memory(target: str, view: View) -> TargetPrediction | None:
+def _memory(target: str, view: VectorView) -> TargetPrediction | None:
     key = view.own_key(1, PEAK)
     if key is None:
         return None
@@ -79,7 +89,7 @@ def _memory(target: str, view: View) -> TargetPrediction | None:
     return TargetPrediction(target, "history", min(_PEAKS, view.remembered(key)), quantiles={"0.5": peak})
 
 
-def _gpu_underused(target: str, view: View, under_use: UnderUse) -> TargetPrediction | None:
+def _gpu_underused(target: str, view: VectorView, under_use: UnderUse) -> TargetPrediction | None:
     key = view.own_key(1, GPU_USED)
     if key is None or not view.request.gpus:
         return None
@@ -90,7 +100,7 @@ def _gpu_underused(target: str, view: View, under_use: UnderUse) -> TargetPredic
     return TargetPrediction(target, "history", 1, p=float(used < limit), reasons=(reason,))
 
 
-def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
+def _gpus_needed(target: str, view: VectorView) -> TargetPrediction | None:
     key = view.own_key(1, GPU_ACTIVE)
     # The user's last job of any name and size may have had one GPU only, which is no measure of what this one needs.
     if key is None or key == "user" or not view.request.gpus:
@@ -102,11 +112,11 @@ def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
     return TargetPrediction(target, "history", 1, quantiles=quantiles, reasons=(reason,))
 
 
-def _nothing(_target: str, _view: View) -> None:
+def _nothing(_target: str, _view: VectorView) -> None:
     """Return nothing: the features do not tell how many of the last jobs were cancelled."""
 
 
-_SAYS: Final[dict[str, Callable[[str, View], TargetPrediction | None]]] = {
+_SAYS: Final[dict[str, Callable[[str, VectorView], TargetPrediction | None]]] = {
     "failure": _failure,
     "failure_or_cancel": _nothing,
     "timeout": _timeout,

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.advice.predict.prediction_types import PredictDocument, PredictionsDocument
 from gpuwaste.advice.verdicts.verdict import TOLD
 from gpuwaste.core.text import harmless
@@ -152,7 +152,7 @@ def _said(prediction: PredictDocument, look: Look) -> list[str]:
     return [*look.heading(title), *(f"  {harmless(line)}" for line in policy.lines)]
 
 
-def _change(change: Change) -> list[str]:
+def _change(change: RequestChange) -> list[str]:
     risks = [
         f"{_NAMES.get(name, name).lower()} {change.before[name]:.0%} to {change.after[name]:.0%}"
         for name in ("failure", "timeout", "gpu_underused")

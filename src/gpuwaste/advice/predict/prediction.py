@@ -51,7 +51,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RequestChange:
     """Another request, and what it would change."""
 
     option: Annotated[str, Meta(description="The exact option.")]
@@ -68,6 +68,6 @@ class Prediction:
     model: str  # the bundle's name; empty if only job history is used
     model_hash: str
     targets: tuple[TargetPrediction, ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RequestChange, ...] = ()
     notes: tuple[str, ...] = ()
     own_history: bool = True  # whether any job of the user is known to have ended

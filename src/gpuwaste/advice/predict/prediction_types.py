@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gpuwaste.advice.predict.prediction import Change, Prediction, TargetPrediction
+from gpuwaste.advice.predict.prediction import Prediction, RequestChange, TargetPrediction
 from gpuwaste.advice.verdicts.verdict import Action
 from gpuwaste.core.fields import Document, Recorded
 from gpuwaste.jobs.job_event import ScriptSays
@@ -49,7 +49,7 @@ class PredictDocument(Document, kw_only=True, frozen=True):
     model: Annotated[str, Meta(description="Name of the bundle; empty if only job history is used.")]
     model_hash: str
     targets: list[TargetPrediction]
-    changes: Annotated[list[Change], Meta(description="Smaller requests, and what they would change.")]
+    changes: Annotated[list[RequestChange], Meta(description="Smaller requests, and what they would change.")]
     notes: list[str]
     own_history: Annotated[
         bool,

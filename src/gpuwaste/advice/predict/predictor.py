@@ -14,12 +14,12 @@ from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.from_history import from_history, usually_late
 from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.advice.predict.own import gpus_needed, own_sentences
-from gpuwaste.advice.predict.prediction import Change, Prediction, Scored, Source, TargetPrediction
+from gpuwaste.advice.predict.prediction import Prediction, RequestChange, Scored, Source, TargetPrediction
 from gpuwaste.advice.predict.rolling import Rolling, busy_columns
-from gpuwaste.advice.predict.scores import Model, applies, cap
+from gpuwaste.advice.predict.scores import ScoringModel, applies, cap
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS
 from gpuwaste.advice.predict.vectors import KeyHistories, vector_of, vectors_of
-from gpuwaste.advice.predict.view import ENDED, View
+from gpuwaste.advice.predict.view import ENDED, VectorView
 from gpuwaste.jobs.history.recall import Recall
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.submit.request import JobRequest
@@ -38,7 +38,11 @@ class Predictor:
     """Answers requests, one thread at a time; state and corrections belong to the caller and stay as they are."""
 
     def __init__(
-        self, bundle: Model | None, state: KeyHistories, rolling: Rolling | None = None, recall: Recall | None = None
+        self,
+        bundle: ScoringModel | None,
+        state: KeyHistories,
+        rolling: Rolling | None = None,
+        recall: Recall | None = None,
     ) -> None:
         """Take a bundle (None: job history only), the state, and what there is of corrections and of own runs."""
         self._bundle = bundle
@@ -56,7 +60,7 @@ class Predictor:
     def predict(self, request: JobRequest) -> Prediction:
         """Return every target of one request, with reasons, and what a smaller request would change."""
         vector = vector_of(self._state, request)
-        view = View.of(request, _NAMES, vector)
+        view = VectorView.of(request, _NAMES, vector)
         said = self.explained(request, vector, self.scored(request, vector, ALL))
         bundle = self._bundle
         return Prediction(
@@ -99,7 +103,7 @@ class Predictor:
         """
         found: list[TargetPrediction] = []
         row = vector[None]
-        view: View | None = None
+        view: VectorView | None = None
         busy = bool(self._models) and bool((vector[_BUSY] > 0).any())
         for target in TARGETS:
             name = target.name
@@ -110,7 +114,7 @@ class Predictor:
                 output = self._raw(name, row)[0] if raw is None else raw[name]
                 found.append(self._from_model(model, output, request, busy=busy))
                 continue
-            view = view or View.of(request, _NAMES, vector)
+            view = view or VectorView.of(request, _NAMES, vector)
             if answer := self._own(name, request) or from_history(name, view, self._state.under_use):
                 found.append(answer)
         return tuple(found)
@@ -119,18 +123,18 @@ class Predictor:
         """Return every target of many requests without a model's reasons; what they have in common is done once."""
         vectors = self.vectors(requests)
         said = zip(requests, vectors, self._all_targets(requests, vectors), strict=True)
-        return [Scored(targets, usually_late(View.of(one, _NAMES, vector))) for one, vector, targets in said]
+        return [Scored(targets, usually_late(VectorView.of(one, _NAMES, vector))) for one, vector, targets in said]
 
     def explained(
         self, request: JobRequest, vector: Vector, said: Sequence[TargetPrediction], only: Container[str] = ALL
     ) -> tuple[TargetPrediction, ...]:
         """Return the targets with their reasons, those of `only` at least: each costs one more call of its model."""
-        view = View.of(request, _NAMES, vector)
+        view = VectorView.of(request, _NAMES, vector)
         return tuple(self._with_reasons(target, view, vector) if target.target in only else target for target in said)
 
     def changes(
         self, request: JobRequest, said: Sequence[TargetPrediction], only: Container[str] | None = None
-    ) -> tuple[Change, ...]:
+    ) -> tuple[RequestChange, ...]:
         """Return the smaller requests that help, of the kinds `only` (files of predict/changes), each alone."""
         return whatif.changes(request, said, self._again, only)
 
@@ -161,7 +165,7 @@ class Predictor:
         quantiles = dict(zip(self._levels[model.target], values, strict=True))
         return TargetPrediction(model.target, self._source, model.rows, quantiles=quantiles)
 
-    def _with_reasons(self, said: TargetPrediction, view: View, vector: Vector) -> TargetPrediction:
+    def _with_reasons(self, said: TargetPrediction, view: VectorView, vector: Vector) -> TargetPrediction:
         """Add the reasons of a model's answer; an effect on a quantile is told in its unit, at the median."""
         model = self._models.get(said.target)
         if model is None or self._bundle is None:
@@ -185,7 +189,7 @@ class Predictor:
 
         return score
 
-    def _notes(self, view: View) -> tuple[str, ...]:
+    def _notes(self, view: VectorView) -> tuple[str, ...]:
         notes = []
         if self._bundle is None or self._bundle.manifest.origin != "site":
             notes.append(NO_MODEL)
@@ -197,7 +201,7 @@ class Predictor:
         return tuple(notes)
 
 
-def _has_history(view: View) -> bool:
+def _has_history(view: VectorView) -> bool:
     return bool(view.get(f"user_{ENDED}"))
 
 

@@ -10,7 +10,7 @@ from gpuwaste.advice.predict.targets import ASKED, OF_THE_LEDGER
 from gpuwaste.slurm.submit.request import JobRequest
 
 
-class Model(Protocol):
+class ScoringModel(Protocol):
     """What is asked of a bundle; `predict.bundle.Bundle` is one."""
 
     @property

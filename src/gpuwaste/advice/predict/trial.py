@@ -41,7 +41,7 @@ class ShadowModel:
         }
 
 
-class Trial:
+class ModelTrial:
     """Follows the registry's link `challenger`; a bundle that cannot be loaded is scored by nobody."""
 
     def __init__(self, models_dir: Path, rolling_path: Path, *, baseline: bool) -> None:

@@ -35,7 +35,7 @@ def _places(names: tuple[str, ...]) -> Mapping[str, int]:
 
 
 @dataclass(slots=True)
-class View:
+class VectorView:
     """One request and its vector by name: a number that is not known is absent."""
 
     request: JobRequest
@@ -44,7 +44,7 @@ class View:
     _remembered: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, request: JobRequest, names: tuple[str, ...], vector: NDArray[np.float32]) -> "View":
+    def of(cls, request: JobRequest, names: tuple[str, ...], vector: NDArray[np.float32]) -> "VectorView":
         """Return the view of a vector whose columns are `names`."""
         return cls(request, _places(names), vector.tolist())
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
-from gpuwaste.advice.predict.changes import Proposal, proposers
-from gpuwaste.advice.predict.prediction import Change, TargetPrediction
+from gpuwaste.advice.predict.changes import ChangeProposal, proposers
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.slurm.submit.request import JobRequest
 
 Score = Callable[[Sequence[JobRequest]], list[tuple[TargetPrediction, ...]]]
@@ -14,7 +14,7 @@ LIKELY: Final = 0.5  # of a job that likely fails, earlier runs say little about
 
 def changes(
     request: JobRequest, said: Sequence[TargetPrediction], score: Score, only: Container[str] | None = None
-) -> tuple[Change, ...]:
+) -> tuple[RequestChange, ...]:
     """Return the changes that help, each alone; `only` are the kinds wanted, None for all."""
     by_name = {target.target: target for target in said}
     if any(_risks(said).get(name, 0.0) >= LIKELY for name in ("failure", "timeout")):
@@ -29,13 +29,13 @@ def changes(
 
 
 def _change(
-    proposal: Proposal, said: Mapping[str, TargetPrediction], answer: Sequence[TargetPrediction]
-) -> Change | None:
+    proposal: ChangeProposal, said: Mapping[str, TargetPrediction], answer: Sequence[TargetPrediction]
+) -> RequestChange | None:
     before, after = _risks(said.values()), _risks(answer)
     for name in ("failure", "timeout"):
         if name in before and name in after and after[name] > before[name] + MORE_RISK:
             return None
-    return Change(proposal.option, proposal.text, {**proposal.before, **before}, {**proposal.after, **after})
+    return RequestChange(proposal.option, proposal.text, {**proposal.before, **before}, {**proposal.after, **after})
 
 
 def _risks(targets: Iterable[TargetPrediction]) -> dict[str, float]:

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from gpuwaste.advice.predict.features.base import Feature
-from gpuwaste.advice.predict.view import LONGEST, RING, SHORTEST, View
+from gpuwaste.advice.predict.view import LONGEST, RING, SHORTEST, VectorView
 from gpuwaste.core.units import DAY_S, HOUR_S, format_size, say_duration
 from gpuwaste.jobs.history.keys import KEYS
 
@@ -35,20 +35,20 @@ def amount(value: float, unit: str) -> str:
     return f"{value:.0f}" if value == round(value) else number(value, 1 if abs(value) >= 1 else 2)
 
 
-def named(key: str, view: View) -> str:
+def named(key: str, view: VectorView) -> str:
     """Return how the user's jobs of a key are told from others: " named train"."""
     if key == "name":
         return f" named {view.request.name[:_NAME]}"
     return " of this size and limit" if key == "shape" else ""
 
 
-def last_jobs(key: str, view: View) -> str:
+def last_jobs(key: str, view: VectorView) -> str:
     """Return "your last 8 jobs named train", with as many as there are."""
     count = view.remembered(key)
     return f"your last {count} jobs{named(key, view)}" if count > 1 else f"your last job{named(key, view)}"
 
 
-def span(view: View, key: str) -> str:
+def span(view: VectorView, key: str) -> str:
     """Return how long a key's last jobs ran: "20 min to 27 min", "up to 27 min" where the shortest is not known."""
     low, high = view.seconds(key, SHORTEST), view.seconds(key, LONGEST)
     longest = "" if high is None else say_duration(high)
@@ -57,7 +57,7 @@ def span(view: View, key: str) -> str:
     return longest if say_duration(low) == longest else f"{say_duration(low)} to {longest}"
 
 
-def feature_text(feature: Feature, value: float, key: str, view: View) -> str:
+def feature_text(feature: Feature, value: float, key: str, view: VectorView) -> str:
     """Return a feature's own sentence with its value, addressed to the user; `key` is one of theirs, "" for none."""
     flag = "{value}: 1 yes, 0 no"
     shown = amount(value, feature.unit)

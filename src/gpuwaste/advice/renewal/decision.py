@@ -8,48 +8,50 @@ from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RenewalDecision:
     """Whether to change the model in use, and why or why not."""
 
     change: bool
     reason: str
 
 
-def promotion(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> Decision:
+def promotion(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> RenewalDecision:
     """Decide on a challenger, the second of each comparison: better in every target that decides, worse in no other."""
     if lacking := list(_lacking(found, rule)):
-        return Decision(change=False, reason=f"not enough outcomes: {'; '.join(lacking)}")
+        return RenewalDecision(change=False, reason=f"not enough outcomes: {'; '.join(lacking)}")
     for target in rule.targets:
         one = found[target]
         gain, share = one.average_precision, one.average_precision.share_above(rule.margin)
         if share < rule.confidence:
-            return Decision(
+            return RenewalDecision(
                 change=False,
                 reason=f"{target}: average precision {gain.first:.3f} -> {gain.second:.3f}, better by {rule.margin:g} "
                 f"in {share:.0%} of the draws, {rule.confidence:.0%} needed",
             )
         if one.brier.share_above(0.0) >= rule.confidence:
-            return Decision(change=False, reason=f"{target}: ranks better, but its probabilities are worse (Brier)")
+            return RenewalDecision(
+                change=False, reason=f"{target}: ranks better, but its probabilities are worse (Brier)"
+            )
     for target, one in found.items():
         if _enough(one, rule) and one.average_precision.share_below(rule.margin) >= rule.confidence:
-            return Decision(change=False, reason=f"{target}: worse by {rule.margin:g}")
-    return Decision(change=True, reason="; ".join(_told(found, rule)))
+            return RenewalDecision(change=False, reason=f"{target}: worse by {rule.margin:g}")
+    return RenewalDecision(change=True, reason="; ".join(_told(found, rule)))
 
 
-def rollback(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> Decision:
+def rollback(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> RenewalDecision:
     """Decide on the champion, the first of each comparison with the baseline: worse in one target that decides."""
     for target in rule.targets:
         one = found.get(target)
         if one is not None and _enough(one, rule) and one.average_precision.share_above(0.0) >= rule.confidence:
             gain = one.average_precision
-            return Decision(
+            return RenewalDecision(
                 change=True,
                 reason=f"{target}: average precision {gain.first:.3f}, the baseline's {gain.second:.3f}, "
                 f"{one.jobs} jobs of {one.users} users",
             )
     if lacking := list(_lacking(found, rule)):
-        return Decision(change=False, reason=f"not enough outcomes: {'; '.join(lacking)}")
-    return Decision(change=False, reason="not worse than the baseline")
+        return RenewalDecision(change=False, reason=f"not enough outcomes: {'; '.join(lacking)}")
+    return RenewalDecision(change=False, reason="not worse than the baseline")
 
 
 def _lacking(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> Iterator[str]:

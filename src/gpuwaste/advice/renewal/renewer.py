@@ -17,7 +17,7 @@ from gpuwaste.advice.predict.bundle_files import BundleFiles, read_bundle
 from gpuwaste.advice.predict.comparison import PairedComparison
 from gpuwaste.advice.predict.drift import ECE_LIMIT, MIN_JOBS, RECENT, ece
 from gpuwaste.advice.predict.registry import Registry
-from gpuwaste.advice.renewal.decision import Decision, promotion, rollback
+from gpuwaste.advice.renewal.decision import RenewalDecision, promotion, rollback
 from gpuwaste.advice.renewal.evidence import card_of, comparisons, evidence
 from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
 from gpuwaste.advice.renewal.trial_types import TrialDocument, TrialModel
@@ -115,12 +115,14 @@ class Renewer:
         return {} if other == champion.hash else comparisons(self._verdicts.pairs(champion.hash, other, since))
 
     def _promoted(
-        self, document: TrialDocument, champion: _Bundle, challenger: _Bundle, decision: Decision, now: int
+        self, document: TrialDocument, champion: _Bundle, challenger: _Bundle, decision: RenewalDecision, now: int
     ) -> TrialDocument:
         self._change(PROMOTED, challenger, champion, decision, document.comparison, now)
         return msgspec.structs.replace(document, changed="promoted", champion=_told_of(challenger), challenger=None)
 
-    def _rolled_back(self, document: TrialDocument, champion: _Bundle, back: Decision, now: int) -> TrialDocument:
+    def _rolled_back(
+        self, document: TrialDocument, champion: _Bundle, back: RenewalDecision, now: int
+    ) -> TrialDocument:
         name = self._registry.previous()
         if name is None:
             if self._worse != champion.hash:
@@ -133,7 +135,7 @@ class Renewer:
         return msgspec.structs.replace(document, changed="rolled back", champion=_told_of(before))
 
     def _change(  # noqa: PLR0917 what an event of a change tells
-        self, kind: str, after: _Bundle, before: _Bundle, decision: Decision, shown: Sequence[Any], now: int
+        self, kind: str, after: _Bundle, before: _Bundle, decision: RenewalDecision, shown: Sequence[Any], now: int
     ) -> None:
         """Move the link, then tell it."""
         self._store.set_mark(_SINCE + after.hash, now)

@@ -9,7 +9,7 @@ from gpuwaste.advice.rescoring.rescore import Moment, Rescore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.columns import Columns
@@ -62,7 +62,9 @@ class RescoreStore:
             found = db.rows("rescored_next", lead.parameters(cluster, self._now()))[0]["at_utc"]
         return None if found is None else int(found)
 
-    def add(self, said: Sequence[Rescore], told: Sequence[ToldEvent], notices: Sequence[Mapping[str, Any]] = ()) -> int:
+    def add(
+        self, said: Sequence[Rescore], told: Sequence[StoredEvent], notices: Sequence[Mapping[str, Any]] = ()
+    ) -> int:
         """Take what was said with its events and notices: all or nothing. Returns how many are new.
 
         Raises StoreError.

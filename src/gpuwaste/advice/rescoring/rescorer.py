@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from gpuwaste.act.notify.limit_notices import LimitNotices, SaidOfJob
+from gpuwaste.act.notify.limit_notices import LimitForecast, LimitNotices
 from gpuwaste.advice.predict.limit_chance import limit_chance
 from gpuwaste.advice.predict.prediction import Scored
 from gpuwaste.advice.rescoring.rescore import Rescore
@@ -21,7 +21,7 @@ from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.job import JobRescored, LimitNear
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.submit.request import JobRequest
@@ -110,7 +110,7 @@ class Rescorer:
         told = list(_events(found, near)) if self._tells() else []
         return self._store.add([one.said for one in found], told, self._notices.rows(near, now))
 
-    def _scored(self, due: Sequence[DueRun], now: int) -> Iterator[SaidOfJob]:
+    def _scored(self, due: Sequence[DueRun], now: int) -> Iterator[LimitForecast]:
         """Yield what is said of each run, as if it were submitted now: what has ended since its submission counts."""
         for first in range(0, len(due), PAGE):
             page = due[first : first + PAGE]
@@ -118,7 +118,7 @@ class Rescorer:
             if answer is None:
                 return
             for one, scored in zip(page, answer[0], strict=True):
-                yield SaidOfJob(one.job, _said(one, scored, now, answer[1]))
+                yield LimitForecast(one.job, _said(one, scored, now, answer[1]))
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
@@ -134,7 +134,7 @@ def _said(due: DueRun, scored: Scored, now: int, model_hash: str) -> Rescore:
     return replace(said, limit_p=chance, limit_at=due.limit_at)
 
 
-def _events(found: Sequence[SaidOfJob], near: Sequence[SaidOfJob]) -> Iterator[ToldEvent]:
+def _events(found: Sequence[LimitForecast], near: Sequence[LimitForecast]) -> Iterator[StoredEvent]:
     """Yield the events of what was said; of a limit only where it is near."""
     for job, said in found:
         if said.moment != "limit":

@@ -16,7 +16,7 @@ from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_j
 from gpuwaste.advice.verdicts.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal, not_found
-from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S
@@ -63,7 +63,7 @@ class VerdictReads:
     def __init__(self, store: VerdictStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._scores = KeptAnswers(clock)
+        self._scores = ResponseCache(clock)
 
     def listed(self, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
         """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if they did not exist."""

@@ -13,7 +13,7 @@ from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_columns import FAR_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -66,7 +66,7 @@ class VerdictStore:
         self._store = store
         self._clock = clock
 
-    def add(self, verdicts: Sequence[Verdict], node: str, told: Sequence[ToldEvent] = ()) -> list[str]:
+    def add(self, verdicts: Sequence[Verdict], node: str, told: Sequence[StoredEvent] = ()) -> list[str]:
         """Take verdicts that the advisor on `node` sent, each id once, and the events that tell of them.
 
         Returns the actions of those that are news.
@@ -94,7 +94,7 @@ class VerdictStore:
         return [plan.run_job_id for plan in taken if plan.run_job_id is not None]
 
     def put(
-        self, db: Database, verdicts: Sequence[Verdict], node: str, told: Sequence[ToldEvent], taken_us: int
+        self, db: Database, verdicts: Sequence[Verdict], node: str, told: Sequence[StoredEvent], taken_us: int
     ) -> list[str]:
         """Take verdicts that came at `taken_us`, as `add` does, in a transaction of the store's `writing`."""
         now = taken_us // 1_000_000

@@ -47,7 +47,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _AskedUrl:
     """One URL of the hub, and what came of the question."""
 
     url: str
@@ -75,12 +75,12 @@ class _Asked:
         self.health = health
 
 
-def _ask_all(around: Surroundings) -> list[_Asked]:
+def _ask_all(around: Surroundings) -> list[_AskedUrl]:
     """Ask all URLs at once, so that a host that does not answer costs the others no time."""
     from gpuwaste.net.http import split_urls
 
     urls = split_urls(around.config.common.hub_url)
-    asked = [_Asked(url) for url in urls] or [_Asked(around.config.common.hub_url)]
+    asked = [_AskedUrl(url) for url in urls] or [_AskedUrl(around.config.common.hub_url)]
     threads = [threading.Thread(target=one.ask, args=(around,), name=f"ask {one.url}", daemon=True) for one in asked]
     for thread in threads:
         thread.start()
@@ -94,7 +94,7 @@ def _ask_all(around: Surroundings) -> list[_Asked]:
     return found
 
 
-def _judge(around: Surroundings, one: _Asked) -> Iterator[Check]:
+def _judge(around: Surroundings, one: _AskedUrl) -> Iterator[Check]:
     """Judge the answer of the hub that serves."""
     if one.health is None:
         return

@@ -8,7 +8,7 @@ from gpuwaste.estimate.program import CompiledMemory, Op, Program, Source, finge
 from gpuwaste.estimate.readers.buffer_lifetimes import buffers_of
 from gpuwaste.estimate.readers.graph import Graph
 from gpuwaste.estimate.readers.order import freeing_order
-from gpuwaste.estimate.readers.steps import Step, Steps
+from gpuwaste.estimate.readers.steps import KernelStep, Steps
 
 _MAX_SHAPES = 8
 
@@ -54,7 +54,7 @@ def program_of(
     )
 
 
-def _op(graph: Graph, step: Step) -> Op:
+def _op(graph: Graph, step: KernelStep) -> Op:
     arrays = [*step.writes[:1], *step.reads][:_MAX_SHAPES]
     return Op(
         kind=step.kind,

@@ -2,7 +2,7 @@
 
 from gpuwaste.estimate.program import Buffer, BufferKind
 from gpuwaste.estimate.readers.graph import Graph
-from gpuwaste.estimate.readers.steps import Step
+from gpuwaste.estimate.readers.steps import KernelStep
 
 
 class _Groups:
@@ -23,7 +23,7 @@ class _Groups:
         self._of[self.of(one)] = self.of(other)
 
 
-def buffers_of(graph: Graph, names: list[int], steps: list[Step]) -> list[Buffer]:
+def buffers_of(graph: Graph, names: list[int], steps: list[KernelStep]) -> list[Buffer]:
     """Return the program's buffers; indexes are those of `steps`."""
     last_step = max(0, len(steps) - 1)
     groups = _Groups(len(graph.sizes))
@@ -44,7 +44,7 @@ def buffers_of(graph: Graph, names: list[int], steps: list[Step]) -> list[Buffer
     return _buffers(graph, groups, (parameters, returned), steps, _group_ends(ends, groups))
 
 
-def _ends(steps: list[Step]) -> dict[int, int]:
+def _ends(steps: list[KernelStep]) -> dict[int, int]:
     """Return for each array the last step that reads it; in a loop that is the loop's last one for outer arrays."""
     loop_end: dict[int, int] = {}
     home: dict[int, int] = {}
@@ -73,7 +73,7 @@ def _group_ends(ends: dict[int, int], groups: _Groups) -> dict[int, int]:
     return found
 
 
-def _share(graph: Graph, steps: list[Step], groups: _Groups, fixed: set[int], ends: dict[int, int]) -> None:
+def _share(graph: Graph, steps: list[KernelStep], groups: _Groups, fixed: set[int], ends: dict[int, int]) -> None:
     """Let results take the memory of inputs that end where they begin."""
     sizes = graph.sizes
     for place, step in enumerate(steps):
@@ -96,7 +96,7 @@ def _share(graph: Graph, steps: list[Step], groups: _Groups, fixed: set[int], en
 
 
 def _buffers(
-    graph: Graph, groups: _Groups, outside: tuple[set[int], set[int]], steps: list[Step], ends: dict[int, int]
+    graph: Graph, groups: _Groups, outside: tuple[set[int], set[int]], steps: list[KernelStep], ends: dict[int, int]
 ) -> list[Buffer]:
     (parameters, returned), last = outside, max(0, len(steps) - 1)
     first: dict[int, int] = {}
@@ -138,7 +138,7 @@ def _buffers(
 
 
 def _zeros(
-    graph: Graph, groups: _Groups, steps: list[Step], first: dict[int, int], kinds: dict[int, BufferKind]
+    graph: Graph, groups: _Groups, steps: list[KernelStep], first: dict[int, int], kinds: dict[int, BufferKind]
 ) -> None:
     """Let results that begin as zeros take memory from the first step on that stores an array of their shape."""
     earliest: dict[tuple[int, ...], int] = {}

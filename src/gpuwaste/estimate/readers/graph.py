@@ -23,7 +23,7 @@ MAX_LINKS: Final = 1_500_000
 """Inputs and outputs of all nodes."""
 
 
-class Node(Struct):
+class GraphNode(Struct):
     """One operation on arrays; inputs and outputs are indexes of `Graph.sizes`."""
 
     role: Role
@@ -54,7 +54,7 @@ class Graph:
     """Nodes in order, and the arrays between them."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[GraphNode] = []
         self.sizes: list[int] = []
         self.shapes: list[tuple[int, ...]] = []
         self.parameters: list[int] = []
@@ -76,7 +76,7 @@ class Graph:
         self.shapes.append(shape)
         return len(self.sizes) - 1
 
-    def add(self, node: Node) -> None:
+    def add(self, node: GraphNode) -> None:
         """Add a node. Raises ParseError where the program has too many."""
         if len(self.nodes) >= MAX_NODES:
             raise ParseError(f"more than {MAX_NODES} operations once its calls are expanded")

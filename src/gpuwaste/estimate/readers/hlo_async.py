@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.estimate.readers.hlo_cost import role_and_kind
-from gpuwaste.estimate.readers.hlo_shape import Array
+from gpuwaste.estimate.readers.hlo_shape import ArrayShape
 from gpuwaste.estimate.readers.hlo_text import Instruction
 
 START: Final = "-start"
@@ -17,7 +17,11 @@ _AS_IT_IS: Final = frozenset({"all-reduce-start", "all-reduce-done", "send-done"
 
 def started(each: Instruction) -> Instruction | None:
     """Return what a start does, with the type of its results only; None where its type has not operands and results."""
-    if each.opcode in _AS_IT_IS or isinstance(each.type, Array) or len(each.type) <= max(0, result_place(each.opcode)):
+    if (
+        each.opcode in _AS_IT_IS
+        or isinstance(each.type, ArrayShape)
+        or len(each.type) <= max(0, result_place(each.opcode))
+    ):
         return None
     known = role_and_kind(each.opcode, each.attributes)[1] != "other"
     opcode = each.opcode if known else each.opcode.removesuffix(START)

@@ -10,7 +10,7 @@ from typing import Final
 
 from gpuwaste.estimate.program import Kind
 from gpuwaste.estimate.readers.graph import Role
-from gpuwaste.estimate.readers.hlo_shape import Array
+from gpuwaste.estimate.readers.hlo_shape import ArrayShape
 
 _LIST: Final = re.compile(r"\b(\w{1,40})=\{([\d,]{0,200})\}")
 _LABELS: Final = re.compile(r"dim_labels=([\w?]{1,40})_([\w?]{1,40})->([\w?]{1,40})")
@@ -81,7 +81,7 @@ def custom_target(attributes: str) -> str:
 
 
 def work(
-    opcode: str, kind: Kind, attributes: str, operands: Sequence[Array], results: Sequence[Array]
+    opcode: str, kind: Kind, attributes: str, operands: Sequence[ArrayShape], results: Sequence[ArrayShape]
 ) -> tuple[float, Kind]:
     """Return FLOPs of an instruction, and its kind made finer where the shapes tell it."""
     if not results or not operands:
@@ -97,7 +97,7 @@ def work(
     return (_transform(opcode, operands[0], results[0]) if kind == "solve" else 0.0), kind
 
 
-def _transform(opcode: str, given: Array, result: Array) -> float:
+def _transform(opcode: str, given: ArrayShape, result: ArrayShape) -> float:
     last = result.dims[-1] if result.dims else 1
     if opcode == "fft":
         return 5.0 * result.elements * log2(max(2, last))
@@ -106,7 +106,7 @@ def _transform(opcode: str, given: Array, result: Array) -> float:
     return float(result.elements * (given.dims[-1] if given.dims else 1))
 
 
-def _product(dims: dict[str, str], left: Array, result: Array) -> tuple[float, Kind]:
+def _product(dims: dict[str, str], left: ArrayShape, result: ArrayShape) -> tuple[float, Kind]:
     """Two FLOPs for each result element and contracted element: 2 x M x N x K, times the batch."""
     inner = _picked(left.dims, dims.get("lhs_contracting_dims", ""))
     batch = _picked(left.dims, dims.get("lhs_batch_dims", ""))
@@ -117,7 +117,9 @@ def _picked(dims: tuple[int, ...], indexes: str) -> int:
     return prod(dims[int(i)] for i in indexes.split(",") if i and int(i) < len(dims))
 
 
-def _convolution(opcode: str, attributes: str, operands: Sequence[Array], result: Array) -> tuple[float, Kind]:
+def _convolution(
+    opcode: str, attributes: str, operands: Sequence[ArrayShape], result: ArrayShape
+) -> tuple[float, Kind]:
     labels = _LABELS.search(attributes)
     if labels is None:
         return 0.0, "conv"

@@ -5,9 +5,9 @@ from typing import Final
 from msgspec import Struct
 
 from gpuwaste.estimate.program import Dtype, Kind
-from gpuwaste.estimate.readers.graph import Node, Role
+from gpuwaste.estimate.readers.graph import GraphNode, Role
 from gpuwaste.estimate.readers.hlo_cost import PARTS, role_and_kind, work
-from gpuwaste.estimate.readers.hlo_shape import Array, leaves
+from gpuwaste.estimate.readers.hlo_shape import ArrayShape, leaves
 from gpuwaste.estimate.readers.hlo_text import Computation, Instruction, Module
 
 _RANK: Final = {kind: rank for rank, kind in enumerate(
@@ -37,13 +37,13 @@ class Fusions:
         self._module = module
         self._known: dict[str, _Fused] = {}
 
-    def node(self, of: Computation, operands: list[Array]) -> Node:
+    def node(self, of: Computation, operands: list[ArrayShape]) -> GraphNode:
         """Return the node of a fusion, without its arrays."""
         fused = self._known.get(of.name)
         if fused is None:
             fused = self._known[of.name] = _fused(of)
         dtype = fused.dtype or (operands[0].dtype if operands else "other")
-        node = Node(fused.role, fused.kind, dtype, [], [], flops=fused.flops)
+        node = GraphNode(fused.role, fused.kind, dtype, [], [], flops=fused.flops)
         node.reads, node.writes, node.into = fused.reads or None, fused.writes, fused.into
         return node
 
@@ -72,7 +72,7 @@ def _fused(of: Computation) -> _Fused:
     return fused
 
 
-def _reads(of: Computation, types: dict[str, list[Array]]) -> dict[int, int]:
+def _reads(of: Computation, types: dict[str, list[ArrayShape]]) -> dict[int, int]:
     """Return for each parameter of which only parts are read how much that is."""
     numbers = {e.name: int(e.operands[0]) for e in of.instructions
                if e.opcode == "parameter" and e.operands and e.operands[0].isdecimal()}  # fmt: skip
@@ -90,7 +90,7 @@ def _reads(of: Computation, types: dict[str, list[Array]]) -> dict[int, int]:
     return {number: size for number, size in parts.items() if number not in whole}
 
 
-def _in_place(of: Computation, types: dict[str, list[Array]], fused: _Fused) -> None:
+def _in_place(of: Computation, types: dict[str, list[ArrayShape]], fused: _Fused) -> None:
     """Where the result is an update of a parameter, it is written into that parameter's memory."""
     by_name = {each.name: each for each in of.instructions}
     root: Instruction | None = of.instructions[of.root]

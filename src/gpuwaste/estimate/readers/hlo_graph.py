@@ -6,10 +6,10 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import Dtype, Kind
 from gpuwaste.estimate.readers import hlo_async
-from gpuwaste.estimate.readers.graph import Graph, Node
+from gpuwaste.estimate.readers.graph import Graph, GraphNode
 from gpuwaste.estimate.readers.hlo_cost import PARTS, role_and_kind, work
 from gpuwaste.estimate.readers.hlo_fusion import Fusions
-from gpuwaste.estimate.readers.hlo_shape import Array, Type, leaves
+from gpuwaste.estimate.readers.hlo_shape import ArrayShape, Type, leaves
 from gpuwaste.estimate.readers.hlo_split import split
 from gpuwaste.estimate.readers.hlo_text import Computation, Instruction, Module
 from gpuwaste.estimate.readers.hlo_trips import constant, trip_count
@@ -42,7 +42,7 @@ class _Expansion:
         self.module = module
         self.graph = Graph()
         self.graph.fused = module.scheduled
-        self.arrays: list[Array] = []
+        self.arrays: list[ArrayShape] = []
         self.scalars: dict[int, int] = {}
         self.active: list[str] = []
         self.fusions = Fusions(module)
@@ -71,9 +71,9 @@ class _Expansion:
         return self.graph
 
     def _new(self, of: Type) -> Tree:
-        return self._array(of) if isinstance(of, Array) else tuple(self._new(part) for part in of)
+        return self._array(of) if isinstance(of, ArrayShape) else tuple(self._new(part) for part in of)
 
-    def _array(self, of: Array) -> int:
+    def _array(self, of: ArrayShape) -> int:
         self.arrays.append(of)
         return self.graph.array(of.size_b, of.dims)
 
@@ -148,14 +148,14 @@ class _Expansion:
             return given if place == hlo_async.WHOLE else given[min(place, len(given) - 1)]
         work_of = hlo_async.started(each) if each.opcode.endswith(hlo_async.START) else None
         arrays = [leaf for tree in operands for leaf in flat(tree)]
-        if work_of is None or isinstance(each.type, Array):
+        if work_of is None or isinstance(each.type, ArrayShape):
             return self._operation(each, arrays)
         same = work_of.opcode == each.opcode
         result = self._operation(work_of, arrays) if same else self._instruction(work_of, operands)
         others = [self._new(part) for part in each.type[2:]]
         if place == 0:
             return (result, given, *others)
-        return (given if isinstance(each.type[0], Array) else tuple(operands), result, *others)
+        return (given if isinstance(each.type[0], ArrayShape) else tuple(operands), result, *others)
 
     @staticmethod
     def _element(each: Instruction, operands: list[Tree]) -> Tree:
@@ -171,7 +171,7 @@ class _Expansion:
         if isinstance(tree, int):
             if number is not None:
                 self.scalars[tree] = number
-            self.graph.add(Node("source", "copy", self.arrays[tree].dtype, [], [tree], trips=self.trips))
+            self.graph.add(GraphNode("source", "copy", self.arrays[tree].dtype, [], [tree], trips=self.trips))
         return tree
 
     def _called(self, each: Instruction, how: str) -> Computation:
@@ -215,7 +215,7 @@ class _Expansion:
             for old, new in zip(flat(top), flat(copy), strict=True):
                 if self.graph.fused:
                     self.graph.same.append((old, new))
-                node = Node("update", "copy", self.arrays[new].dtype, [old], [new], name, loop=self.loop, into=0)
+                node = GraphNode("update", "copy", self.arrays[new].dtype, [old], [new], name, loop=self.loop, into=0)
                 node.writes, node.reads = 0, {0: 0}
                 self.graph.add(node)
             parts.append(copy)
@@ -253,11 +253,13 @@ class _Expansion:
         return results[0]
 
     def _operation(self, each: Instruction, inputs: list[int]) -> Tree:
-        if isinstance(each.type, Array) and not self.graph.fused and each.opcode not in PARTS:
+        if isinstance(each.type, ArrayShape) and not self.graph.fused and each.opcode not in PARTS:
             role, kind = role_and_kind(each.opcode, each.attributes)
             if role in {"light", "view", "alias"}:  # most of a program: nothing to compute of it
                 made = self._array(each.type)
-                node = Node(role, kind, each.type.dtype, inputs, [made], each.name, trips=self.trips, loop=self.loop)
+                node = GraphNode(
+                    role, kind, each.type.dtype, inputs, [made], each.name, trips=self.trips, loop=self.loop
+                )
                 self.graph.add(node)
                 return made
         return self._heavy(each, inputs)
@@ -274,7 +276,7 @@ class _Expansion:
         else:
             role, kind = role_and_kind(each.opcode, each.attributes)
             flops, finer = work(each.opcode, kind, each.attributes, operands, results)
-            node = Node(role, finer, _dtype(kind, operands, results), inputs, [], flops=flops)
+            node = GraphNode(role, finer, _dtype(kind, operands, results), inputs, [], flops=flops)
             if finer == "mm" and not self.graph.fused:
                 node.parts, node.workspace_b = split(flops, results[0], operands)
             node.early = each.opcode == "select-and-scatter"
@@ -285,7 +287,7 @@ class _Expansion:
         self.graph.add(node)
         return result
 
-    def _parts(self, node: Node, each: Instruction, operands: list[Array], results: list[Array]) -> None:
+    def _parts(self, node: GraphNode, each: Instruction, operands: list[ArrayShape], results: list[ArrayShape]) -> None:
         """Set what an operation reads and writes less than whole arrays, and which of them in place."""
         if each.opcode in PARTS and results:
             node.reads = {0: results[0].size_b}
@@ -321,7 +323,7 @@ def _moved(body: Computation) -> set[int] | None:
     return {place for place, name in enumerate(root.operands) if elements.get(name) != place or name not in direct}
 
 
-def _dtype(kind: Kind, operands: list[Array], results: list[Array]) -> Dtype:
+def _dtype(kind: Kind, operands: list[ArrayShape], results: list[ArrayShape]) -> Dtype:
     """Return the element type that an operation multiplies or moves."""
     if kind in {"mm", "conv", "sdpa"} and operands:
         return operands[0].dtype

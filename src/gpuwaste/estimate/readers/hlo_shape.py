@@ -22,7 +22,7 @@ _DTYPES: Final[dict[str, Dtype]] = {
 }  # fmt: skip
 
 
-class Array(Struct, frozen=True, gc=False):
+class ArrayShape(Struct, frozen=True, gc=False):
     """An array: element type, dimensions, how many elements, bytes."""
 
     dtype: Dtype
@@ -31,13 +31,13 @@ class Array(Struct, frozen=True, gc=False):
     size_b: int
 
 
-def array(dtype: Dtype, dims: tuple[int, ...]) -> Array:
+def array(dtype: Dtype, dims: tuple[int, ...]) -> ArrayShape:
     """Return the array of a type and dimensions."""
     elements = prod(dims)
-    return Array(dtype, dims, elements, (elements * DTYPE_BITS[dtype] + 7) // 8)
+    return ArrayShape(dtype, dims, elements, (elements * DTYPE_BITS[dtype] + 7) // 8)
 
 
-Type = Array | tuple["Type", ...]
+Type = ArrayShape | tuple["Type", ...]
 NOTHING: Final = array("other", (0,))
 """A token or an opaque value: it takes no memory."""
 
@@ -46,7 +46,7 @@ class Types:
     """Reads types; the same text is read once."""
 
     def __init__(self) -> None:
-        self._read: dict[str, Array] = {}
+        self._read: dict[str, ArrayShape] = {}
         self.unknown: set[str] = set()
         """Element types that the reader does not know."""
 
@@ -89,13 +89,13 @@ class Types:
             return token.end()
         return match.end()
 
-    def _array(self, text: str) -> Array:
+    def _array(self, text: str) -> ArrayShape:
         found = self._read.get(text)
         if found is None:
             found = self._read[text] = self._new(text)
         return found
 
-    def _new(self, text: str) -> Array:
+    def _new(self, text: str) -> ArrayShape:
         match = _ARRAY.match(text)
         if match is None or match[1] in {"token", "opaque"}:
             if text.startswith(("token", "opaque")):
@@ -112,9 +112,9 @@ class Types:
         return array(dtype, dims)
 
 
-def leaves(of: Type) -> list[Array]:
+def leaves(of: Type) -> list[ArrayShape]:
     """Return the arrays of a type, in order."""
-    if isinstance(of, Array):
+    if isinstance(of, ArrayShape):
         return [of]
     return [leaf for part in of for leaf in leaves(part)]
 

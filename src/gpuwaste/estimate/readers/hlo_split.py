@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from gpuwaste.estimate.readers.hlo_shape import Array
+from gpuwaste.estimate.readers.hlo_shape import ArrayShape
 
 _TILE: Final = 32
 _MOST_TILES: Final = 832
@@ -15,7 +15,7 @@ _NARROW: Final = 16
 _LONG: Final = 1024
 
 
-def split(flops: float, result: Array, operands: Sequence[Array]) -> tuple[int, int]:
+def split(flops: float, result: ArrayShape, operands: Sequence[ArrayShape]) -> tuple[int, int]:
     """Return into how many parts XLA splits the contracted dimension of a small matrix product, and bytes of copies.
 
     A product with fewer tiles than the GPU has processors is divided into up to 32 parts, each with a partial sum;

@@ -73,7 +73,7 @@ def read_module(lines: Iterable[str]) -> Module:
     if not head.startswith("HloModule "):
         raise ParseError("not HLO text: the first line does not begin with HloModule")
     name = head.removeprefix("HloModule ").split(",", 1)[0].strip()[:200]
-    reader = _Reader()
+    reader = _HloReader()
     for number, line in stream:
         try:
             reader.line(line)
@@ -103,7 +103,7 @@ def _aliases(head: str) -> Iterator[tuple[int, int]]:
         yield (int(first) if first else 0), int(parameter)
 
 
-class _Reader:
+class _HloReader:
     """Collects computations line by line."""
 
     def __init__(self) -> None:

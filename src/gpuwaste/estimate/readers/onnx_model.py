@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import DTYPE_BITS, Dtype, Kind, Program
 from gpuwaste.estimate.readers.assemble import program_of
-from gpuwaste.estimate.readers.graph import MAX_NODES, Graph, Node, Role
+from gpuwaste.estimate.readers.graph import MAX_NODES, Graph, GraphNode, Role
 from gpuwaste.estimate.readers.onnx_calls import expanded_nodes
 from gpuwaste.estimate.readers.onnx_ops import kind_and_role, work
 from gpuwaste.estimate.readers.onnx_wire import without_weights
@@ -138,7 +138,7 @@ class _Model:
         dtype = self.dtypes[inputs[0]] if inputs and kind != "gather" else self.dtypes[outputs[0]]
         if node.op_type in _UNKNOWN_LENGTH:
             self.graph.unknown_trips += 1
-        added = Node(role, kind, dtype, inputs, outputs, (node.name or node.op_type)[:256], flops)
+        added = GraphNode(role, kind, dtype, inputs, outputs, (node.name or node.op_type)[:256], flops)
         if kind == "gather" or node.op_type == "Slice":
             added.reads = {0: self.graph.sizes[outputs[0]]}
         self.graph.add(added)

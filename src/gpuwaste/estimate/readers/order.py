@@ -2,10 +2,10 @@
 
 from heapq import heappop, heappush
 
-from gpuwaste.estimate.readers.steps import MAX_INPUTS, Step
+from gpuwaste.estimate.readers.steps import MAX_INPUTS, KernelStep
 
 
-def freeing_order(steps: list[Step], sizes: list[int], kept: set[int]) -> list[Step]:
+def freeing_order(steps: list[KernelStep], sizes: list[int], kept: set[int]) -> list[KernelStep]:
     """Return the steps in an order that frees memory early; arrays in `kept` stay whatever uses them.
 
     Steps of one loop stay together, in their order.
@@ -16,7 +16,7 @@ def freeing_order(steps: list[Step], sizes: list[int], kept: set[int]) -> list[S
 class _Scheduler:
     """Takes, of all units whose inputs are there, the one after which least memory is in use."""
 
-    def __init__(self, steps: list[Step], sizes: list[int], kept: set[int]) -> None:
+    def __init__(self, steps: list[KernelStep], sizes: list[int], kept: set[int]) -> None:
         self.sizes, self.kept = sizes, kept
         self.units = _units(steps)
         places = range(len(self.units))
@@ -39,12 +39,12 @@ class _Scheduler:
         self.done = [False] * len(self.units)
         self.heap: list[tuple[int, int]] = []
 
-    def run(self) -> list[Step]:
+    def run(self) -> list[KernelStep]:
         """Return the steps in order."""
         for place in range(len(self.units)):
             if not self.left[place]:
                 self._ready(place)
-        ordered: list[Step] = []
+        ordered: list[KernelStep] = []
         while self.heap:
             _, place = heappop(self.heap)
             if not self.done[place]:
@@ -71,8 +71,8 @@ class _Scheduler:
                 self._ready(each)
 
 
-def _units(steps: list[Step]) -> list[list[Step]]:
-    units: list[list[Step]] = []
+def _units(steps: list[KernelStep]) -> list[list[KernelStep]]:
+    units: list[list[KernelStep]] = []
     loop = 0
     for step in steps:
         if step.loop and step.loop == loop:

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from gpuwaste.estimate.program import Dtype, Kind
-from gpuwaste.estimate.readers.graph import Graph, Node
+from gpuwaste.estimate.readers.graph import Graph, GraphNode
 
 MAX_SOURCES: Final = 6
 """Stored arrays that a result used several times may need; with more it is stored itself."""
@@ -21,7 +21,7 @@ MAX_INPUTS: Final = 64
 _RANK: Final[dict[Kind, int]] = {"copy": 0, "act": 1, "elem": 1, "gather": 2}
 
 
-class Step(Struct):
+class KernelStep(Struct):
     """Operations computed together: one kernel, or none where nothing moves."""
 
     kind: Kind
@@ -76,9 +76,9 @@ class Steps:
         self._returned = {self.names[leaf] for leaf, _ in graph.outputs}
         self._uses: dict[int, int] = {}
         self._reduced: dict[int, set[int]] = {}
-        self.steps: list[Step] = []
+        self.steps: list[KernelStep] = []
 
-    def build(self) -> list[Step]:
+    def build(self) -> list[KernelStep]:
         """Return the steps in the graph's order."""
         self._look_ahead()
         for node in self.graph.nodes:
@@ -116,7 +116,7 @@ class Steps:
         for pair in self.graph.same:
             self._must.update(names[each] for each in pair)
 
-    def _alias(self, node: Node) -> None:
+    def _alias(self, node: GraphNode) -> None:
         for output in node.outputs:
             if self.names[output] == output:  # not another name of anything: something small or unknown
                 self._light[output] = _Light({}, 0, whole=False)
@@ -128,7 +128,7 @@ class Steps:
             found = self._stored[name] = _Light({name: self.graph.sizes[name]}, 0, whole=True)
         return found
 
-    def _inputs(self, node: Node, given: Sequence[_Light]) -> dict[int, int]:
+    def _inputs(self, node: GraphNode, given: Sequence[_Light]) -> dict[int, int]:
         """Return the stored arrays that a node reads behind what it is given, and how much of each. Read only."""
         if len(given) == 1 and not node.reads:
             return given[0].sources
@@ -141,7 +141,7 @@ class Steps:
                     reads[source] = read
         return reads
 
-    def _compute(self, node: Node) -> None:
+    def _compute(self, node: GraphNode) -> None:
         """Take a light node: kept as a way to compute it, or stored where it must be."""
         output = node.outputs[0] if node.outputs else None
         if output is None:
@@ -162,7 +162,7 @@ class Steps:
             if output in self._must and output in self._returned:
                 self._store(node, sources, rank)
 
-    def _store(self, node: Node, sources: dict[int, int], rank: int | None = None) -> None:
+    def _store(self, node: GraphNode, sources: dict[int, int], rank: int | None = None) -> None:
         kind, workspace_b = node.kind, node.workspace_b
         if rank is not None and _RANK.get(kind, 9) <= rank:
             kind = next((each for each, of in _RANK.items() if of == rank and each != "act"), kind)
@@ -185,7 +185,7 @@ class Steps:
         written = node.writes if node.writes is not None else sum(sizes[each] for each in node.outputs)
         into = self.names[node.inputs[node.into]] if node.into is not None and node.into < len(node.inputs) else None
         self.steps.append(
-            Step(
+            KernelStep(
                 kind=kind,
                 dtype=node.dtype,
                 name=node.name,
@@ -202,6 +202,6 @@ class Steps:
             )
         )
 
-    def _along_rows(self, node: Node, output: int) -> bool:
+    def _along_rows(self, node: GraphNode, output: int) -> bool:
         given = self.graph.shapes[node.inputs[0]] if node.inputs else ()
         return bool(given) and self.graph.shapes[output] in {given[:-1], (*given[:-1], 1)}

@@ -12,7 +12,7 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, TOO_MANY, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.per_user_limit import Turns
+from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.hub.sign_in.visitors import SignInNeeded
 from gpuwaste.hub.threads import ThreadPool
 from gpuwaste.show.environment import Frame
@@ -50,7 +50,7 @@ def plain(text: str, media_type: str) -> Response:
 class Pages:
     """Answers requests for pages."""
 
-    def __init__(self, exchange: Exchange, pool: ThreadPool, turns: Turns | None = None) -> None:
+    def __init__(self, exchange: Exchange, pool: ThreadPool, turns: PerUserLimit | None = None) -> None:
         """`pool` says how many pages are made at once; others wait."""
         self._exchange = exchange
         self._pool = pool

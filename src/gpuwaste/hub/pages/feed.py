@@ -23,7 +23,7 @@ _PAGE: Final = 1000
 
 
 @dataclass(eq=False)
-class Follower:
+class PageFollower:
     """One page: who reads it, and the ids of the jobs that it is about, None for all that the reader may see."""
 
     scope: Scope
@@ -44,12 +44,12 @@ class PageFeed:
         """`pool` reads the stream."""
         self._events = events
         self._pool = pool
-        self._followers: set[Follower] = set()
+        self._followers: set[PageFollower] = set()
         self._task: asyncio.Task[None] | None = None
         self._place: int | None = None
 
     @contextlib.asynccontextmanager
-    async def following(self, follower: Follower, after: int | None = None) -> AsyncIterator[None]:
+    async def following(self, follower: PageFollower, after: int | None = None) -> AsyncIterator[None]:
         """Set `news` of a page where something happens, for the length of the block; what came `after` a place too.
 
         Raises StoreError.
@@ -67,7 +67,7 @@ class PageFeed:
         finally:
             self._followers.discard(follower)
 
-    async def _missed(self, follower: Follower, after: int) -> bool:
+    async def _missed(self, follower: PageFollower, after: int) -> bool:
         """Tell whether something came between the reading of a page and its following; more than a page is news."""
         found, _ = await self._pool.run(follower.scope.bounded_user, self._events.since, after, _PAGE)
         return len(found) >= _PAGE or any(map(follower.concerns, found))

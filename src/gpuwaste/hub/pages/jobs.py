@@ -15,7 +15,7 @@ from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import node_name
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.ledger.disputes.disputes import Disputes
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.helpdesk_page import helpdesk_page
 from gpuwaste.ledger.reports.job_page import job_page
 from gpuwaste.show.environment import Frame
@@ -25,7 +25,7 @@ from gpuwaste.slurm.run import RunKey
 class JobViews:
     """The page of a job."""
 
-    def __init__(self, reads: Reads, disputes: Disputes, visitors: Visitors, events: EventReads) -> None:
+    def __init__(self, reads: DocumentQueries, disputes: Disputes, visitors: Visitors, events: EventReads) -> None:
         self._reads, self._events = reads, events
         self._disputes = disputes
         self._visitors = visitors

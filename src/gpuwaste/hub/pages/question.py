@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.job_lines import LineFilter
-from gpuwaste.ledger.reports.usage_page import Asked, asked_of
+from gpuwaste.ledger.reports.usage_page import UsageQuery, asked_of
 from gpuwaste.show.view_page import NOTHING, PREVIOUS, ViewForm
 from gpuwaste.views.view_reads import MAX_OFFSET_S, ViewQuestion, previous
 
@@ -21,7 +21,7 @@ _MAX_TEXT: Final = 256
 _DIGITS: Final = 13
 
 
-def asked(query: QueryParams, path: str, now: int) -> Asked:
+def asked(query: QueryParams, path: str, now: int) -> UsageQuery:
     """Return what a page of usage is asked for at `now`, UTC seconds. Raises Refusal 400."""
     days = _number(query, "days", _DAYS[-1])
     if days is not None and days not in _DAYS:

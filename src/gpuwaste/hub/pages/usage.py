@@ -10,9 +10,9 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import asked
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.report_reads import ALL_CLUSTERS, ReportQuestion
-from gpuwaste.ledger.reports.usage_page import ROWS, Asked, usage_page
+from gpuwaste.ledger.reports.usage_page import ROWS, UsageQuery, usage_page
 from gpuwaste.show.environment import Frame
 
 _ALL: Final = 10_000  # lines of the table in JSON and CSV
@@ -21,7 +21,7 @@ _ALL: Final = 10_000  # lines of the table in JSON and CSV
 class UsageViews:
     """The pages of a report."""
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, reads: DocumentQueries) -> None:
         self._reads = reads
 
     def me(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
@@ -50,7 +50,7 @@ class UsageViews:
             lambda: self._reads.report(scope, replace(question, limit=_ALL)),
         )
 
-    def _page(self, scope: Scope, frame: Frame, wanted: Asked, question: ReportQuestion) -> str:
+    def _page(self, scope: Scope, frame: Frame, wanted: UsageQuery, question: ReportQuestion) -> str:
         report = self._reads.report(scope, replace(question, limit=ROWS, offset=(wanted.number - 1) * ROWS))
         length_s = wanted.days * DAY_S if wanted.days else report.end - report.start
         before = self._reads.totals_before(scope, question, report.start, length_s)

@@ -11,7 +11,7 @@ from gpuwaste.advice.verdicts.verdict_reads import VerdictQuestion, VerdictReads
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
 from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
 from gpuwaste.advice.verdicts.verdicts_page import verdicts_page
-from gpuwaste.core.request_coalescer import AskedTogether
+from gpuwaste.core.request_coalescer import RequestCoalescer
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
@@ -27,7 +27,7 @@ class VerdictViews:
         self._verdicts = verdicts
         self._disputes = disputes
         self._health = health
-        self._asked = AskedTogether[str, VerdictsDocument]()
+        self._asked = RequestCoalescer[str, VerdictsDocument]()
 
     def listed(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
         """Answer with the verdicts of the last days. Raises Refusal."""

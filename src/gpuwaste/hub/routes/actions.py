@@ -18,7 +18,7 @@ from gpuwaste.act.actions.action_types import (
     ActionTaken,
 )
 from gpuwaste.act.actions.hub.service import MAX_ACTIONS
-from gpuwaste.hub.admission_control import Gate
+from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.batch_receiver import SignedAnswer
 from gpuwaste.hub.exchange import Exchange, Name, Number, authorization, target
 from gpuwaste.hub.openapi import answers, body
@@ -30,7 +30,7 @@ Id = Annotated[str, InPath(pattern=r"^[0-9a-f]{8,64}$", description="An action's
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     actions = exchange.services.actions
-    gate = Gate(exchange.limits.gate, lambda: None)  # of its own: nobody else's orders keep the actor's out
+    gate = AdmissionControl(exchange.limits.gate, lambda: None)  # of its own: nobody else's orders keep the actor's out
 
     @app.get("/v1/actions", responses=answers(ActionsDocument))
     async def listed(

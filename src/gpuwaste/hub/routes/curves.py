@@ -9,7 +9,7 @@ from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.pages.answers import Pages
 from gpuwaste.hub.pages.question import node_name
-from gpuwaste.hub.per_user_limit import Turns
+from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.ledger.curves.curve_types import JobCurves
 from gpuwaste.ledger.reports.run_choice import ANY, JobQuestion
 from gpuwaste.show.environment import Frame
@@ -20,7 +20,7 @@ _MOST_AT_ONCE = 2  # of a user: each makes nodes read
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
-    curves, turns = services.curves, Turns(_MOST_AT_ONCE)
+    curves, turns = services.curves, PerUserLimit(_MOST_AT_ONCE)
     pages = Pages(exchange, exchange.threads.curves, turns)
 
     @app.get("/v1/jobs/{job_id}/curves", responses=answers(JobCurves))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from fastapi import FastAPI, Request, Response
 
 from gpuwaste.core.refusal import Refusal
-from gpuwaste.hub.admission_control import Gate
+from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.batch_receiver import LocalUid, SignedAnswer
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.models import AckAnswer
@@ -16,7 +16,7 @@ from gpuwaste.net.local_peer import uid_at_other_end
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
-    gate = Gate(exchange.limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
+    gate = AdmissionControl(exchange.limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
 
     async def taken(request: Request, take: Callable[[str, str, bytes, LocalUid], SignedAnswer]) -> Response:
         try:

@@ -5,7 +5,7 @@ from fastapi import FastAPI, Request, Response
 from gpuwaste.act.events.inlet_parts import MAX_BODY
 from gpuwaste.act.events.inlet_types import InletAnswer, InletsDocument
 from gpuwaste.core.refusal import TOO_LARGE, Refusal
-from gpuwaste.hub.admission_control import Gate
+from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.openapi import answers
 
@@ -13,7 +13,7 @@ from gpuwaste.hub.openapi import answers
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     inlets = exchange.services.inlets
-    gate = Gate(exchange.limits.gate, lambda: None)
+    gate = AdmissionControl(exchange.limits.gate, lambda: None)
     most = min(MAX_BODY, exchange.limits.max_body_bytes)
 
     @app.get("/v1/inlets", responses=answers(InletsDocument))

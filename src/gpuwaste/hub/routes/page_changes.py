@@ -15,7 +15,7 @@ from gpuwaste.core.made_together import MadeTogether
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.pages.feed import Follower, PageFeed
+from gpuwaste.hub.pages.feed import PageFeed, PageFollower
 from gpuwaste.hub.places import PlacedStream, Places
 from gpuwaste.hub.sign_in.visitors import SignInNeeded
 
@@ -55,7 +55,7 @@ class _Streams:
             with contextlib.ExitStack() as held, exchange.services.turns.taken(scope):
                 held.enter_context(self._places.taken(scope.user))
                 found = await exchange.threads.questions.run(scope.bounded_user, jobs, scope)
-                follower = Follower(scope, found)
+                follower = PageFollower(scope, found)
                 parts = self._changes(request, self._feed.following(follower, _place(request)), follower, pace)
                 return PlacedStream(parts, held.pop_all(), {"Cache-Control": "no-store"})
         except Refusal as refusal:
@@ -73,7 +73,7 @@ class _Streams:
         return scope
 
     async def _changes(
-        self, request: Request, following: AbstractAsyncContextManager[None], follower: Follower, pace: Pace
+        self, request: Request, following: AbstractAsyncContextManager[None], follower: PageFollower, pace: Pace
     ) -> AsyncIterator[bytes]:
         """Yield when to refresh, until the reader has signed out or the session has expired."""
         clock = asyncio.get_running_loop().time

@@ -11,7 +11,7 @@ import msgspec
 
 from gpuwaste.jobs.events.catalogue import PREFIX, catalogue
 from gpuwaste.jobs.events.kinds.job import OF_RUN, RunTold
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.slurm.run import RunKey
 
@@ -42,18 +42,18 @@ def event_id(kind: str, subject: str, unique: str = "") -> str:
 
 def tell(
     kind: str, data: object, at_utc: int, *, subject: str = "", run: RunKey | None = None, unique: str = ""
-) -> ToldEvent:
+) -> StoredEvent:
     """Return an event as the store takes it; `data` is of the kind's type. Raises KeyError for a kind that is none."""
     if not isinstance(data, catalogue()[kind].data):
         raise TypeError(f"{kind} takes {catalogue()[kind].data.__name__}, not {type(data).__name__}")
     about = subject or (str(run) if run else "")
     text = msgspec.json.encode(data).decode()
-    return ToldEvent(event_id(kind, about, unique), kind, about, at_utc, text, run)
+    return StoredEvent(event_id(kind, about, unique), kind, about, at_utc, text, run)
 
 
-def event_of(stored: ToldEvent | HistoryEvent) -> Event:
+def event_of(stored: StoredEvent | HistoryEvent) -> Event:
     """Return an event of the stream as outlets take it."""
-    if isinstance(stored, ToldEvent):
+    if isinstance(stored, StoredEvent):
         data = msgspec.Raw(stored.data.encode())
         told = (stored.run, stored.user, stored.account)
         return Event(stored.seq, stored.id, stored.kind, stored.subject, stored.at_utc, data, *told)

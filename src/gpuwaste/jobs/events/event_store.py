@@ -9,7 +9,7 @@ from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
@@ -37,7 +37,7 @@ class Behind:
 class StreamPage:
     """Events in order, and the seq up to which there are no others."""
 
-    events: Sequence[ToldEvent | HistoryEvent]
+    events: Sequence[StoredEvent | HistoryEvent]
     until: int
 
 
@@ -48,7 +48,7 @@ class EventStore:
         self._store = store
         self._clock = clock
 
-    def tell(self, events: Sequence[ToldEvent]) -> int:
+    def tell(self, events: Sequence[StoredEvent]) -> int:
         """Append events that were not told before; returns how many are new."""
         if not events:
             return 0
@@ -69,7 +69,7 @@ class EventStore:
         for found, last in ((rows, rows[-1]["seq"] if rows else 0), (runs, runs[-1].seq if runs else 0)):
             until = min(until, last) if len(found) == limit else until
         told = [event for row in rows if (event := _told(row, verdicts)) is not None]
-        both: list[ToldEvent | HistoryEvent] = [*runs, *told]
+        both: list[StoredEvent | HistoryEvent] = [*runs, *told]
         return StreamPage(sorted((event for event in both if event.seq <= until), key=_seq), until)
 
     def behind(self, after: int) -> Behind:
@@ -124,11 +124,11 @@ class EventStore:
         return self._clock.utc_us() // 1_000_000
 
 
-def _seq(event: ToldEvent | HistoryEvent) -> int:
+def _seq(event: StoredEvent | HistoryEvent) -> int:
     return event.seq
 
 
-def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> ToldEvent | None:
+def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> StoredEvent | None:
     """Return an event of table told_events; that of a verdict which is kept no more is none."""
     if not row["data"]:
         verdict = verdicts.get(row["subject"].removeprefix(VERDICT))
@@ -139,17 +139,17 @@ def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> 
         row = {**row, "data": json.dumps(known), "user": verdict["user"], "account": verdict["account"]}
     run = RunKey(row["cluster"], row["job_id"], row["run_start"]) if row["job_id"] else None
     text = {name: row[name] for name in ("id", "kind", "subject", "at_utc", "data", "user", "account", "seq")}
-    return ToldEvent(**text, run=run)
+    return StoredEvent(**text, run=run)
 
 
-def append_told(db: Database, events: Sequence[ToldEvent], now: int) -> int:
+def append_told(db: Database, events: Sequence[StoredEvent], now: int) -> int:
     """Append events in the transaction of what they tell of; returns how many are new."""
     rows = [_row(no, event) for no, event in enumerate(events)]
     since = min(now, *(event.at_utc for event in events)) - _SAME_S
     return len(db.run("events_tell", {"rows": to_json(rows), "since": since}).fetchall())
 
 
-def _row(number: int, event: ToldEvent) -> dict[str, Any]:
+def _row(number: int, event: StoredEvent) -> dict[str, Any]:
     if len(event.data) > MAX_DATA:
         raise ValueError(
             f"event {event.kind} of {event.subject}: {len(event.data)} characters of data, {MAX_DATA} at most"

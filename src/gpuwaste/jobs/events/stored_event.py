@@ -1,4 +1,4 @@
-"""ToldEvent: an event that carries its data, as the hub's store keeps it (CONTRACTS.md, "Event")."""
+"""StoredEvent: an event that carries its data, as the hub's store keeps it (CONTRACTS.md, "Event")."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from gpuwaste.slurm.run import RunKey
 
 
 @dataclass(frozen=True, slots=True)
-class ToldEvent:
+class StoredEvent:
     """What happened to a run, a node, a GPU or a model.
 
     `data` is JSON of the kind's type. `subject` is what it is about, such as node/NAME; of a run it is the run's key.

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.source import Page
+from gpuwaste.jobs.importers.source import RawPage
 from gpuwaste.slurm.accounting.sacct_file import Cut
 from gpuwaste.slurm.formats.times import format_time
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class AccountingPeriod:
     """What to read, UTC seconds: from `start`, or where it is None from the last window that was read, to `end`.
 
     `overlap_s` is read again before that window, for rows that came late; `first_s` is how far the very first import
@@ -46,8 +46,8 @@ def windows(start: int, end: int, window_s: int = DAY_S) -> Iterator[tuple[int, 
 
 
 def window_pages(
-    key: str, period: Period, read: Callable[[int, int], Iterator[Cut]], resume: Resume | None
-) -> Iterator[Page]:
+    key: str, period: AccountingPeriod, read: Callable[[int, int], Iterator[Cut]], resume: Resume | None
+) -> Iterator[RawPage]:
     """Yield the pages of each window; the mark moves to a window's end with its last page.
 
     A window without a row is one empty page, so that it is known to have been read. Raises as `read` does.
@@ -59,8 +59,8 @@ def window_pages(
         for cut in read(start, end):
             if held is not None:
                 number += 1
-                yield Page(number, place, held.data, start, end, start, held.line)
+                yield RawPage(number, place, held.data, start, end, start, held.line)
             held = cut
         number += 1
         held = held or Cut(0, 1, b"")
-        yield Page(number, place, held.data, start, end, end, held.line)
+        yield RawPage(number, place, held.data, start, end, end, held.line)

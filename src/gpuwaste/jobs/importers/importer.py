@@ -10,7 +10,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.importers.history_store import HistoryStore, KeptPage, PageRow
 from gpuwaste.jobs.importers.import_result import ImportResult
 from gpuwaste.jobs.importers.page_files import Kept, PageFiles
-from gpuwaste.jobs.importers.source import EACH_ONCE, Page, Source
+from gpuwaste.jobs.importers.source import EACH_ONCE, ImportSource, RawPage
 from gpuwaste.jobs.importers.user_names import SAME, UserNames
 from gpuwaste.jobs.importers.work import work_page, work_pages
 
@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 def import_source(
     store: HistoryStore,
     path: Path,
-    source: Source,
+    source: ImportSource,
     *,
     processes: int = 1,
     progress: Progress = lambda *_: None,
@@ -60,7 +60,7 @@ def import_source(
     return result
 
 
-def _refused(store: HistoryStore, source: Source, page: PageRow) -> NoDataError:
+def _refused(store: HistoryStore, source: ImportSource, page: PageRow) -> NoDataError:
     """Forget a first page without a run, and return what to say: this is no file of that kind."""
     page.discard()
     store.drop(page.digest)
@@ -94,7 +94,7 @@ def import_again(
 def read_again(files: PageFiles, path: Path, kept: KeptPage, users: UserNames = SAME) -> PageRow:
     """Parse a kept page of the store at `path`. Raises StoreError where it is gone, damaged or of a newer version."""
     data = files.read(kept.digest)
-    raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
+    raw = RawPage(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
     return work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0), users=users)
 
 

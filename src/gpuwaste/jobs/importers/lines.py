@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.source import PAGE_B, Page
+from gpuwaste.jobs.importers.source import PAGE_B, RawPage
 from gpuwaste.slurm.accounting.sacct_file import Cut
 from gpuwaste.slurm.formats.log_file import open_log, read_lines
 
@@ -19,7 +19,7 @@ Cutter = Callable[[Iterable[bytes], int, int], Iterator[Cut]]
 
 def file_pages(
     path: Path, place: str, cut: Cutter, resume: Resume | None, context: Mapping[str, str]
-) -> Iterator[Page]:
+) -> Iterator[RawPage]:
     """Yield the pages of a file from its last stored page on; none where nothing follows that.
 
     The page is found by its digest; a file that holds something else there, or was read in another `context`, is read
@@ -40,7 +40,7 @@ def file_pages(
     damage: list[ParseError] = []
     for number, piece in enumerate(cut(_until_damage(lines, damage), position, line), 1):
         until = piece.position + len(piece.data)
-        yield Page(number, place, piece.data, piece.position, until, until, piece.line)
+        yield RawPage(number, place, piece.data, piece.position, until, until, piece.line)
     if damage:
         raise damage[0]
 

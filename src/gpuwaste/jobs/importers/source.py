@@ -22,7 +22,7 @@ PAGE_B: Final = 8 * 1024**2  # about how much of a file makes a page
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RawPage:
     """A raw piece of a source that holds whole runs.
 
     `place` names what its lines are numbered in, and `line` is the number of its first; `position` to `until` are
@@ -38,7 +38,7 @@ class Page:
     line: int = 1
 
 
-class Source(Protocol):
+class ImportSource(Protocol):
     """One thing to import from."""
 
     @property
@@ -66,7 +66,7 @@ class Source(Protocol):
         """How far positions go, for the progress bar; None where it is not known."""
         ...
 
-    def pages(self, resume: Resume | None) -> Iterator[Page]:
+    def pages(self, resume: Resume | None) -> Iterator[RawPage]:
         """Yield what has not been read yet; the last page that was stored, `resume`, may come again.
 
         Raises GpuwasteError, also after some pages.

@@ -12,7 +12,7 @@ from gpuwaste.core.text import decoded
 from gpuwaste.jobs.importers.history_store import PageRow
 from gpuwaste.jobs.importers.page_files import Kept, PageFiles
 from gpuwaste.jobs.importers.parsed_page import Notes, SortedRows
-from gpuwaste.jobs.importers.source import Page, parser_of
+from gpuwaste.jobs.importers.source import RawPage, parser_of
 from gpuwaste.jobs.importers.user_names import SAME, UserNames
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
@@ -23,7 +23,7 @@ def work_page(
     kind: str,
     context: Mapping[str, str],
     store: Path,
-    page: Page,
+    page: RawPage,
     kept: Kept | None = None,
     *,
     users: UserNames = SAME,
@@ -66,7 +66,7 @@ def work_pages(
     kind: str,
     context: Mapping[str, str],
     store: Path,
-    pages: Iterable[Page],
+    pages: Iterable[RawPage],
     processes: int,
     *,
     users: UserNames = SAME,
@@ -91,7 +91,7 @@ def work_pages(
         raise GpuwasteError(f"parsing raw pages: {error}: try --threads 1") from error
 
 
-def _parsed(kind: str, context: Mapping[str, str], page: Page, notes: Notes) -> Iterator[JobRecord | BadRow]:
+def _parsed(kind: str, context: Mapping[str, str], page: RawPage, notes: Notes) -> Iterator[JobRecord | BadRow]:
     """Parse a page; where it cannot be read as a whole it is one bad row, and kept."""
     parse = parser_of(kind)
     try:

@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.refusal import LATER, Refusal, not_found
-from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import Scope
 from gpuwaste.ledger.curves.agents import AgentSamples, without
 from gpuwaste.ledger.curves.curve_types import MOST_GPUS, MOST_NODES, HourMean, JobCurves, NodeCurves, RunCurves
 from gpuwaste.ledger.curves.limits import QuestionBudget
 from gpuwaste.ledger.curves.prometheus import PrometheusSamples
-from gpuwaste.ledger.reports.document_queries import Reads
+from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.run_choice import JobQuestion
 from gpuwaste.net.samples import MOST_POINTS, RunWindow, SampleQuestion
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -50,7 +50,7 @@ class Curves:
 
     def __init__(
         self,
-        reads: Reads,
+        reads: DocumentQueries,
         store: HubStore,
         clock: Clock,
         *,
@@ -63,7 +63,7 @@ class Curves:
         self._clock = clock
         self._agents = agents
         self._prometheus = prometheus
-        self._kept = KeptAnswers(clock)
+        self._kept = ResponseCache(clock)
         self._budget = QuestionBudget(clock)
         self._lock = threading.Lock()
         self._under_way: dict[Hashable, Future[bytes]] = {}

@@ -24,7 +24,7 @@ class DrawnBy:
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
+class EndBins:
     """Steps of time by the end of runs; an open run is in that of `now`."""
 
     now: int
@@ -60,7 +60,7 @@ class DrawnGroups:
             self.total = drawn
 
 
-def drawn_by_group(db: Database, whose: DrawnBy, window: tuple[int, int], tariff: Tariff, bins: Bins) -> DrawnGroups:
+def drawn_by_group(db: Database, whose: DrawnBy, window: tuple[int, int], tariff: Tariff, bins: EndBins) -> DrawnGroups:
     """Return what the runs of a selection drew in the hours that touch the window [start, end)."""
     start, end = window
     clusters = None if whose.clusters is None else sorted(whose.clusters)

@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.typed import decode
-from gpuwaste.ledger.energy.drawn import Bins, DrawnBy, DrawnGroups, drawn_by_group
+from gpuwaste.ledger.energy.drawn import DrawnBy, DrawnGroups, EndBins, drawn_by_group
 from gpuwaste.ledger.energy.energy_costs import report_with_energy
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.energy.tariff import Tariff
@@ -30,7 +30,7 @@ class EnergyReads:
         self._tariff = tariff
         self._turns = turns
         self._clock = clock
-        self._drawn = tariff.current(), KeptAnswers(clock, _KEPT_B)
+        self._drawn = tariff.current(), ResponseCache(clock, _KEPT_B)
 
     def with_costs(self, document: ReportDocument, whose: DrawnBy) -> ReportDocument:
         """Return a report with what its energy costs; `whose` are the runs that it is of."""
@@ -40,7 +40,7 @@ class EnergyReads:
 
     def _drawn_in(self, document: ReportDocument, whose: DrawnBy, tariff: Tariff) -> DrawnGroups:
         """Return the energy of a report's users and days by the prices of its hours."""
-        bins = Bins(document.generated)
+        bins = EndBins(document.generated)
         window = document.start, document.end
 
         def drawn() -> bytes:
@@ -49,7 +49,7 @@ class EnergyReads:
 
         known, answers = self._drawn
         if known is not tariff:
-            answers = KeptAnswers(self._clock, _KEPT_B)
+            answers = ResponseCache(self._clock, _KEPT_B)
             self._drawn = tariff, answers
         key = (whose, window)
         return decode(answers.made(key, OLD_S, drawn), DrawnGroups)

@@ -12,7 +12,7 @@ from gpuwaste.core.units import J_PER_KWH
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class EnergyPrice:
     """What a kilowatt-hour costs; None is "not known". A price below 0 occurs on electricity markets."""
 
     price_per_kwh: float | None = None
@@ -44,10 +44,10 @@ class DrawnEnergy:
 class Tariff:
     """The site's prices: `flat` at any hour, or what `hours` (by UTC hour, seconds) has instead of it."""
 
-    flat: Rate = Rate()
+    flat: EnergyPrice = EnergyPrice()
     pue: float = 1.0
     currency: str = "EUR"
-    hours: Mapping[int, Rate] = field(default_factory=dict)
+    hours: Mapping[int, EnergyPrice] = field(default_factory=dict)
     priced_by_hour: bool = False
     carbon_by_hour: bool = False
 
@@ -70,7 +70,7 @@ class Tariff:
         known = drawn or DrawnEnergy()
         no_price = known.hours_without_price if self.priced_by_hour else 0
         no_carbon = known.hours_without_carbon if self.carbon_by_hour else 0
-        rate = Rate(
+        rate = EnergyPrice(
             _mean(known.priced_j, known.energy_j, no_price) if self.priced_by_hour else self.flat.price_per_kwh,
             _mean(known.carbon_j, known.energy_j, no_carbon) if self.carbon_by_hour else self.flat.g_co2e_per_kwh,
         )
@@ -86,7 +86,7 @@ def _mean(weighed: float, energy_j: float, missing: int) -> float | None:
 class MeanRate:
     """What a kilowatt-hour costs over some hours; of `hours_without_...` the tariff has no value."""
 
-    rate: Rate
+    rate: EnergyPrice
     pue: float
     hours_without_price: int = 0
     hours_without_carbon: int = 0

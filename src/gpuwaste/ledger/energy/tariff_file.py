@@ -10,7 +10,7 @@ from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.site_csv import csv_rows, csv_text
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.ledger.energy.tariff import Rate, Tariff
+from gpuwaste.ledger.energy.tariff import EnergyPrice, Tariff
 
 MAX_B: Final = 16 << 20
 MAX_HOURS: Final = 200_000  # 22 years
@@ -30,7 +30,7 @@ def read_tariff(config: EnergyConfig) -> Tariff:
     for name, (_, most) in _BOUNDS.items():
         if getattr(config, name) > most:
             raise ParseError(f"[energy] {name} {getattr(config, name):g}: write {most:g} at most")
-    flat = Rate(config.price_per_kwh or None, config.g_co2e_per_kwh or None)
+    flat = EnergyPrice(config.price_per_kwh or None, config.g_co2e_per_kwh or None)
     if not config.hours_file:
         return Tariff(flat, config.pue, config.currency)
     path = Path(config.hours_file)
@@ -45,7 +45,7 @@ def read_tariff(config: EnergyConfig) -> Tariff:
     )  # fmt: skip
 
 
-def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, Rate]]:
+def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, EnergyPrice]]:
     """Return the names of the value columns, and the rates by the UTC second at which each hour begins.
 
     An empty cell is a value that is not known. Raises ParseError with the line.
@@ -61,7 +61,7 @@ def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, Rate
     values = [name for name in names if name in _BOUNDS]
     if _HOUR not in names or not values or len(set(names)) < len(names) or set(names) - {_HOUR, *_BOUNDS}:
         raise ParseError(f"{where}: line 1: expected the columns hour, price_per_kwh, g_co2e_per_kwh: {_WHAT_TO_DO}")
-    found: dict[int, tuple[int, Rate]] = {}
+    found: dict[int, tuple[int, EnergyPrice]] = {}
     for line, row in rows:
         place = f"{where}: line {line}"
         if len(row) != len(names):
@@ -72,7 +72,7 @@ def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, Rate
             raise ParseError(f"{place}: the same hour in UTC as line {found[hour][0]}: remove one of them")
         if len(found) >= MAX_HOURS:
             raise ParseError(f"{place}: more than {MAX_HOURS} hours: remove those of years that no report asks for")
-        found[hour] = line, Rate(**{name: _value(name, cells[name].strip(), place) for name in values})
+        found[hour] = line, EnergyPrice(**{name: _value(name, cells[name].strip(), place) for name in values})
     if not found:
         raise ParseError(f"{where}: no hour in it: write a line for each hour, or empty hours_file")
     return frozenset(values), {hour: rate for hour, (_, rate) in found.items()}

@@ -7,7 +7,7 @@ from statistics import median_low
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.ledger.held import HeldGpu, HeldRun, Silence, held_runs, silent_nodes
+from gpuwaste.ledger.held import HeldGpu, HeldRun, SilentAgent, held_runs, silent_nodes
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.now.now_types import IdleJob, NodeRow, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
 from gpuwaste.ledger.reports.report import is_recorded
@@ -38,7 +38,7 @@ class Now:
     runs: Sequence[HeldRun]
     overdue: int
     queue: Sequence[QueueRow]
-    silent: Sequence[Silence]
+    silent: Sequence[SilentAgent]
     slurm: SlurmNodes
     accounting_read: int | None
     report_limit_s: int
@@ -102,7 +102,7 @@ def now_document(known: Now, limit: int, visible: Visible | None, advice_of: Adv
     )
 
 
-def _totals(runs: Sequence[HeldRun], silent: Sequence[Silence], slurm: SlurmNodes) -> NowTotals:
+def _totals(runs: Sequence[HeldRun], silent: Sequence[SilentAgent], slurm: SlurmNodes) -> NowTotals:
     levels = Counter(gpu.level for run in runs for gpu in run.held)
     idle = [gpu for run in runs for gpu in _idle(run)]
     return NowTotals(

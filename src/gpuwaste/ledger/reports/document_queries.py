@@ -15,8 +15,8 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.refusal import FORBIDDEN, Refusal, not_found
-from gpuwaste.core.request_coalescer import AskedTogether
-from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.request_coalescer import RequestCoalescer
+from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.hub.threads import REPORTS_AT_ONCE
@@ -41,7 +41,7 @@ _FACTS_S: Final = 60.0
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 
 
-class Reads:
+class DocumentQueries:
     """Builds documents within a caller's scope."""
 
     def __init__(
@@ -65,8 +65,8 @@ class Reads:
         self._turns = threading.BoundedSemaphore(REPORTS_AT_ONCE)
         self._reports = ReportReads(store, settings, clock, shared, self._turns)
         self._energy = EnergyReads(store, self.tariff, clock, self._turns)
-        self._jobs: AskedTogether[str, JobDocument] = AskedTogether()
-        self._facts = KeptAnswers(clock)
+        self._jobs: RequestCoalescer[str, JobDocument] = RequestCoalescer()
+        self._facts = ResponseCache(clock)
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""

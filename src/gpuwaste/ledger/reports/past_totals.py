@@ -12,7 +12,7 @@ from typing import Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.open_run_snapshot import KeptRuns
+from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot
 from gpuwaste.ledger.reports.report import totals_by_account
 from gpuwaste.ledger.reports.report_types import GpuTime
 from gpuwaste.ledger.tally import Tally
@@ -44,7 +44,7 @@ class PastTotals:
         self,
         window: tuple[int, int],
         settings: LedgerSettings,
-        kept: KeptRuns,
+        kept: OpenRunSnapshot,
         *,
         user: str | None = None,
         account: str | None = None,
@@ -58,7 +58,7 @@ class PastTotals:
         )
         return GpuTime(**Tally.sum(chosen).to_json())
 
-    def _totals(self, window: tuple[int, int], settings: LedgerSettings, kept: KeptRuns) -> Totals:
+    def _totals(self, window: tuple[int, int], settings: LedgerSettings, kept: OpenRunSnapshot) -> Totals:
         key = window, settings.to_text()
         with self._lock:
             known, now_us = self._known.get(key), self._clock.mono_us()

@@ -17,7 +17,7 @@ from gpuwaste.ledger.judged_runs import JudgedRuns, judged_runs, runs_judged_las
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_job, judge_runs
-from gpuwaste.ledger.open_run_snapshot import KeptRuns
+from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot
 from gpuwaste.ledger.reports.report_types import (
     DeviceRow,
     FindingCount,
@@ -98,7 +98,7 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
     limit: int | None = None,
     offset: int = 0,
     lines: LineFilter = EVERY_LINE,
-    kept: KeptRuns | None = None,
+    kept: OpenRunSnapshot | None = None,
 ) -> ReportDocument:
     """Report on a user, an account or a cluster (`name` empty: every cluster) over [start, end), UTC seconds.
 
@@ -117,7 +117,7 @@ def user_reports(
     users: Collection[str],
     window: tuple[int, int],
     settings: LedgerSettings,
-    kept: KeptRuns,
+    kept: OpenRunSnapshot,
     *,
     asked: ReportLines,
 ) -> dict[str, ReportDocument]:
@@ -186,7 +186,7 @@ def report_totals(  # noqa: PLR0917 as report_document
     *,
     accounts: Collection[ClusterAccount] | None = None,
     clusters: Clusters | None = None,
-    kept: KeptRuns | None = None,
+    kept: OpenRunSnapshot | None = None,
 ) -> GpuTime:
     """Return the totals alone that `report_document` has."""
     with judged_runs(db, _selected(scope, name, start, end, accounts, clusters), settings, now, kept=kept) as runs:
@@ -194,7 +194,7 @@ def report_totals(  # noqa: PLR0917 as report_document
 
 
 def totals_by_account(
-    db: Database, start: int, end: int, settings: LedgerSettings, kept: KeptRuns
+    db: Database, start: int, end: int, settings: LedgerSettings, kept: OpenRunSnapshot
 ) -> dict[tuple[str, ClusterAccount], Tally]:
     """Return the sums behind `report_totals` of each user and account of a cluster. Raises OutdatedError."""
     found: dict[tuple[str, ClusterAccount], Tally] = {}

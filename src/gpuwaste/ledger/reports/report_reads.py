@@ -10,15 +10,15 @@ import msgspec
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.refusal import BAD, Refusal, not_found
-from gpuwaste.core.request_coalescer import AskedTogether
-from gpuwaste.core.response_cache import KeptAnswers
+from gpuwaste.core.request_coalescer import RequestCoalescer
+from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.drawn import DrawnBy
 from gpuwaste.ledger.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.open_run_snapshot import KeptRuns, OutdatedError, Window
+from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot, OutdatedError, Window
 from gpuwaste.ledger.reports.past_totals import PastTotals
 from gpuwaste.ledger.reports.report import Clusters, ReportLines, report_document, report_totals, user_reports
 from gpuwaste.ledger.reports.report_types import GpuTime, ReportDocument
@@ -91,11 +91,11 @@ class ReportReads:
         self._settings = settings
         self._clock = clock
         self._shared = shared
-        self._before = KeptAnswers(clock, _BEFORE_B)
+        self._before = ResponseCache(clock, _BEFORE_B)
         self._past = PastTotals(store, clock, _BEFORE_S)
-        self._users: AskedTogether[str, ReportDocument] = AskedTogether()
+        self._users: RequestCoalescer[str, ReportDocument] = RequestCoalescer()
         self._turns = turns
-        self._reports = KeptAnswers(clock, _KEPT_B)
+        self._reports = ResponseCache(clock, _KEPT_B)
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""
@@ -157,7 +157,7 @@ class ReportReads:
             raise Refusal(BAD, f"start {start} is after end {end}")
         return start, question.end
 
-    def _kept(self, window: Window) -> KeptRuns | None:
+    def _kept(self, window: Window) -> OpenRunSnapshot | None:
         """Return what was judged together; others are likely to ask for a window of UTC days, too.
 
         Of a page come the totals of as many days before, next: their parts are made with those of its own window.
@@ -188,7 +188,7 @@ class ReportReads:
         return decode(body, ReportDocument)
 
     def _among_users(
-        self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: KeptRuns
+        self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: OpenRunSnapshot
     ) -> ReportDocument:
         """Return a report; those of users that are asked for while another is made are made together, next."""
         found = None
@@ -203,7 +203,7 @@ class ReportReads:
         return self._report(subject, question, window, kept) if found is None else found
 
     def _of_users(
-        self, users: Sequence[str], question: ReportQuestion, window: Window, kept: KeptRuns
+        self, users: Sequence[str], question: ReportQuestion, window: Window, kept: OpenRunSnapshot
     ) -> Mapping[str, ReportDocument]:
         """Return the reports of some users; one alone is found sooner by their name."""
         if len(users) == 1:
@@ -219,7 +219,7 @@ class ReportReads:
             return user_reports(db, users, (min(start, until), until), self._settings, kept, asked=asked)
 
     def _report(
-        self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: KeptRuns | None
+        self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: OpenRunSnapshot | None
     ) -> ReportDocument:
         now = self._now() if kept is None else kept.now
         start, end = window
@@ -233,7 +233,7 @@ class ReportReads:
                 lines=question.lines, kept=kept,
             )  # fmt: skip
 
-    def _totals(self, subject: ReportSubject, window: tuple[int, int], kept: KeptRuns | None) -> GpuTime:
+    def _totals(self, subject: ReportSubject, window: tuple[int, int], kept: OpenRunSnapshot | None) -> GpuTime:
         now = self._now() if kept is None else kept.now
         with self._turns, self._store.reader() as db:
             return report_totals(

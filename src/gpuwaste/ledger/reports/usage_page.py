@@ -22,7 +22,7 @@ _DAYS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UsageQuery:
     """What a page of usage was asked for: the last `days` and today, or a start and an end (UTC seconds).
 
     `number` is from 1; `cluster` is "" for all clusters.
@@ -70,7 +70,7 @@ class Paging:
     after: str | None
 
 
-def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, frame: Frame) -> str:
+def usage_page(report: ReportDocument, before: GpuTime | None, asked: UsageQuery, frame: Frame) -> str:
     """Return the page of a report; `before` are the totals of as many days or as much time before it."""
     framed = replace(frame, links={name: asked.url(1, f".{name}") for name in ("csv", "json")})
     return page(
@@ -97,7 +97,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
     )
 
 
-def _choice(report: ReportDocument, asked: Asked) -> list[str]:
+def _choice(report: ReportDocument, asked: UsageQuery) -> list[str]:
     """Return the clusters to choose from; none where there is but one, and none was chosen."""
     names = sorted({row.cluster for row in report.clusters} | ({asked.cluster} if asked.cluster else set()))
     return names if asked.cluster or len(names) > 1 else []
@@ -120,7 +120,7 @@ def job_link(row: JobRow) -> str:
     return row.jobid.partition("_[")[0]
 
 
-def _sentence(report: ReportDocument, asked: Asked, frame: Frame) -> str:
+def _sentence(report: ReportDocument, asked: UsageQuery, frame: Frame) -> str:
     totals, (who, theirs, of) = report.totals, _who(report, frame)
     when = f"in the last {asked.days} days and today" if asked.days else "in this time"
     if not report.job_count:
@@ -140,7 +140,7 @@ def _who(report: ReportDocument, frame: Frame) -> tuple[str, str, str]:
     return who, "", f" of {who}"
 
 
-def _more(report: ReportDocument, before: GpuTime | None, asked: Asked) -> str:
+def _more(report: ReportDocument, before: GpuTime | None, asked: UsageQuery) -> str:
     parts = [_worst(report.worst_name, report.totals), _trend(report.totals, before, asked.days)]
     return " ".join(part for part in parts if part)
 
@@ -166,7 +166,7 @@ def _trend(totals: GpuTime, before: GpuTime | None, days: int | None) -> str:
     return f"{change} from {old} {when}."
 
 
-def _paging(report: ReportDocument, asked: Asked) -> Paging:
+def _paging(report: ReportDocument, asked: UsageQuery) -> Paging:
     first = (asked.number - 1) * ROWS
     last, matching = first + len(report.jobs), report.jobs_matching or 0
     return Paging(
@@ -186,7 +186,7 @@ def asked_of(
     number: int,
     *,
     cluster: str = "",
-) -> Asked:
+) -> UsageQuery:
     """Return what is asked by a window (days, start, end): so many UTC days before today and today, else the times.
 
     By default it is 7 days.
@@ -194,6 +194,8 @@ def asked_of(
     days, start, end = window
     if start is None and end is None:
         days = days or _DAYS
-        return Asked(path, max(0, now - now % DAY_S - days * DAY_S), now, days, lines, number, cluster)
+        return UsageQuery(path, max(0, now - now % DAY_S - days * DAY_S), now, days, lines, number, cluster)
     until = now if end is None else end
-    return Asked(path, max(0, until - _DAYS * DAY_S) if start is None else start, until, None, lines, number, cluster)
+    return UsageQuery(
+        path, max(0, until - _DAYS * DAY_S) if start is None else start, until, None, lines, number, cluster
+    )

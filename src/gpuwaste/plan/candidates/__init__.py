@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 
 MAX_CANDIDATES: Final = 16
 """Each costs slurmctld one --test-only, so that a site with a hundred partitions is not asked a hundred times."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RequestCandidate:
     """One request: the options of sbatch that make it out of what was asked, and why.
 
     `jobs` above 1 is a cascade: that many jobs, each after the one before. `needs` is what the user must see to before
@@ -30,7 +30,7 @@ class Candidate:
     advice: bool = False
 
 
-Propose = Callable[[Asked], Iterable[Candidate]]
+Propose = Callable[[PlanRequest], Iterable[RequestCandidate]]
 
 
 @cache
@@ -42,9 +42,9 @@ def proposers() -> dict[str, Propose]:
     return {name: module.propose for name, module in ranked}
 
 
-def all_candidates(asked: Asked) -> list[Candidate]:
+def all_candidates(asked: PlanRequest) -> list[RequestCandidate]:
     """Return every candidate, as asked first, no two of the same options, at most MAX_CANDIDATES."""
-    found: dict[tuple[object, ...], Candidate] = {}
+    found: dict[tuple[object, ...], RequestCandidate] = {}
     for propose in proposers().values():
         for one in propose(asked):
             found.setdefault((one.options, one.jobs, one.advice and one.kind), one)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.candidates import Candidate
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.candidates import RequestCandidate
+from gpuwaste.plan.plan_request import PlanRequest
 
 RANK: Final = 0
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the request unchanged."""
     del asked
-    yield Candidate("as_asked", "as asked")
+    yield RequestCandidate("as_asked", "as asked")

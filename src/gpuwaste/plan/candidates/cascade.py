@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from gpuwaste.core.units import HOUR_S, format_duration, say_duration
-from gpuwaste.plan.candidates import Candidate
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.candidates import RequestCandidate
+from gpuwaste.plan.plan_request import PlanRequest
 
 RANK: Final = 9
 LONG_S: Final = 8 * HOUR_S  # a shorter job gains little from a split
@@ -19,7 +19,7 @@ SIGNAL_S: Final = 300
 _PARTS_S: Final = (4 * HOUR_S, 8 * HOUR_S, 12 * HOUR_S, 24 * HOUR_S)
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the split into the shortest parts of which there are few enough."""
     limit = asked.request.time_limit_s
     if limit is None or limit <= LONG_S or asked.request.is_array or "dependency" in asked.options:
@@ -29,7 +29,7 @@ def propose(asked: Asked) -> Iterable[Candidate]:
         return
     jobs = math.ceil(limit / part)
     signal = () if "signal" in asked.options else (f"--signal=B:USR1@{SIGNAL_S}",)
-    yield Candidate(
+    yield RequestCandidate(
         "cascade",
         f"{jobs} jobs of {say_duration(part)}",
         (f"--time={format_duration(part)}", *signal),

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.candidates import RequestCandidate
 from gpuwaste.plan.candidates._changes import GPUS, change_of, options_of
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 
 RANK: Final = 3
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the change that a prediction of the job proposes, if any."""
     if (change := change_of(asked, GPUS)) is not None:
-        yield Candidate("fewer_gpus", "fewer GPUs", options_of(change), change.text)
+        yield RequestCandidate("fewer_gpus", "fewer GPUs", options_of(change), change.text)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.candidates import Candidate
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.candidates import RequestCandidate
+from gpuwaste.plan.plan_request import PlanRequest
 from gpuwaste.slurm.submit.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
 
 RANK: Final = 6
@@ -12,7 +12,7 @@ _MOST: Final = 3
 _BY_TASK: Final = ("ntasks", "gpus-per-task")
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return a request for each other type with enough of them on a node; none where no single type is asked for."""
     request = asked.request
     option = next((name for name in GPU_OPTIONS if name.startswith("--") and name[2:] in asked.options), "")
@@ -30,4 +30,6 @@ def propose(asked: Asked) -> Iterable[Candidate]:
         words = GpuRequest(option, kind, tasks).line(request.gpus, on_a_node).removeprefix("#SBATCH ").split()
         place = () if partition == asked.partition else (f"--partition={partition}",)
         text = f"{kind} instead of {request.gpu_type}: memory, speed and run time differ"
-        yield Candidate("gpu_types", f"{kind} GPUs", (*words, *place), text, needs=f"a program that runs on {kind}")
+        yield RequestCandidate(
+            "gpu_types", f"{kind} GPUs", (*words, *place), text, needs=f"a program that runs on {kind}"
+        )

@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.candidates import Candidate
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.candidates import RequestCandidate
+from gpuwaste.plan.plan_request import PlanRequest
 
 RANK: Final = 10
 _LIKELY: Final = 0.5
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the advice for an array of tasks with one GPU each that such tasks mostly leave idle."""
     idle = asked.target("gpu_underused")
     if asked.request.is_array and asked.request.gpus == 1 and idle is not None and (idle.p or 0.0) >= _LIKELY:
         text = (
             f"{idle.p:.0%} of such tasks leave the GPU mostly idle: run several of them in one job, with MPS or shards"
         )
-        yield Candidate("packed", "several tasks on a GPU", text=text, advice=True)
+        yield RequestCandidate("packed", "several tasks on a GPU", text=text, advice=True)

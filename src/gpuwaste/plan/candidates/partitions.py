@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.candidates import Candidate
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.candidates import RequestCandidate
+from gpuwaste.plan.plan_request import PlanRequest
 
 RANK: Final = 7
 _MOST: Final = 4
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return a request for each other partition that is up, whose nodes have enough GPUs of the type."""
     request, site = asked.request, asked.site
     on_a_node = -(-request.gpus // (request.nodes or 1))
@@ -23,4 +23,4 @@ def propose(asked: Asked) -> Iterable[Candidate]:
         if gpus_match and partition.state == "UP":
             found += 1
             text = "gives whole nodes: other jobs cannot share them" if partition.whole_node else ""
-            yield Candidate("partitions", f"partition {name}", (f"--partition={name}",), text)
+            yield RequestCandidate("partitions", f"partition {name}", (f"--partition={name}",), text)

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.candidates import RequestCandidate
 from gpuwaste.plan.candidates._changes import GPUS, MEMORY, TIME, change_of, options_of
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 
 RANK: Final = 2
 _PER_GPU: Final = "--mem-per-gpu"
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the changes together, where there are two or more.
 
     Memory per GPU was computed for the GPUs that were asked for: with fewer of them it stays as it was.
@@ -21,4 +21,4 @@ def propose(asked: Asked) -> Iterable[Candidate]:
         del found[MEMORY]
     if len(found) > 1:
         words = tuple(word for change in found.values() for word in options_of(change))
-        yield Candidate("right_sized", "right-sized", words, "; ".join(change.text for change in found.values()))
+        yield RequestCandidate("right_sized", "right-sized", words, "; ".join(change.text for change in found.values()))

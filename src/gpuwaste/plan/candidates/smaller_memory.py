@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.candidates import RequestCandidate
 from gpuwaste.plan.candidates._changes import MEMORY, change_of, options_of
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 
 RANK: Final = 5
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the change that a prediction of the job proposes, if any."""
     if (change := change_of(asked, MEMORY)) is not None:
-        yield Candidate("smaller_memory", "less memory", options_of(change), change.text)
+        yield RequestCandidate("smaller_memory", "less memory", options_of(change), change.text)

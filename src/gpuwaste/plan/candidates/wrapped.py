@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from gpuwaste.core.units import say_duration
-from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.candidates import RequestCandidate
 from gpuwaste.plan.outlook import cost_of
-from gpuwaste.plan.plan_request import Asked
+from gpuwaste.plan.plan_request import PlanRequest
 from gpuwaste.plan.wrapping import AFTER_END_S, LONGEST_S, MANY, Gain, Way, gain, nearest_share
 from gpuwaste.plan.wrapping_study import CHAIN_JOBS, JOB_RUN_S
 from gpuwaste.slurm.formats.printed_id import task_count
@@ -21,7 +21,7 @@ _AFTER: Final = re.compile(r"(?:after|singleton)", re.IGNORECASE)
 _ONE_AT_A_TIME: Final = re.compile(r"[^%]*%0*1", re.ASCII)
 
 
-def propose(asked: Asked) -> Iterable[Candidate]:
+def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the advice for a short job that is one of a chain, or one of many."""
     run_s = cost_of(asked).run_s
     if run_s is None or run_s > LONGEST_S:
@@ -36,7 +36,7 @@ def propose(asked: Asked) -> Iterable[Candidate]:
             yield _advice(asked, "horizontal", "one job for all")
 
 
-def _advice(asked: Asked, way: Way, title: str) -> Candidate:
+def _advice(asked: PlanRequest, way: Way, title: str) -> RequestCandidate:
     share, idle = asked.fair_share, asked.site.has_idle(asked.partition)
     found = gain(way, share, idle=idle)
     if idle:
@@ -52,23 +52,23 @@ def _advice(asked: Asked, way: Way, title: str) -> Candidate:
     if way == "vertical":
         late = gain(way, share, idle=idle, pause_s=AFTER_END_S)
         text += f"; for jobs submitted {AFTER_END_S} s after the previous end, wrapping {_effect(late)}"
-    return Candidate("wrapped", title, text=text, advice=True)
+    return RequestCandidate("wrapped", title, text=text, advice=True)
 
 
 def _effect(found: Gain) -> str:
     return f"saved {found.mean:.1%}" if found.mean >= 0 else f"cost {-found.mean:.1%}"
 
 
-def _follows(asked: Asked) -> bool:
+def _follows(asked: PlanRequest) -> bool:
     dependency, array = (_value(asked, name) for name in ("dependency", "array"))
     return bool(_AFTER.match(dependency)) or bool(_ONE_AT_A_TIME.fullmatch(array))
 
 
-def _tasks(asked: Asked) -> int:
+def _tasks(asked: PlanRequest) -> int:
     array = _value(asked, "array")
     return task_count(f"_[{array}]") if array else 1
 
 
-def _value(asked: Asked, name: str) -> str:
+def _value(asked: PlanRequest, name: str) -> str:
     given = asked.options.get(name)
     return (given.value or "").strip() if given else ""

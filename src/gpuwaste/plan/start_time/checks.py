@@ -14,14 +14,14 @@ from gpuwaste.plan.start_time.queue import (
     Floats,
     Holdings,
     Ints,
-    Jobs,
     Nodes,
-    Queue,
+    QueueJobs,
+    SchedulerQueue,
     nobody_is_limited,
 )
 
 
-def checked(queue: Queue) -> Queue:
+def checked(queue: SchedulerQueue) -> SchedulerQueue:
     """Return the queue with unknown limits made NO_LIMIT_S. Raises UsageError for what no cluster can have."""
     machine = checked_nodes(queue.machine)
     if queue.depth < 1:
@@ -47,7 +47,7 @@ def checked_nodes(machine: Nodes) -> Nodes:
     return Nodes(whole(capacity), whole(pool), whole(closed))
 
 
-def checked_jobs(jobs: Jobs, queue: Queue, what: str) -> Jobs:
+def checked_jobs(jobs: QueueJobs, queue: SchedulerQueue, what: str) -> QueueJobs:
     """Return jobs with every limit known and run times that rise up to it. Raises UsageError, naming the first."""
     n, width = len(jobs.limit_s), queue.machine.capacity.shape[1]
     limits = queue.limits or nobody_is_limited()
@@ -81,14 +81,14 @@ def _kind(column: Ints | Floats) -> type[np.float64 | np.int64]:
     return np.float64 if column.dtype.kind == "f" else np.int64
 
 
-def _owners_known(owner: Ints, queue: Queue) -> NDArray[np.bool_]:
+def _owners_known(owner: Ints, queue: SchedulerQueue) -> NDArray[np.bool_]:
     limits = queue.limits or nobody_is_limited()
     most = (len(limits.table.qos_counts) - 1,) * 2 + (len(limits.table.parent), MAX_JOBS, len(limits.throttles))
     found: NDArray[np.bool_] = np.all((owner >= -1) & (owner < np.array(most)), axis=1)
     return found & (owner[:, 3] >= 0)
 
 
-def checked_holdings(queue: Queue) -> Holdings:
+def checked_holdings(queue: SchedulerQueue) -> Holdings:
     """Return what running jobs hold, of which each names a job and a node. Raises UsageError."""
     held = queue.holdings
     m, n = queue.machine.capacity.shape, len(queue.running.limit_s)
@@ -101,7 +101,7 @@ def checked_holdings(queue: Queue) -> Holdings:
     return Holdings(whole(held.job), whole(held.node), whole(held.amounts))
 
 
-def spread_holdings(queue: Queue) -> Holdings:
+def spread_holdings(queue: SchedulerQueue) -> Holdings:
     """Return what running jobs hold of the first nodes of their pools. Raises UsageError for one of several pools."""
     jobs, pool = queue.running, queue.machine.pool
     for place in np.flatnonzero(np.bitwise_count(jobs.pools) != 1):

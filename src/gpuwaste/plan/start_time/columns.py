@@ -5,7 +5,7 @@ from typing import NamedTuple
 from gpuwaste.plan.start_time.queue import Floats, Ints
 
 
-class Asked(NamedTuple):
+class ProbeJobs(NamedTuple):
     """n jobs that wait: amounts [n, R] on each of `nodes` [n], pools as bits, limit and run, seconds to `begin` [n].
 
     `shape` [n] is the same number, from 0, for jobs of equal amounts, nodes, pools and reservation, `kind` for those of
@@ -41,7 +41,7 @@ class Ran(NamedTuple):
     amounts: Ints
 
 
-class Rules(NamedTuple):
+class BackfillRules(NamedTuple):
     """How the scheduler passes: jobs looked at, whether it backfills, the waiting job to stop at (-1: none)."""
 
     depth: int

@@ -8,7 +8,7 @@ import numpy as np
 from gpuwaste.core.errors import UsageError
 from gpuwaste.plan.start_time.checks import checked, checked_jobs
 from gpuwaste.plan.start_time.play import waits_of
-from gpuwaste.plan.start_time.queue import Candidate, Floats, Ints, Jobs, Queue, jobs_of
+from gpuwaste.plan.start_time.queue import Floats, Ints, QueuedRequest, QueueJobs, SchedulerQueue, jobs_of
 from gpuwaste.plan.start_time.room import pools_with_enough
 from gpuwaste.plan.start_time.run_times import drawn
 
@@ -19,7 +19,7 @@ CORRECTED: Final = "simulated, corrected by past waits"
 LEARNT: Final = "learnt from past waits"
 
 
-class Expectation(NamedTuple):
+class StartExpectation(NamedTuple):
     """p10, p50 and p90 of the start, and of the end (`ends`), in UTC seconds; `source` says how they are known."""
 
     p10: int
@@ -38,12 +38,12 @@ class Correction(Protocol):
 
 
 def expect(
-    queue: Queue,
-    candidates: Sequence[Candidate],
+    queue: SchedulerQueue,
+    candidates: Sequence[QueuedRequest],
     draws: int = 40,
     seed: int = 1,
     correction: Correction | None = None,
-) -> list[Expectation | None]:
+) -> list[StartExpectation | None]:
     """Return what is expected of each request, None for one that this machine cannot run.
 
     All are tried on the same drawn run times, each as if it were submitted alone. Raises UsageError for a queue or a
@@ -59,8 +59,12 @@ def expect(
 
 
 def expect_learnt(
-    queue: Queue, candidates: Sequence[Candidate], waits_s: Sequence[Sequence[float]], draws: int = 40, seed: int = 1
-) -> list[Expectation | None]:
+    queue: SchedulerQueue,
+    candidates: Sequence[QueuedRequest],
+    waits_s: Sequence[Sequence[float]],
+    draws: int = 40,
+    seed: int = 1,
+) -> list[StartExpectation | None]:
     """Return what follows from learnt p10, p50 and p90 of each wait; None for what no pool of this machine can hold.
 
     The queue is not played: run times alone are drawn. Raises UsageError for a request that cannot be.
@@ -70,20 +74,20 @@ def expect_learnt(
     own = pools_with_enough(queue.machine.capacity, queue.machine.pool, asked.asks, asked.nodes, asked.pools)
     runs = drawn(asked, np.random.default_rng([seed, 1]), draws)
     ranks = (np.random.default_rng([seed, 2]).permutation(draws) + 0.5) / draws
-    found: list[Expectation | None] = []
+    found: list[StartExpectation | None] = []
     for k, said in enumerate(waits_s):
         moved = np.interp(ranks, QUANTILES, said)
         found.append(_expectation(queue.now, said, moved + runs[:, k], LEARNT) if own[k] else None)
     return found
 
 
-def asked_of(queue: Queue, candidates: Sequence[Candidate]) -> Jobs:
+def asked_of(queue: SchedulerQueue, candidates: Sequence[QueuedRequest]) -> QueueJobs:
     """Return requests as rows for a queue that was checked. Raises UsageError for one that cannot be."""
     tres = 0 if queue.limits is None else queue.limits.table.qos_tres.shape[2]
     return checked_jobs(jobs_of(candidates, queue.machine.capacity.shape[1], tres), queue, "asked")
 
 
-def _told(now: int, waits: Ints, runs: Ints, correction: Correction | None) -> Expectation | None:
+def _told(now: int, waits: Ints, runs: Ints, correction: Correction | None) -> StartExpectation | None:
     if (waits < 0).any():
         return None
     said = [float(wait) for wait in np.quantile(waits, QUANTILES, method="inverted_cdf")]
@@ -96,7 +100,9 @@ def _told(now: int, waits: Ints, runs: Ints, correction: Correction | None) -> E
     return _expectation(now, said, moved + runs, source)
 
 
-def _expectation(now: int, waits_s: Sequence[float], ends_s: Floats, source: str) -> Expectation:
+def _expectation(now: int, waits_s: Sequence[float], ends_s: Floats, source: str) -> StartExpectation:
     ends = np.quantile(ends_s, QUANTILES, method="inverted_cdf")
     first, middle, last = (now + round(wait) for wait in waits_s)
-    return Expectation(first, middle, last, (now + round(ends[0]), now + round(ends[1]), now + round(ends[2])), source)
+    return StartExpectation(
+        first, middle, last, (now + round(ends[0]), now + round(ends[1]), now + round(ends[2])), source
+    )

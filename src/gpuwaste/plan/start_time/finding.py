@@ -1,7 +1,7 @@
 """Where a job starts now, and which nodes are kept for one that finds no room: compiled."""
 
 from gpuwaste.plan.start_time.closing import NEVER, open_from
-from gpuwaste.plan.start_time.columns import Asked
+from gpuwaste.plan.start_time.columns import ProbeJobs
 from gpuwaste.plan.start_time.queue import Ints
 from gpuwaste.plan.start_time.reserving import Believed, reserve, set_shadow
 from gpuwaste.plan.start_time.room import FITS, FULL, LOGGED, Room, choose, still_full
@@ -11,7 +11,7 @@ from gpuwaste.sim.compiled import in_place
 @in_place
 def pool_now(
     room: Room,
-    jobs: Asked,
+    jobs: ProbeJobs,
     job: int,
     pools: int,
     now: int,
@@ -45,7 +45,7 @@ def keep_for(
     held: Ints,
     ends: Believed,
     bounds: tuple[int, int],
-    jobs: Asked,
+    jobs: ProbeJobs,
     job: int,
     pools: int,
     now: int,

@@ -12,7 +12,7 @@ Requests that are only asked about come behind all others: they change nothing f
 import numpy as np
 
 from gpuwaste.plan.start_time import held_back as back
-from gpuwaste.plan.start_time.columns import Asked, Ran, Rules
+from gpuwaste.plan.start_time.columns import BackfillRules, ProbeJobs, Ran
 from gpuwaste.plan.start_time.finding import keep_for, pool_now
 from gpuwaste.plan.start_time.held_back import HeldBack
 from gpuwaste.plan.start_time.occupying import occupy, release, with_spare
@@ -26,7 +26,7 @@ from gpuwaste.sim.running import insert, remove
 
 @compiled
 def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
-    machine: Nodes, ran: Ran, jobs: Asked, asked: Asked, held_back: HeldBack, rules: Rules
+    machine: Nodes, ran: Ran, jobs: ProbeJobs, asked: ProbeJobs, held_back: HeldBack, rules: BackfillRules
 ) -> tuple[Ints, Ints]:
     """Return the starts, in seconds from now, of those that wait [n] and of those asked about [c]; -1: never.
 

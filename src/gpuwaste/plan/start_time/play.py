@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.plan.start_time.columns import Asked, Ran, Rules
+from gpuwaste.plan.start_time.columns import BackfillRules, ProbeJobs, Ran
 from gpuwaste.plan.start_time.forward import played
 from gpuwaste.plan.start_time.held_back import USER, never_allowed, new_held_back, use_of
-from gpuwaste.plan.start_time.queue import Ints, Jobs, Queue, QueueLimits, nobody_is_limited
+from gpuwaste.plan.start_time.queue import Ints, QueueJobs, QueueLimits, SchedulerQueue, nobody_is_limited
 from gpuwaste.plan.start_time.room import pools_with_enough
 from gpuwaste.plan.start_time.run_times import believed_rest, drawn, drawn_rest
 from gpuwaste.sim.limits import LimitUse, no_use
@@ -18,14 +18,14 @@ from gpuwaste.sim.limits import LimitUse, no_use
 class _Prepared(NamedTuple):
     """What all draws share: jobs that wait without their run times, what runs without its ends, what it uses."""
 
-    waiting: Asked
+    waiting: ProbeJobs
     ran: Ran
     use: LimitUse
     tasks: Ints
     groups: int
 
 
-def waits_of(queue: Queue, asked: Jobs, places: Sequence[int | None], draws: int, seed: int) -> Ints:
+def waits_of(queue: SchedulerQueue, asked: QueueJobs, places: Sequence[int | None], draws: int, seed: int) -> Ints:
     """Return the waits [draws, c] of requests, each alone behind the first `place` of the queue; -1: it never starts.
 
     The queue has been checked (checks.py). Requests behind all others are played together, since they change nothing
@@ -55,7 +55,13 @@ def waits_of(queue: Queue, asked: Jobs, places: Sequence[int | None], draws: int
 
 
 def _once(
-    queue: Queue, prepared: _Prepared, limits: QueueLimits, rest: Ints, run: Ints, tried: Asked, watched: int
+    queue: SchedulerQueue,
+    prepared: _Prepared,
+    limits: QueueLimits,
+    rest: Ints,
+    run: Ints,
+    tried: ProbeJobs,
+    watched: int,
 ) -> tuple[Ints, Ints]:
     held = new_held_back(
         limits.table,
@@ -65,12 +71,12 @@ def _once(
         np.concatenate((prepared.waiting.owner, prepared.ran.owner, tried.owner)),
         prepared.groups,
     )
-    rules = Rules(queue.depth, queue.backfills, watched)
+    rules = BackfillRules(queue.depth, queue.backfills, watched)
     ran, waiting = prepared.ran._replace(rest=rest), prepared.waiting._replace(run=run)
     return played(queue.machine, ran, waiting, tried, held, rules)
 
 
-def _prepared(queue: Queue, waiting: Jobs, limits: QueueLimits, users: int) -> _Prepared:
+def _prepared(queue: SchedulerQueue, waiting: QueueJobs, limits: QueueLimits, users: int) -> _Prepared:
     running, held = queue.running, queue.holdings
     assert held is not None  # noqa: S101 checked() makes them
     order = np.argsort(held.job, kind="stable")
@@ -82,7 +88,7 @@ def _prepared(queue: Queue, waiting: Jobs, limits: QueueLimits, users: int) -> _
     return _Prepared(_columns(queue, waiting, limits, users), ran, use, tasks, groups)
 
 
-def _columns(queue: Queue, jobs: Jobs, limits: QueueLimits, users: int) -> Asked:
+def _columns(queue: SchedulerQueue, jobs: QueueJobs, limits: QueueLimits, users: int) -> ProbeJobs:
     """Return jobs without run times; those that can never start have no pools."""
     machine = queue.machine
     shape_rows = np.column_stack((jobs.asks, jobs.nodes, jobs.pools, jobs.reservation))
@@ -94,7 +100,7 @@ def _columns(queue: Queue, jobs: Jobs, limits: QueueLimits, users: int) -> Asked
     empty = no_use(limits.table, users)
     never = never_allowed(limits.table, empty, jobs.owner, jobs.tres, jobs.limit_s)
     pools = np.where(never == 1, 0, able[shape])
-    return Asked(
+    return ProbeJobs(
         asks=jobs.asks,
         nodes=jobs.nodes,
         pools=pools,
@@ -116,16 +122,16 @@ def _numbers(rows: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     return found, number.reshape(-1).astype(np.int64)
 
 
-def _users(*jobs: Jobs) -> int:
+def _users(*jobs: QueueJobs) -> int:
     return 1 + max(int(each.owner[:, USER].max(initial=0)) for each in jobs)
 
 
-def _rows(jobs: Jobs, rows: Sequence[int]) -> Jobs:
+def _rows(jobs: QueueJobs, rows: Sequence[int]) -> QueueJobs:
     at = np.array(rows, np.intp)
     return jobs.changed(lambda column: column[at])
 
 
-def _joined(waiting: Jobs, asked: Jobs, k: int, at: int) -> Jobs:
+def _joined(waiting: QueueJobs, asked: QueueJobs, k: int, at: int) -> QueueJobs:
     """Return the waiting jobs with request k among them."""
     columns = zip(waiting, asked, strict=True)
-    return Jobs(*(cast("Any", np.insert(column, at, own[k], axis=0)) for column, own in columns))
+    return QueueJobs(*(cast("Any", np.insert(column, at, own[k], axis=0)) for column, own in columns))

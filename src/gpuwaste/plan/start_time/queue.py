@@ -38,7 +38,7 @@ class Nodes(NamedTuple):
     closed: Ints
 
 
-class Jobs(NamedTuple):
+class QueueJobs(NamedTuple):
     """n jobs, those that wait in the order of priority.
 
     `asks` [n, R] amounts on each of `nodes` [n]; `pools` [n] has a bit for each pool that the job may run in (where it
@@ -79,7 +79,7 @@ class QueueLimits(NamedTuple):
     throttles: Ints
 
 
-class Queue(NamedTuple):
+class SchedulerQueue(NamedTuple):
     """What the scheduler has before it at `now`; `depth` jobs are looked at in a pass (bf_max_job_test).
 
     Without `holdings` a running job holds the first nodes of its only pool.
@@ -87,15 +87,15 @@ class Queue(NamedTuple):
 
     now: int
     machine: Nodes
-    running: Jobs
-    waiting: Jobs
+    running: QueueJobs
+    waiting: QueueJobs
     depth: int = 500
     backfills: bool = True
     holdings: Holdings | None = None
     limits: QueueLimits | None = None
 
 
-class Candidate(NamedTuple):
+class QueuedRequest(NamedTuple):
     """One request: as a row of Jobs. `place` is its place among those that wait, None for behind all."""
 
     asks: Sequence[int]
@@ -110,7 +110,7 @@ class Candidate(NamedTuple):
     tres: Sequence[float] = ()
 
 
-def jobs_of(rows: Sequence[Candidate], resources: int, tres: int = 0) -> Jobs:
+def jobs_of(rows: Sequence[QueuedRequest], resources: int, tres: int = 0) -> QueueJobs:
     """Return requests as Jobs. Raises UsageError for rows of other widths."""
     for place, row in enumerate(rows):
         if len(row.asks) != resources or len(row.run_s) != len(LEVELS):
@@ -118,7 +118,7 @@ def jobs_of(rows: Sequence[Candidate], resources: int, tres: int = 0) -> Jobs:
         if len(row.tres) not in {0, tres}:
             raise UsageError(f"request {place}: needs {tres} amounts of TRES")
     none = (0.0,) * tres
-    return Jobs(
+    return QueueJobs(
         np.array([row.asks for row in rows], np.int64).reshape(-1, resources),
         np.array([row.pools for row in rows], np.int64),
         np.array([row.limit_s for row in rows], np.int64),
@@ -131,12 +131,12 @@ def jobs_of(rows: Sequence[Candidate], resources: int, tres: int = 0) -> Jobs:
     )
 
 
-def jobs_in_pools(asks: Ints, limit_s: Ints, run_s: Floats, since_s: Ints) -> Jobs:
+def jobs_in_pools(asks: Ints, limit_s: Ints, run_s: Floats, since_s: Ints) -> QueueJobs:
     """Return jobs of one pool that is one node, of nobody whom limits concern."""
     n = len(limit_s)
     ones = np.ones(n, np.int64)
     owner = np.tile(np.array(NOBODY, np.int64), (n, 1))
-    return Jobs(asks, ones, limit_s, run_s, since_s, ones, -ones, owner, np.empty((n, 0)))
+    return QueueJobs(asks, ones, limit_s, run_s, since_s, ones, -ones, owner, np.empty((n, 0)))
 
 
 def one_node_each(capacity: Ints) -> Nodes:

@@ -5,21 +5,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.plan.start_time.queue import LEVELS, Ints, Jobs
+from gpuwaste.plan.start_time.queue import LEVELS, Ints, QueueJobs
 
 Floats = NDArray[np.float64]
 _LEVELS: Final = np.array(LEVELS)
 _OVERDUE_S: Final = 60  # what a job is believed to run on that has passed its limit (OverTimeLimit, KillWait)
 
 
-def drawn(jobs: Jobs, rng: np.random.Generator, draws: int) -> Ints:
+def drawn(jobs: QueueJobs, rng: np.random.Generator, draws: int) -> Ints:
     """Return run times [draws, n] in whole seconds, 1 to the limit."""
     shares = rng.random((draws, len(jobs.limit_s)))
     found = np.ceil(at_share(jobs.run_s, shares))
     return np.clip(found, 1, jobs.limit_s).astype(np.int64)
 
 
-def drawn_rest(jobs: Jobs, rng: np.random.Generator, draws: int) -> Ints:
+def drawn_rest(jobs: QueueJobs, rng: np.random.Generator, draws: int) -> Ints:
     """Return what running jobs run on, [draws, n] whole seconds, at least 1 and at most what is left of the limit.
 
     A run time is drawn given that it is longer than `since_s`; a job that has outlived every quantile ends at any
@@ -33,7 +33,7 @@ def drawn_rest(jobs: Jobs, rng: np.random.Generator, draws: int) -> Ints:
     return np.clip(found, 1, left).astype(np.int64)
 
 
-def median_rest(jobs: Jobs) -> Ints:
+def median_rest(jobs: QueueJobs) -> Ints:
     """Return what half of such running jobs run on at most, [n] whole seconds; as drawn_rest."""
     left = believed_rest(jobs)
     passed = share_below(jobs.run_s, jobs.since_s.astype(np.float64))
@@ -42,7 +42,7 @@ def median_rest(jobs: Jobs) -> Ints:
     return rest
 
 
-def believed_rest(jobs: Jobs) -> Ints:
+def believed_rest(jobs: QueueJobs) -> Ints:
     """Return what a scheduler believes of running jobs: what is left of their limits, [n] seconds."""
     left = jobs.limit_s - jobs.since_s
     return np.where(left < 1, _OVERDUE_S, left)

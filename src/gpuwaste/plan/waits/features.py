@@ -16,7 +16,7 @@ import numpy as np
 from gpuwaste.advice.predict.bundle import FeatureSet
 from gpuwaste.plan.start_time.correction import log_wait
 from gpuwaste.plan.start_time.expectation import QUANTILES
-from gpuwaste.plan.waits.instant import Instant, JobRows
+from gpuwaste.plan.waits.instant import JobRows, QueueInstant
 from gpuwaste.plan.waits.knowledge import Knowledge
 from gpuwaste.plan.waits.last_waits import GROUPS, Started
 from gpuwaste.plan.waits.simulated import Simulated
@@ -51,7 +51,7 @@ def wait_features() -> FeatureSet:
     return FeatureSet(VERSION, digest, NAMES, {TARGET: "quantiles"})
 
 
-def vector(at: Instant, row: int, known: Knowledge, hints: Simulated) -> list[float]:
+def vector(at: QueueInstant, row: int, known: Knowledge, hints: Simulated) -> list[float]:
     """Return the features of one row of `at.asked`, in the order of NAMES."""
     asked = at.asked
     total, gpus = (max(float(amount), 1.0) for amount in at.capacity)
@@ -84,7 +84,7 @@ def rolling(last: Mapping[str, Sequence[Started]]) -> dict[int, list[float]]:
     return {count: np.quantile(values[-count:], QUANTILES).tolist() for count in ROLLING}
 
 
-def _machine(at: Instant, procs: int, total: float, gpus: float) -> list[float]:
+def _machine(at: QueueInstant, procs: int, total: float, gpus: float) -> list[float]:
     running, waiting = at.running, at.waiting
     free = total - float(running.procs.sum())
     left = np.maximum(running.limit - (at.now - running.start), 60) * running.procs
@@ -99,7 +99,7 @@ def _machine(at: Instant, procs: int, total: float, gpus: float) -> list[float]:
     ]
 
 
-def _own(at: Instant, row: int, usage: Usage, total: float) -> list[float]:
+def _own(at: QueueInstant, row: int, usage: Usage, total: float) -> list[float]:
     """Return what the user and the account hold, and their shares of what was used lately."""
     running, user, account = at.running, int(at.asked.user[row]), int(at.asked.account[row])
     mine, ours = running.user == user, running.account == account
@@ -113,7 +113,7 @@ def _own(at: Instant, row: int, usage: Usage, total: float) -> list[float]:
     return [float(mine.sum()), *held, *shares]
 
 
-def _queued(at: Instant, row: int, total: float) -> list[float]:
+def _queued(at: QueueInstant, row: int, total: float) -> list[float]:
     """Return counts, processors and ages of groups of those that wait."""
     waiting: JobRows = at.waiting
     procs, limit, user, account = (

@@ -34,7 +34,7 @@ class JobRows(NamedTuple):
         return np.column_stack((self.procs, self.gpus))
 
 
-class Instant(NamedTuple):
+class QueueInstant(NamedTuple):
     """What is known at `now` of the pool of one job that is submitted; all rows are of that pool.
 
     `capacity` [2] is the most processors and GPUs that the pool has been seen to hold at once. Those that wait come in

@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.plan.start_time.queue import NO_LIMIT_S
-from gpuwaste.plan.waits.instant import Instant, Ints, JobRows, no_rows
-from gpuwaste.plan.waits.trees import Machine
+from gpuwaste.plan.waits.instant import Ints, JobRows, QueueInstant, no_rows
+from gpuwaste.plan.waits.trees import WaitMachine
 from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
 from gpuwaste.slurm.clients.scontrol import HOLDING, RunningJob
 from gpuwaste.slurm.formats.printed_id import task_count
@@ -21,7 +21,7 @@ _Row = tuple[int, int, int, int, int, int, int, int, int]
 class LiveRows:
     """Numbers of users, accounts and GPU types, the same for all rows; partitions are numbered by the bundle."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: WaitMachine) -> None:
         self.machine = machine
         self._pools = {pool.name: number for number, pool in enumerate(machine.pools)}
         self._numbers: dict[tuple[str, str], int] = {}
@@ -68,12 +68,12 @@ class LiveRows:
         waiting.sort(key=lambda row: row[0])
         return _rows(running), _rows(waiting)
 
-    def instant(self, now: int, pool: int, running: JobRows, waiting: JobRows, asked: JobRows) -> Instant:
+    def instant(self, now: int, pool: int, running: JobRows, waiting: JobRows, asked: JobRows) -> QueueInstant:
         """Return what is known of one pool, of all jobs' rows."""
         size = self.machine.pools[pool]
         capacity = np.array((size.procs, size.gpus), np.int64)
         own = (rows.at(rows.pool == pool) for rows in (running, waiting, asked))
-        return Instant(now, capacity, *own)
+        return QueueInstant(now, capacity, *own)
 
     def _row(self, request: JobRequest, submit: int, start: int, held: int | None) -> _Row:
         pool = self.pool_of(request.partition)

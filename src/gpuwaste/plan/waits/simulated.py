@@ -8,8 +8,8 @@ from gpuwaste.plan.start_time.checks import checked
 from gpuwaste.plan.start_time.expectation import QUANTILES
 from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.plan.start_time.play import waits_of
-from gpuwaste.plan.start_time.queue import LEVELS, Ints, Jobs, Queue, jobs_in_pools, one_node_each
-from gpuwaste.plan.waits.instant import Instant, JobRows
+from gpuwaste.plan.start_time.queue import LEVELS, Ints, QueueJobs, SchedulerQueue, jobs_in_pools, one_node_each
+from gpuwaste.plan.waits.instant import JobRows, QueueInstant
 
 
 class Simulated(NamedTuple):
@@ -21,11 +21,11 @@ class Simulated(NamedTuple):
     to_the_limit: float
 
 
-def simulated(at: Instant, past: PastRuns, draws: int, seed: int) -> list[Simulated]:
+def simulated(at: QueueInstant, past: PastRuns, draws: int, seed: int) -> list[Simulated]:
     """Return the waits of each row of `at.asked`, each as if it were submitted alone; 0 for one that fits no pool."""
     running = _jobs(at.running, past, at.now - at.running.start)
     waiting = _jobs(at.waiting, past, np.zeros(len(at.waiting.submit), np.int64))
-    queue = checked(Queue(at.now, one_node_each(at.capacity[None, :]), running, waiting))
+    queue = checked(SchedulerQueue(at.now, one_node_each(at.capacity[None, :]), running, waiting))
     asked = _jobs(at.asked, past, np.zeros(len(at.asked.submit), np.int64))
     behind = [None] * len(at.asked.submit)
     found = np.quantile(np.maximum(waits_of(queue, asked, behind, draws, seed), 0), QUANTILES, 0, method="inverted_cdf")
@@ -35,7 +35,7 @@ def simulated(at: Instant, past: PastRuns, draws: int, seed: int) -> list[Simula
     return [Simulated(*row) for row in rows]
 
 
-def _jobs(rows: JobRows, past: PastRuns, since_s: Ints) -> Jobs:
+def _jobs(rows: JobRows, past: PastRuns, since_s: Ints) -> QueueJobs:
     run = [
         past.quantiles(user, (procs, gpus, limit), limit)
         for user, procs, gpus, limit in zip(
@@ -46,5 +46,5 @@ def _jobs(rows: JobRows, past: PastRuns, since_s: Ints) -> Jobs:
     return jobs_in_pools(rows.asks, rows.limit, quantiles, np.maximum(since_s, 0))
 
 
-def _to_the_limit(jobs: Jobs) -> Jobs:
+def _to_the_limit(jobs: QueueJobs) -> QueueJobs:
     return jobs._replace(run_s=np.repeat(jobs.limit_s[:, None].astype(np.float64), jobs.run_s.shape[1], axis=1))

@@ -35,7 +35,7 @@ class PoolSize(Struct, frozen=True):
     gpus: int
 
 
-class Machine(Struct, frozen=True):
+class WaitMachine(Struct, frozen=True):
     """The partitions in the order of their numbers, and the simulations behind each row of features."""
 
     pools: list[PoolSize]
@@ -59,7 +59,7 @@ class WaitTrees:
     """A loaded bundle of waits; `shifts` is what its correction begins with (WaitShifts.pack)."""
 
     bundle: Bundle
-    machine: Machine
+    machine: WaitMachine
     shifts: Floats
 
     def waits_s(self, features: NDArray[np.float32]) -> Floats:
@@ -74,7 +74,7 @@ def load_trees(directory: Path) -> WaitTrees:
     if bundle.model(TARGET).quantiles != QUANTILES:
         raise ModelError(f"{directory}: other quantiles than {QUANTILES}: {RETRAIN}")
     try:
-        machine = convert(json.loads(files[1][MACHINE]), Machine, MACHINE)
+        machine = convert(json.loads(files[1][MACHINE]), WaitMachine, MACHINE)
         shifts = np.array(json.loads(files[1][SHIFTS]), np.float64)
     except (KeyError, ValueError, RecursionError, TypeError) as error:
         raise ModelError(f"{directory}: {MACHINE} or {SHIFTS} is not there or broken: {error}: {RETRAIN}") from error

@@ -12,7 +12,7 @@ from gpuwaste.show.charts.frame import LINE, Drawn, Plot, Sheet
 from gpuwaste.show.charts.labels import label, listed, width
 from gpuwaste.show.charts.scale import Linear, Scale, value_words
 from gpuwaste.show.charts.slots import Slot, fewer, names_of, place_words, slot_words, slots_of, summary
-from gpuwaste.show.charts.stack import Segment, highest, segments, value_scale
+from gpuwaste.show.charts.stack import StackSegment, highest, segments, value_scale
 from gpuwaste.show.charts.svg import element, group, joined, number, shown, titled
 
 _HEIGHT: Final = 260
@@ -38,7 +38,7 @@ class _Layout:
     areas: Sequence[tuple[float, float]]
     lying: bool = False
 
-    def box(self, slot: int, part: Segment) -> Box:
+    def box(self, slot: int, part: StackSegment) -> Box:
         """Return the rectangle of a segment."""
         begin, size = self.areas[slot]
         begin, size = begin + part.lane * size, size * part.lanes

@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from gpuwaste.show.chart import Axis, Bins, Layer
 from gpuwaste.show.charts import cells, frame, style
-from gpuwaste.show.charts.frame import LINE, Drawn, Entry, Plot, Sheet
+from gpuwaste.show.charts.frame import LINE, Drawn, LegendEntry, Plot, Sheet
 from gpuwaste.show.charts.labels import label
-from gpuwaste.show.charts.scale import Edges, Scale
+from gpuwaste.show.charts.scale import EdgeScale, Scale
 from gpuwaste.show.charts.svg import element, joined, shown, titled
 
 _MOST_PANELS: Final = 6
@@ -30,10 +30,10 @@ def draw(chart: Bins, sheet: Sheet) -> Drawn:
         return frame.empty(top, y, sheet, "No data in this window" if not shown_layers else "No bins")
     least = cells.shades_of_counts(max(chart.reach, *(max(layer.counts) for layer in shown_layers)))
     ramp = [
-        Entry(cells.count_words(least, shade), "role-muted", opacity=opacity)
+        LegendEntry(cells.count_words(least, shade), "role-muted", opacity=opacity)
         for shade, opacity in enumerate(cells.opacities(len(least)), 1)
     ]
-    top, y = frame.head(chart.title, [Entry("in one cell:", ""), *ramp], sheet)
+    top, y = frame.head(chart.title, [LegendEntry("in one cell:", ""), *ramp], sheet)
     across = 1 if len(shown_layers) == 1 or sheet.width < _NARROW else 2 if len(shown_layers) in {2, 4} else 3
     wide = (sheet.width - _GAP * (across - 1)) / across
     parts, bottom = [top], y
@@ -90,7 +90,7 @@ def _diagonal(chart: Bins, across: Scale, up: Scale, plot: Plot) -> Markup:
 
 
 def _scale(axis: Axis, edges: Sequence[float], sheet: Sheet) -> Scale:
-    return Edges(edges, frame.scale_of(axis, edges, sheet.zone))
+    return EdgeScale(edges, frame.scale_of(axis, edges, sheet.zone))
 
 
 def _rising(chart: Bins) -> bool:

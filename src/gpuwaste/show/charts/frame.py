@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from gpuwaste.show.chart import Axis
 from gpuwaste.show.charts.labels import fitted, label, lines_of, width
-from gpuwaste.show.charts.scale import Linear, Log, Scale, Tick
+from gpuwaste.show.charts.scale import Linear, LogScale, Scale, Tick
 from gpuwaste.show.charts.svg import Value, element, group, joined, pattern, shown, titled
 from gpuwaste.show.charts.times import Time, zone_name
 
@@ -75,7 +75,7 @@ class Plot:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LegendEntry:
     """One line of the legend: its words, and the class and fill of its swatch."""
 
     text: str
@@ -87,7 +87,7 @@ class Entry:
 def scale_of(axis: Axis, values: Sequence[float], zone: tzinfo) -> Scale:
     """Return the scale of an axis over these values; a category has its index."""
     if axis.scale == "log":
-        return Log.of(values, axis.unit)
+        return LogScale.of(values, axis.unit)
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     return Time(low, high, zone) if axis.scale == "time" else Linear(low, high, axis.unit)
 
@@ -101,7 +101,7 @@ def axis_words(axis: Axis, zone: tzinfo) -> str:
     return f"{title}, {unit}" if title else unit
 
 
-def head(title: str, entries: Sequence[Entry], sheet: Sheet) -> tuple[Markup, float]:
+def head(title: str, entries: Sequence[LegendEntry], sheet: Sheet) -> tuple[Markup, float]:
     """Return the title and the legend, and where they end."""
     y, parts = 0.0, []
     for line in lines_of(title, sheet.width, TITLE_SIZE):
@@ -111,10 +111,10 @@ def head(title: str, entries: Sequence[Entry], sheet: Sheet) -> tuple[Markup, fl
     return joined([*parts, legend]), y
 
 
-def _legend(entries: Sequence[Entry], sheet: Sheet, top: float) -> tuple[Markup, float]:
+def _legend(entries: Sequence[LegendEntry], sheet: Sheet, top: float) -> tuple[Markup, float]:
     named = list(entries[:_MOST_NAMED])
     if more := len(entries) - len(named):
-        named.append(Entry(f"and {more} more", ""))
+        named.append(LegendEntry(f"and {more} more", ""))
     x, y, parts = 0.0, top, []
     for entry in named:
         swatch = _SWATCH + 6 if entry.kind else 0

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from gpuwaste.show.chart import Gantt, Row, Span
 from gpuwaste.show.charts import frame
 from gpuwaste.show.charts.cells import opacities
-from gpuwaste.show.charts.frame import LINE, Drawn, Entry, Plot, Sheet
+from gpuwaste.show.charts.frame import LINE, Drawn, LegendEntry, Plot, Sheet
 from gpuwaste.show.charts.labels import label, width
 from gpuwaste.show.charts.svg import Value, element, finite, group, joined, pattern, shown, titled
 from gpuwaste.show.charts.times import Time, time_words
@@ -31,7 +31,7 @@ _TEXT: Final = 12.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _RowPlace:
     """Where a row is: its upper edge and the height of one of its lanes."""
 
     row: Row
@@ -66,7 +66,7 @@ def draw(chart: Gantt, sheet: Sheet) -> Drawn:
     left = min(max(width(shown(row.name, 60)) for row in rows), sheet.width * 0.3) + 10
     places, below = [], y + 6
     for row in rows:
-        places.append(_Place(row, below, max(high, _LEAST_ROW / max(1, row.lanes))))
+        places.append(_RowPlace(row, below, max(high, _LEAST_ROW / max(1, row.lanes))))
         below += places[-1].height + _BETWEEN
     plot = Plot(left, y + 6, sheet.width - left - 2, below - y - 6)
     scale = Time(start, end, sheet.zone)
@@ -92,17 +92,18 @@ def _kept(chart: Gantt) -> list[Row]:
     return found
 
 
-def _legend(chart: Gantt, rows: Sequence[Row], key: str) -> list[Entry]:
+def _legend(chart: Gantt, rows: Sequence[Row], key: str) -> list[LegendEntry]:
     shades = chart.shades[:_MOST_SHADES]
-    entries = [Entry("not held", "zero")]
+    entries = [LegendEntry("not held", "zero")]
     entries += [
-        Entry(words, "role-main", opacity=part) for words, part in zip(shades, opacities(len(shades)), strict=True)
+        LegendEntry(words, "role-main", opacity=part)
+        for words, part in zip(shades, opacities(len(shades)), strict=True)
     ]
     down = any(row.down for row in rows)
-    return entries + ([Entry("node down", "role-unknown", pattern(key, "hatch"))] if down else [])
+    return entries + ([LegendEntry("node down", "role-unknown", pattern(key, "hatch"))] if down else [])
 
 
-def _idle(places: Sequence[_Place], plot: Plot) -> Markup:
+def _idle(places: Sequence[_RowPlace], plot: Plot) -> Markup:
     """Return the panel of each row, on which what is not held is seen."""
     d = "".join(
         f"M{plot.left:.1f} {one.top:.1f}h{plot.width:.1f}v{one.height:.1f}h-{plot.width:.1f}z" for one in places
@@ -110,7 +111,7 @@ def _idle(places: Sequence[_Place], plot: Plot) -> Markup:
     return element("path", {"d": d, "class": "panel"})
 
 
-def _boxes(chart: Gantt, places: Sequence[_Place], scale: Time, plot: Plot) -> Iterator[tuple[Span, _Box]]:
+def _boxes(chart: Gantt, places: Sequence[_RowPlace], scale: Time, plot: Plot) -> Iterator[tuple[Span, _Box]]:
     """Give the bars that can be seen, with their rectangles."""
     for span in chart.spans[:_MOST_SPANS]:
         found = _box(span, places[span.row], scale, plot) if 0 <= span.row < len(places) else None
@@ -118,7 +119,7 @@ def _boxes(chart: Gantt, places: Sequence[_Place], scale: Time, plot: Plot) -> I
             yield span, found
 
 
-def _box(span: Span, place: _Place, scale: Time, plot: Plot) -> _Box | None:
+def _box(span: Span, place: _RowPlace, scale: Time, plot: Plot) -> _Box | None:
     start, end, first, lanes = (finite(value) for value in (span.start, span.end, span.first, span.lanes))
     if start is None or end is None or first is None or lanes is None or end <= scale.low or start >= scale.high:
         return None
@@ -146,7 +147,7 @@ def _texts(boxes: Sequence[tuple[Span, _Box]]) -> Iterator[Markup]:
             yield element("text", {"x": box.x + 3, "y": box.y + box.height / 2 + 4}, name)
 
 
-def _down(places: Sequence[_Place], scale: Time, plot: Plot, sheet: Sheet) -> Iterator[Markup]:
+def _down(places: Sequence[_RowPlace], scale: Time, plot: Plot, sheet: Sheet) -> Iterator[Markup]:
     for place in places:
         boxes = []
         for ends in place.row.down[:_MOST_DOWN]:
@@ -158,7 +159,7 @@ def _down(places: Sequence[_Place], scale: Time, plot: Plot, sheet: Sheet) -> It
             yield frame.unknown_area("".join(boxes), sheet.key, f"{shown(place.row.name, 60)} is down")
 
 
-def _names(places: Sequence[_Place], left: float) -> Markup:
+def _names(places: Sequence[_RowPlace], left: float) -> Markup:
     """Return the names of the rows; of low rows those that have room."""
     found, free = [], 0.0
     for place in places:

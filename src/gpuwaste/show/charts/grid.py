@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from gpuwaste.show.chart import Grid
 from gpuwaste.show.charts import cells, frame
-from gpuwaste.show.charts.frame import LINE, Drawn, Entry, Plot, Sheet
+from gpuwaste.show.charts.frame import LINE, Drawn, LegendEntry, Plot, Sheet
 from gpuwaste.show.charts.labels import label, width
 from gpuwaste.show.charts.scale import Linear, Scale, value_words
 from gpuwaste.show.charts.slots import column_words, slot_ends
@@ -80,15 +80,15 @@ def draw(chart: Grid, sheet: Sheet) -> Drawn:
     return Drawn(joined(parts), height, words)
 
 
-def _legend(found: _Cells, key: str) -> list[Entry]:
-    entries = [Entry("0", "zero")] if 0 in found.values else []
+def _legend(found: _Cells, key: str) -> list[LegendEntry]:
+    entries = [LegendEntry("0", "zero")] if 0 in found.values else []
     if found.most:
         shades = range(1, len(found.least) + 1)
         opacity = cells.opacities(len(found.least))
-        entries += [Entry(found.range_words(shade), "role-main", opacity=opacity[shade - 1]) for shade in shades]
+        entries += [LegendEntry(found.range_words(shade), "role-main", opacity=opacity[shade - 1]) for shade in shades]
     if any(value is not None and value < 0 for value in found.values):
-        entries.append(Entry("below 0", "role-second"))
-    return entries + ([Entry("not known", "role-unknown", pattern(key, "hatch"))] if None in found.values else [])
+        entries.append(LegendEntry("below 0", "role-second"))
+    return entries + ([LegendEntry("not known", "role-unknown", pattern(key, "hatch"))] if None in found.values else [])
 
 
 def _marks(found: _Cells, plot: Plot, sheet: Sheet) -> Markup:

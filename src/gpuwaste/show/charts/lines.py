@@ -8,9 +8,9 @@ from markupsafe import Markup
 
 from gpuwaste.show.chart import Axis, Lines
 from gpuwaste.show.charts import frame, style
-from gpuwaste.show.charts.frame import LINE, Drawn, Entry, Plot, Sheet
+from gpuwaste.show.charts.frame import LINE, Drawn, LegendEntry, Plot, Sheet
 from gpuwaste.show.charts.labels import listed
-from gpuwaste.show.charts.scale import Linear, Log, Scale
+from gpuwaste.show.charts.scale import Linear, LogScale, Scale
 from gpuwaste.show.charts.slots import Slot, fewer, names_of, place_words, slot_words, slots_of, summary
 from gpuwaste.show.charts.svg import finite, group, joined, titled
 
@@ -32,8 +32,8 @@ def draw(chart: Lines, sheet: Sheet) -> Drawn:
     names = names_of(chart.at, chart.x) if chart.x.scale == "category" else []
     band = _band(chart)
     entries = style.entries(series, sheet.key)
-    legend = [Entry(entry.text, f"{entry.kind} stroke") for entry in entries] if len(entries) > 1 else []
-    top, y = frame.head(chart.title, [*legend, *([Entry("range", "band")] if any(band) else [])], sheet)
+    legend = [LegendEntry(entry.text, f"{entry.kind} stroke") for entry in entries] if len(entries) > 1 else []
+    top, y = frame.head(chart.title, [*legend, *([LegendEntry("range", "band")] if any(band) else [])], sheet)
     up = _scale(chart.y, slots, band)
     left = frame.room_for_values(up, _HEIGHT) + 2
     plot = Plot(left, y + LINE + 12, sheet.width - left - 6, _HEIGHT)
@@ -62,7 +62,7 @@ def _scale(axis: Axis, slots: Sequence[Slot], band: Sequence[_Range | None]) -> 
     values = [value for slot in slots for value in slot.values if value is not None]
     values += [*(end for one in band if one for end in one[1:]), *axis.reach]
     if axis.scale == "log":
-        return Log.of(values, axis.unit)
+        return LogScale.of(values, axis.unit)
     return Linear.round(min([0.0, *values]), max(values, default=1.0), axis.unit)
 
 

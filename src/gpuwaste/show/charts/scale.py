@@ -95,7 +95,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogScale:
     """Equal factors; 0 and what is below have a place of their own at the start."""
 
     low: float
@@ -104,7 +104,7 @@ class Log:
     zero: bool = False
 
     @classmethod
-    def of(cls, values: Sequence[float], unit: str) -> "Log":
+    def of(cls, values: Sequence[float], unit: str) -> "LogScale":
         """Return the scale of these values."""
         positive = [value for value in values if value > 0]
         low, high = (min(positive), max(positive)) if positive else (1.0, 10.0)
@@ -137,7 +137,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class EdgeScale:
     """Cells of one size whatever their edges are; a value between two edges is placed inside their cell."""
 
     edges: Sequence[float]

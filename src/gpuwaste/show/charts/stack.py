@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuwaste.show.chart import Axis
-from gpuwaste.show.charts.scale import Linear, Log, Scale
+from gpuwaste.show.charts.scale import Linear, LogScale, Scale
 from gpuwaste.show.charts.slots import Slot
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class StackSegment:
     """The part of one series, from `begin` to `end` on the axis of values, in one of the lanes of its slot."""
 
     series: int
@@ -19,18 +19,18 @@ class Segment:
     lanes: float = 1.0
 
 
-def segments(slot: Slot, *, stacked: bool) -> list[Segment]:
+def segments(slot: Slot, *, stacked: bool) -> list[StackSegment]:
     """Return the parts of what is known."""
     found, above, below = [], 0.0, 0.0
     for index, value in enumerate(slot.values):
         if value is None or value == 0:
             continue
         if not stacked:
-            found.append(Segment(index, 0.0, value, index / len(slot.values), 1 / len(slot.values)))
+            found.append(StackSegment(index, 0.0, value, index / len(slot.values), 1 / len(slot.values)))
         elif value > 0:
-            found.append(Segment(index, above, above := above + value))
+            found.append(StackSegment(index, above, above := above + value))
         else:
-            found.append(Segment(index, below, below := below + value))
+            found.append(StackSegment(index, below, below := below + value))
     return found
 
 
@@ -44,7 +44,7 @@ def value_scale(axis: Axis, slots: Sequence[Slot], *, stacked: bool) -> Scale:
     ends = [*(one.end for slot in slots for one in segments(slot, stacked=stacked)), *axis.reach]
     if axis.scale == "log":
         low, high = min((end for end in ends if end > 0), default=1.0), max(ends, default=10.0)
-        return Log(low / 2, max(high, low * 5), axis.unit, zero=True)
+        return LogScale(low / 2, max(high, low * 5), axis.unit, zero=True)
     if axis.unit == "%" and 0 < max(ends, default=0.0) <= 100 and min(ends) >= 0:  # noqa: PLR2004 all of it
         return Linear(0.0, 100.0 if max(ends) > 50 else Linear.round(0.0, max(ends), "").high, "%")  # noqa: PLR2004
     return Linear.round(min(0.0, *ends, 0.0), max(0.0, *ends, 0.0), axis.unit)

@@ -7,7 +7,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.units import DAY_S
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition
-from gpuwaste.sim.clusters.described import Described, Kind
+from gpuwaste.sim.clusters.described import DescribedCluster, Kind
 from gpuwaste.sim.clusters.values import MOST
 
 MAX_NODES: Final = 200_000
@@ -21,7 +21,7 @@ _LAST: Final = 1 << 40  # the year 36812: beyond every trace
 _Fault = tuple[Kind, int, str]
 
 
-def checked(found: Described) -> ClusterModel:
+def checked(found: DescribedCluster) -> ClusterModel:
     """Return the model. Raises ConfigError for the first thing that cannot be, with file and line."""
     for rule in _RULES:
         for kind, index, fault in rule(found.model):

@@ -13,7 +13,7 @@ Place = tuple[Kind, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedCluster:
     """A model that nobody checked yet.
 
     `source` names the file or the program; `places` says where a part is described, by its kind and its index there.

@@ -8,7 +8,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.sim.cluster import NEVER, ClusterModel, Node, Outage, Reservation
 from gpuwaste.sim.clusters import accounts, hardware, settings, values
 from gpuwaste.sim.clusters.checked import checked
-from gpuwaste.sim.clusters.described import Described
+from gpuwaste.sim.clusters.described import DescribedCluster
 from gpuwaste.sim.clusters.values import Fields
 from gpuwaste.slurm.accounting.tres import parse_tres
 from gpuwaste.slurm.clients.client import SlurmClient
@@ -54,7 +54,7 @@ def model_of(tables: SiteTables) -> ClusterModel:
         outages=outages,
         settings=decisive,
     )
-    return checked(Described(model, SOURCE))
+    return checked(DescribedCluster(model, SOURCE))
 
 
 def _lower(row: Row) -> dict[str, str]:

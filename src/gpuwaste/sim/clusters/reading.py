@@ -12,7 +12,7 @@ from gpuwaste.core.files import open_plain
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.clusters import formats
 from gpuwaste.sim.clusters.checked import checked
-from gpuwaste.sim.clusters.described import Described
+from gpuwaste.sim.clusters.described import DescribedCluster
 
 _HEAD_B: Final = 1 << 16
 
@@ -26,7 +26,7 @@ class Format(Protocol):
         """Tell whether a file is of this format."""
         ...
 
-    def read(self, path: Path) -> Described:
+    def read(self, path: Path) -> DescribedCluster:
         """Return what the file describes."""
         ...
 

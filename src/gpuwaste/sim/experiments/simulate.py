@@ -10,7 +10,7 @@ from gpuwaste.core.errors import UsageError
 from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.generating import generated, generator_parameters
-from gpuwaste.sim.log import Log
+from gpuwaste.sim.log import JobLog
 from gpuwaste.sim.parameters import read_named
 from gpuwaste.sim.simulation import RECENT, TRUTH, USER, all_schedulers, machine_of, simulate
 from gpuwaste.sim.time_travel import read_steps, travelled
@@ -57,7 +57,7 @@ def _load(values: Mapping[str, Any], seed: int, folder: Path) -> tuple[JobTable,
     log = None
     if values["swf"]:
         read = swf_table(folder / values["swf"])
-        log = Log(read.table, read.facts.processors, values["swf"])
+        log = JobLog(read.table, read.facts.processors, values["swf"])
     if values["generate"]:
         load = generated(read_named(values["generate"], generator_parameters(), "generate").seeded(seed), log)
         return load.table(), load.processors

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.sim.load import Ints, Load
-from gpuwaste.sim.log import Log
+from gpuwaste.sim.log import JobLog
 from gpuwaste.sim.parameters import SEED, Parameter
 from gpuwaste.sim.trace import trace_of
 
@@ -28,7 +28,7 @@ _DAYS: Final = 7
 _FEW: Final = 0.1  # a week with less than this share of the median week's jobs is nearly empty
 
 
-def drawn(values: Mapping[str, float], log: Log | None) -> Load:
+def drawn(values: Mapping[str, float], log: JobLog | None) -> Load:
     """Draw a load; see generators. Raises NoDataError where the log has no whole week, or not the one asked for."""
     if log is None:
         raise NoDataError("curie_week: no log to draw from: name one with --swf, --sacct, --csv or --store")

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.sim.load import Load
-from gpuwaste.sim.log import Log
+from gpuwaste.sim.log import JobLog
 from gpuwaste.sim.parameters import SEED, Parameter
 
 TITLE: Final = "jobs of 6 minutes whose sizes follow two Gaussians, of the whole machine and of 60 % of it"
@@ -29,7 +29,7 @@ _FIRST_AT, _SECOND_AT = (0.2, 0.35), (0.6, 0.8)  # centres, as shares of the row
 _WIDTH = (0.06, 0.12)  # standard deviations, the same
 
 
-def drawn(values: Mapping[str, float], log: Log | None) -> Load:
+def drawn(values: Mapping[str, float], log: JobLog | None) -> Load:
     """Draw a load; see generators."""
     del log
     rng = np.random.default_rng(int(values["seed"]))

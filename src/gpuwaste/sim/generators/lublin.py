@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.sim.load import Ints, Load, limits_of
-from gpuwaste.sim.log import Log
+from gpuwaste.sim.log import JobLog
 from gpuwaste.sim.parameters import SEED, Parameter
 
 TITLE: Final = "the model of Lublin and Feitelson (2003): sizes, run times and a daily cycle of arrivals"
@@ -38,7 +38,7 @@ _HALF_HOURS, _HALF_HOUR_S, _FIRST_HALF_HOUR = 48, 1800, 11
 _MOST_LOG_RUN, _MOST_LOG_GAP = 12.0, 13.0  # 45 hours and 5 days
 
 
-def drawn(values: Mapping[str, float], log: Log | None) -> Load:
+def drawn(values: Mapping[str, float], log: JobLog | None) -> Load:
     """Draw a load; see generators."""
     del log
     rng = np.random.default_rng(int(values["seed"]))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.sim.load import Load, limits_of
-from gpuwaste.sim.log import Log
+from gpuwaste.sim.log import JobLog
 from gpuwaste.sim.parameters import SEED, Parameter
 
 TITLE: Final = "a static load like LUMI's (Marciani et al.): log-normal sizes and run times, all submitted at once"
@@ -31,7 +31,7 @@ _RUN = (2.6766, 0.95007, 165.06)  # the same, seconds
 _LONGEST_S: Final = 4_604_100  # the longest job of LUMI in the paper's table
 
 
-def drawn(values: Mapping[str, float], log: Log | None) -> Load:
+def drawn(values: Mapping[str, float], log: JobLog | None) -> Load:
     """Draw a load; see generators."""
     del log
     rng = np.random.default_rng(int(values["seed"]))

@@ -22,8 +22,8 @@ from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.document import EngineDocument, RealRun
 from gpuwaste.sim.real.ensemble import agreement, run_figures
 from gpuwaste.sim.real.instants import write_instants
-from gpuwaste.sim.real.jobs import Submission, submissions
-from gpuwaste.sim.real.outcomes import Outcome, read_csv, write_csv
+from gpuwaste.sim.real.jobs import TraceSubmission, submissions
+from gpuwaste.sim.real.outcomes import ReplayedOutcome, read_csv, write_csv
 from gpuwaste.sim.real.player import Player
 from gpuwaste.sim.real.programs import require_programs, slurm_version
 from gpuwaste.sim.real.settings import not_taken
@@ -36,7 +36,7 @@ _MOST_B: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class EngineStudy:
     """What is played: a trace on a cluster, so many times, at which speed; `text` says where the jobs are from."""
 
     table: JobTable
@@ -48,7 +48,7 @@ class Study:
     first: int | None = None
 
 
-def play_ensemble(study: Study, progress: Progress = lambda *_: None) -> EngineDocument:
+def play_ensemble(study: EngineStudy, progress: Progress = lambda *_: None) -> EngineDocument:
     """Play the runs that the directory lacks and return what all of them say; it is written there too.
 
     Interrupted, the runs so far are kept: `run-NNN.csv` has what had ended. Raises GpuwasteError.
@@ -99,8 +99,8 @@ def not_played(model: ClusterModel) -> list[str]:
 
 
 def _play(
-    study: Study,
-    jobs: Sequence[Submission],
+    study: EngineStudy,
+    jobs: Sequence[TraceSubmission],
     number: int,
     known: dict[int, RealRun],
     *,
@@ -128,7 +128,7 @@ def _play(
 def _together(directory: Path, head: EngineDocument, known: dict[int, RealRun]) -> EngineDocument:
     runs = [known[number] for number in sorted(known)]
     complete = [run for run in runs if run.complete]
-    starts: list[list[Outcome]] = [read_csv(directory / f"run-{run.number:03}.csv") for run in complete]
+    starts: list[list[ReplayedOutcome]] = [read_csv(directory / f"run-{run.number:03}.csv") for run in complete]
     return msgspec.structs.replace(
         head,
         runs=runs,
@@ -158,7 +158,7 @@ def _known(directory: Path, head: EngineDocument) -> dict[int, RealRun]:
     return {run.number: run for run in found.runs if (directory / f"run-{run.number:03}.csv").exists()}
 
 
-def _inputs(jobs: Sequence[Submission], study: Study, version: str) -> str:
+def _inputs(jobs: Sequence[TraceSubmission], study: EngineStudy, version: str) -> str:
     given = [list(jobs), study.model, study.speed, version]
     return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from gpuwaste.sim.metrics import SHORTEST_S
 from gpuwaste.sim.real.document import Agreement, RealRun
-from gpuwaste.sim.real.jobs import Submission
-from gpuwaste.sim.real.outcomes import Outcome
+from gpuwaste.sim.real.jobs import TraceSubmission
+from gpuwaste.sim.real.outcomes import ReplayedOutcome
 
 _NEAR_S: Final = 5
 _MINUTE_S: Final = 60
 
 
 def run_figures(
-    number: int, outcomes: Sequence[Outcome], jobs: Sequence[Submission], *, complete: bool, wall_s: float
+    number: int, outcomes: Sequence[ReplayedOutcome], jobs: Sequence[TraceSubmission], *, complete: bool, wall_s: float
 ) -> RealRun:
     """Return a run's figures over the jobs that ended after they started."""
     states = dict(sorted(Counter(each.state for each in outcomes).items()))
@@ -25,7 +25,7 @@ def run_figures(
     return RealRun(number=number, complete=complete, states=states, wall_s=round(wall_s, 1), **_values(outcomes, run_s))
 
 
-def _values(outcomes: Sequence[Outcome], run_s: dict[tuple[int, int], int]) -> dict[str, Any]:
+def _values(outcomes: Sequence[ReplayedOutcome], run_s: dict[tuple[int, int], int]) -> dict[str, Any]:
     rows = [
         (
             each.submit,
@@ -54,7 +54,7 @@ def _values(outcomes: Sequence[Outcome], run_s: dict[tuple[int, int], int]) -> d
     }
 
 
-def agreement(runs: Sequence[Sequence[Outcome]]) -> Agreement | None:
+def agreement(runs: Sequence[Sequence[ReplayedOutcome]]) -> Agreement | None:
     """Return how far the starts of each job are apart, over all pairs of runs; None for less than two."""
     starts = [{(each.job_id, each.submit): each.start for each in run if each.start is not None} for run in runs]
     apart = [

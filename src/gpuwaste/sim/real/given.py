@@ -12,7 +12,7 @@ import numpy as np
 from gpuwaste.core.errors import UsageError
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, FULL, MAIN, STARTED, SUBMITTED, TESTED, Instant
+from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, FULL, MAIN, STARTED, SUBMITTED, TESTED, ControllerInstant
 from gpuwaste.sim.real.jobs import submissions
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import given as g
@@ -32,7 +32,7 @@ _KINDS: Final = {
 }
 
 
-def starts_at(instants: Sequence[Instant], table: JobTable, model: ClusterModel) -> list[int | None]:
+def starts_at(instants: Sequence[ControllerInstant], table: JobTable, model: ClusterModel) -> list[int | None]:
     """Return the start of each job of a run, UTC seconds of the trace, by the place in the run's CSV.
 
     None for a job that does not start in the model. One that did not start in the run does not end in the model.
@@ -58,7 +58,7 @@ def starts_at(instants: Sequence[Instant], table: JobTable, model: ClusterModel)
     return [starts[place] if place >= 0 else None for place in places.tolist()]
 
 
-def _of_model(instants: Sequence[Instant], places: Sequence[int]) -> list[Instant]:
+def _of_model(instants: Sequence[ControllerInstant], places: Sequence[int]) -> list[ControllerInstant]:
     """Return passes, and what became of the jobs that the model plays, by their places in it."""
     found = []
     for each in instants:
@@ -67,11 +67,11 @@ def _of_model(instants: Sequence[Instant], places: Sequence[int]) -> list[Instan
         elif each.row >= len(places):
             raise UsageError(f"row {each.row}: the run has more jobs than the trace: give the trace of the run")
         elif places[each.row] >= 0:
-            found.append(Instant(each.ms, each.kind, places[each.row]))
+            found.append(ControllerInstant(each.ms, each.kind, places[each.row]))
     return found
 
 
-def _held_ms(instants: Sequence[Instant], count: int) -> Ints:
+def _held_ms(instants: Sequence[ControllerInstant], count: int) -> Ints:
     """Return how long each job ran and held its nodes [n, 2], from the pass on that started it.
 
     The same where the run's instants do not say when it ended.

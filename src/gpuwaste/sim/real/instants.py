@@ -52,7 +52,7 @@ _CUT: Final = log_event.warning(
 
 
 @dataclass(frozen=True, slots=True)
-class Instant:
+class ControllerInstant:
     """One thing that slurmctld did, in milliseconds of the trace's clock.
 
     A pass of the main loop over default_queue_depth jobs (`main`) or all (`full`), or a cycle of `backfill`, began; or
@@ -65,7 +65,7 @@ class Instant:
     row: int | None = None
 
 
-def read_instants(data: bytes, rows: Mapping[int, int], shift_s: int = 0) -> list[Instant]:
+def read_instants(data: bytes, rows: Mapping[int, int], shift_s: int = 0) -> list[ControllerInstant]:
     """Return what a log says, in its order; `rows` are jobs by Slurm's id, `shift_s` is added to its UTC seconds."""
     found = []
     for line in data.split(b"\n"):
@@ -76,7 +76,7 @@ def read_instants(data: bytes, rows: Mapping[int, int], shift_s: int = 0) -> lis
     return found
 
 
-def read_log(log: Path, rows: Mapping[int, int], shift_s: int = 0, *, most_b: int = _MOST_B) -> list[Instant]:
+def read_log(log: Path, rows: Mapping[int, int], shift_s: int = 0, *, most_b: int = _MOST_B) -> list[ControllerInstant]:
     """Return what the first `most_b` bytes of a log say, as `read_instants` does; a line says so where it is longer.
 
     Nothing where there is no log.
@@ -91,14 +91,14 @@ def read_log(log: Path, rows: Mapping[int, int], shift_s: int = 0, *, most_b: in
     return read_instants(data, rows, shift_s)
 
 
-def _instant(stamped: re.Match[bytes], rows: Mapping[int, int], shift_s: int) -> Instant | None:
+def _instant(stamped: re.Match[bytes], rows: Mapping[int, int], shift_s: int) -> ControllerInstant | None:
     for pattern, kind in _LINES:
         if said := pattern.search(stamped[3]):
             row = rows.get(int(said[1])) if kind in OF_JOBS else None
             at = _seconds(stamped[1])
             if at is None or (row is None and kind in OF_JOBS):
                 return None
-            return Instant((at + shift_s) * _MS + int(stamped[2] or 0), kind, row)
+            return ControllerInstant((at + shift_s) * _MS + int(stamped[2] or 0), kind, row)
     return None
 
 
@@ -109,7 +109,7 @@ def _seconds(text: bytes) -> int | None:
         return None
 
 
-def write_instants(path: Path, instants: Iterable[Instant]) -> None:
+def write_instants(path: Path, instants: Iterable[ControllerInstant]) -> None:
     """Write a run's instants, a row each. Raises StoreError."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -121,7 +121,7 @@ def write_instants(path: Path, instants: Iterable[Instant]) -> None:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def read_instants_csv(path: Path) -> list[Instant]:
+def read_instants_csv(path: Path) -> list[ControllerInstant]:
     """Return a run's instants. Raises StoreError, ParseError with the line."""
     try:
         with path.open("rb") as file:
@@ -133,8 +133,8 @@ def read_instants_csv(path: Path) -> list[Instant]:
     return [_row(path, number, line) for number, line in enumerate(lines[1:], 2)]
 
 
-def _row(path: Path, number: int, line: str) -> Instant:
+def _row(path: Path, number: int, line: str) -> ControllerInstant:
     fields = _ROW.fullmatch(line)
     if fields and (fields[2] in OF_JOBS if fields[3] else fields[2] in PASSES):
-        return Instant(int(fields[1]), fields[2], int(fields[3]) if fields[3] else None)
+        return ControllerInstant(int(fields[1]), fields[2], int(fields[3]) if fields[3] else None)
     raise ParseError(f"{path}: line {number}: not an instant of a run: remove the file to play this run again")

@@ -18,7 +18,7 @@ _BEYOND_S: Final = 3600  # what a job that hit its limit would have run on: slur
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class TraceSubmission:
     """One job of the trace: `submit` as in the trace (UTC seconds), `run_s` what it sleeps, `options` of sbatch."""
 
     job_id: int
@@ -30,7 +30,7 @@ class Submission:
 
 def submissions(
     table: JobTable, model: ClusterModel, first: int | None = None
-) -> tuple[Trace, list[Submission], dict[str, int]]:
+) -> tuple[Trace, list[TraceSubmission], dict[str, int]]:
     """Return the jobs that can be submitted, in order, and how many were left out by reason.
 
     What slurmctld refuses on this cluster is found when it is submitted. Raises NoDataError where no job is left.
@@ -58,12 +58,12 @@ def submissions(
     return trace.take(np.array(kept, dtype=np.intp)), jobs, dict(reasons)
 
 
-def _submission(table: JobTable, trace: Trace, index: int, options: tuple[str, ...]) -> Submission:
+def _submission(table: JobTable, trace: Trace, index: int, options: tuple[str, ...]) -> TraceSubmission:
     row, run, limit = int(trace.row[index]), int(trace.run_s[index]), int(trace.limit_s[index])
     limited = not math.isnan(table.limit_s[row])
     beyond = _BEYOND_S if limited and run >= limit else 0
     minutes = ("-t", str(-(-limit // _MINUTE_S))) if limited else ()
-    return Submission(int(table.job_id[row]), int(trace.submit[index]), run + beyond, limit, (*minutes, *options))
+    return TraceSubmission(int(table.job_id[row]), int(trace.submit[index]), run + beyond, limit, (*minutes, *options))
 
 
 def _options(table: JobTable, row: int, processors: int) -> tuple[str, ...]:

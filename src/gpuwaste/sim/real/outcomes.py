@@ -22,7 +22,7 @@ COLUMNS: Final = ("job_id", "submit", "submitted", "start", "end", "state", "nod
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplayedOutcome:
     """One job of a run, UTC seconds of the trace's clock; None where it did not happen.
 
     `submit` is the trace's, `submitted` when slurmctld has it from. `why` is Slurm's word for a job that did not run.
@@ -81,7 +81,7 @@ def _instant(text: str) -> int | None:
         return None
 
 
-def write_csv(path: Path, outcomes: Iterable[Outcome]) -> None:
+def write_csv(path: Path, outcomes: Iterable[ReplayedOutcome]) -> None:
     """Write a run's jobs, a row each. Raises StoreError."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -94,7 +94,7 @@ def write_csv(path: Path, outcomes: Iterable[Outcome]) -> None:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def read_csv(path: Path) -> list[Outcome]:
+def read_csv(path: Path) -> list[ReplayedOutcome]:
     """Return a run's jobs. Raises StoreError, ParseError with the line."""
     try:
         with path.open("rb") as file:
@@ -116,10 +116,10 @@ def read_csv(path: Path) -> list[Outcome]:
     return found
 
 
-def _outcome(path: Path, number: int, row: Sequence[str]) -> Outcome:
+def _outcome(path: Path, number: int, row: Sequence[str]) -> ReplayedOutcome:
     try:
         job, submit, submitted, start, end, state, nodes, why = row
         instants = [int(text) if text else None for text in (submitted, start, end)]
-        return Outcome(int(job), int(submit), instants[0], instants[1], instants[2], state, nodes, why)
+        return ReplayedOutcome(int(job), int(submit), instants[0], instants[1], instants[2], state, nodes, why)
     except ValueError:
         raise ParseError(f"{path}: line {number}: not a job: remove the file to play this run again") from None

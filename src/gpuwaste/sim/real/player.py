@@ -10,14 +10,14 @@ from typing import Final
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.sim.cluster import NEVER, ClusterModel
 from gpuwaste.sim.real.daemons import VirtualCluster
-from gpuwaste.sim.real.instants import Instant, read_log
-from gpuwaste.sim.real.jobs import Submission
-from gpuwaste.sim.real.outcomes import NEVER_STARTED, PENDING, REFUSED, Ended, Outcome, read_ended
+from gpuwaste.sim.real.instants import ControllerInstant, read_log
+from gpuwaste.sim.real.jobs import TraceSubmission
+from gpuwaste.sim.real.outcomes import NEVER_STARTED, PENDING, REFUSED, Ended, ReplayedOutcome, read_ended
 from gpuwaste.slurm.clients.command import check, last_line
 
 Progress = Callable[[int, int, int], None]
 """Called with jobs submitted, jobs ended and jobs of the trace."""
-Keep = Callable[[list[Outcome]], None]
+Keep = Callable[[list[ReplayedOutcome]], None]
 
 _LEAD_S: Final = 2.0  # real seconds before the first submission
 _MINUTE_S: Final = 60  # instants keep their place in it: backfill rounds them down to bf_resolution
@@ -35,7 +35,7 @@ _REASON: Final = re.compile(r"[\w ,:()/.-]{1,100}")
 class Player:
     """Plays jobs on a cluster that is up; `outcomes` may be asked at any time."""
 
-    def __init__(self, cluster: VirtualCluster, jobs: Sequence[Submission]) -> None:
+    def __init__(self, cluster: VirtualCluster, jobs: Sequence[TraceSubmission]) -> None:
         self._cluster, self._jobs, self._clock = cluster, jobs, cluster.clock
         self._first = jobs[0].submit
         earliest = math.ceil(self._clock.now() + _LEAD_S * self._clock.speed)
@@ -77,24 +77,24 @@ class Player:
             self._read += whole
             self._ended.update((each.slurm_id, each) for each in found if each.slurm_id in self._ids)
 
-    def instants(self) -> list[Instant]:
+    def instants(self) -> list[ControllerInstant]:
         """Return when slurmctld did what so far, on the trace's clock."""
         return read_log(self._cluster.log, self._ids, self._first - self._origin)
 
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[ReplayedOutcome]:
         """Return what is known of each job, in the order of the trace."""
         slurm_ids = {place: slurm_id for slurm_id, place in self._ids.items()}
         return [self._outcome(place, job, slurm_ids.get(place)) for place, job in enumerate(self._jobs)]
 
-    def _outcome(self, place: int, job: Submission, slurm_id: int | None) -> Outcome:
+    def _outcome(self, place: int, job: TraceSubmission, slurm_id: int | None) -> ReplayedOutcome:
         ended = None if slurm_id is None else self._ended.get(slurm_id)
         if ended is None:
             state, why = self._why.get(place, (PENDING, ""))
-            return Outcome(job.job_id, job.submit, None, None, None, state, "", why)
+            return ReplayedOutcome(job.job_id, job.submit, None, None, None, state, "", why)
         started = ended.start if ended.nodes else None
         times = (ended.submitted, started, ended.end)
         submitted, start, end = (None if at is None else at - self._origin + self._first for at in times)
-        return Outcome(job.job_id, job.submit, submitted, start, end, ended.state, ended.nodes)
+        return ReplayedOutcome(job.job_id, job.submit, submitted, start, end, ended.state, ended.nodes)
 
     def _played(self, instant: int) -> int:
         return self._origin + instant - self._first

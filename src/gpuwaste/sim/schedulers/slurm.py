@@ -13,7 +13,7 @@ from gpuwaste.sim.placed import Placed, Placements
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, PlacementLog
 from gpuwaste.sim.slurm.holds import held_jobs
-from gpuwaste.sim.slurm.nodes import Layout, layout
+from gpuwaste.sim.slurm.nodes import NodeLayout, layout
 from gpuwaste.sim.slurm.placement_log import logged, new_log, no_log
 from gpuwaste.sim.slurm.play import play
 from gpuwaste.sim.slurm.ranks import ranks_of
@@ -88,7 +88,7 @@ def placements(
 
 
 def _played(
-    table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None, laid: Layout, log: PlacementLog
+    table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None, laid: NodeLayout, log: PlacementLog
 ) -> Board:
     kept, requests, _ = requests_of(table, trace, cluster, laid)
     if len(kept) != len(trace):
@@ -101,7 +101,7 @@ def _played(
     return board
 
 
-def _looked_at(laid: Layout) -> Ints:
+def _looked_at(laid: NodeLayout) -> Ints:
     """Return the nodes that are drawn, those with GPUs by themselves where there are any, at most MOST_LANES lanes."""
     gpus = laid.full[:, b.FREE_GPUS]
     order = np.flatnonzero(gpus > 0) if gpus.any() else np.arange(len(gpus))

@@ -12,7 +12,7 @@ from gpuwaste.sim.slurm.board import Flags, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class NodeLayout:
     """Nodes that are up, by weight, then as the model has them; those that are down for good are left out.
 
     `full` [m, FIRST_TYPE + T] are idle nodes, `in_partition` [P, K] and `reserved` [R, K] say which classes of nodes
@@ -29,7 +29,7 @@ class Layout:
     events: Ints
 
 
-def layout(model: ClusterModel) -> Layout:
+def layout(model: ClusterModel) -> NodeLayout:
     """Lay out a cluster. Raises NoDataError for one without partitions or without a node that is up."""
     up = sorted((node for node in model.nodes if not node.down), key=lambda node: node.weight)
     if not up or not model.partitions:
@@ -52,7 +52,7 @@ def layout(model: ClusterModel) -> Layout:
     for outage in model.outages:
         if outage.node in numbers and outage.end > outage.start:
             events += [(outage.start, numbers[outage.node], 1), (outage.end, numbers[outage.node], -1)]
-    return Layout(
+    return NodeLayout(
         names=tuple(node.name for node in up),
         gpu_types=types,
         full=full,

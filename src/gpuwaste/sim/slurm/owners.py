@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.jobs.history.table import Categories
-from gpuwaste.sim.accounts import Accounts, accounts_of, completed
+from gpuwaste.sim.accounts import AccountTable, accounts_of, completed
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.priority_settings import PrioritySettings
 from gpuwaste.sim.slurm import board as b
@@ -15,7 +15,7 @@ from gpuwaste.sim.usage import billing
 Floats = NDArray[np.float64]
 
 
-def owners_of(jobs: Ints, users: Categories, accounts: Categories, model: ClusterModel) -> tuple[Accounts, Ints]:
+def owners_of(jobs: Ints, users: Categories, accounts: Categories, model: ClusterModel) -> tuple[AccountTable, Ints]:
     """Return the tree of accounts, with those of the jobs that the cluster does not know, and each job's node [n]."""
     pairs = np.stack([jobs[:, b.ACCOUNT], jobs[:, b.USER], jobs[:, b.PARTITION]], axis=1)
     kinds, of_job = np.unique(pairs, axis=0, return_inverse=True)

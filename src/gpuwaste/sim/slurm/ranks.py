@@ -13,7 +13,7 @@ from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.fair_tree import fair_tree
-from gpuwaste.sim.multifactor import Floats, Jobs, Norms, Weighted, priority, weighted
+from gpuwaste.sim.multifactor import Floats, Norms, PriorityJobs, Weighted, priority, weighted
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import holds
@@ -55,7 +55,7 @@ def ranks_of(jobs: Ints, qos: Ints, users: Categories, accounts: Categories, mod
     factors, levels = [part.priority_job_factor for part in model.partitions], [each.priority for each in model.qos]
     own = np.array([each.priority for each in found.associations], np.float64)
     available = np.array([_total(part.nodes, names, model) for part in model.partitions])
-    asked = Jobs(
+    asked = PriorityJobs(
         nodes=jobs[:, b.NODES],
         cpus=jobs[:, b.NODES] * jobs[:, b.CPUS],
         limit_s=jobs[:, b.LIMIT],

@@ -15,7 +15,7 @@ from gpuwaste.jobs.history.table import Categories, JobTable
 from gpuwaste.sim.cluster import ClusterModel, Partition
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Flags, Ints
-from gpuwaste.sim.slurm.nodes import Layout
+from gpuwaste.sim.slurm.nodes import NodeLayout
 from gpuwaste.sim.slurm.settings import lowered
 from gpuwaste.sim.trace import Trace
 
@@ -32,7 +32,7 @@ class Requests(NamedTuple):
 
 
 def requests_of(
-    table: JobTable, trace: Trace, model: ClusterModel, laid: Layout
+    table: JobTable, trace: Trace, model: ClusterModel, laid: NodeLayout
 ) -> tuple[Trace, Requests, dict[str, int]]:
     """Return the jobs of a trace that can run on a cluster, what they ask for, and how many were left out and why.
 
@@ -91,7 +91,7 @@ def _places(texts: Categories, names: list[str], rows: Ints) -> Ints:
     return np.array(by_code or [_UNKNOWN], np.int64)[texts.codes[rows]]
 
 
-def _gpu_types(table: JobTable, trace: Trace, laid: Layout) -> Ints:
+def _gpu_types(table: JobTable, trace: Trace, laid: NodeLayout) -> Ints:
     """Return the place of each job's GPU type, -1 for any, -2 for one that no node has."""
     types = {name.lower(): k for k, name in enumerate(laid.gpu_types) if name}
     by_code = [-1 if not value else types.get(value.lower(), -2) for value in table.gpu_type.values]
@@ -121,7 +121,7 @@ def _amounts(table: JobTable, trace: Trace, model: ClusterModel) -> Floats:
     return found
 
 
-def _most(laid: Layout, partition: Ints, gpu_type: Ints) -> Floats:
+def _most(laid: NodeLayout, partition: Ints, gpu_type: Ints) -> Floats:
     """Return the CPUs, memory and GPUs (of the type) [n, 3] of the largest node of each job's partition."""
     columns = [b.FREE_CPUS, b.FREE_MEMORY, b.FREE_GPUS, *range(b.FIRST_TYPE, laid.full.shape[1])]
     amounts = laid.full[:, columns].astype(np.float64)
@@ -131,7 +131,7 @@ def _most(laid: Layout, partition: Ints, gpu_type: Ints) -> Floats:
     return np.concatenate([found[:, :2], gpus], axis=1)
 
 
-def _reasons(table: JobTable, trace: Trace, model: ClusterModel, laid: Layout, asked: Requests) -> dict[str, Flags]:
+def _reasons(table: JobTable, trace: Trace, model: ClusterModel, laid: NodeLayout, asked: Requests) -> dict[str, Flags]:
     """Return which jobs can never run, by the reason; the first one counts."""
     rows, parts = asked.jobs, model.partitions
     partition, nodes = np.maximum(rows[:, b.PARTITION], 0), rows[:, b.NODES]
@@ -168,7 +168,7 @@ def _allowed(table: JobTable, trace: Trace, parts: tuple[Partition, ...], partit
     return found
 
 
-def _fitting(rows: Ints, laid: Layout) -> Ints:
+def _fitting(rows: Ints, laid: NodeLayout) -> Ints:
     """Return on how many idle nodes of its partition each job fits."""
     columns = [b.PARTITION, b.CPUS, b.MEMORY, b.GPUS, b.GPU_TYPE]
     kinds, place = np.unique(rows[:, columns], axis=0, return_inverse=True)

@@ -9,7 +9,7 @@ from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
 from gpuwaste.sim.slurm.holds import holds_of
-from gpuwaste.sim.slurm.nodes import Layout
+from gpuwaste.sim.slurm.nodes import NodeLayout
 from gpuwaste.sim.slurm.placement_log import no_log
 from gpuwaste.sim.slurm.preemption import preemption
 from gpuwaste.sim.slurm.requests import Requests
@@ -18,7 +18,9 @@ from gpuwaste.sim.slurm.settings import scheduler_settings
 _MOST_LEVELS: Final = 1024  # of free CPUs that are told apart: each job that starts changes all of them
 
 
-def new_board(requests: Requests, users: Categories, accounts: Categories, model: ClusterModel, laid: Layout) -> Board:
+def new_board(
+    requests: Requests, users: Categories, accounts: Categories, model: ClusterModel, laid: NodeLayout
+) -> Board:
     """Return a board; the rows of `requests` are copied, `users` and `accounts` name theirs.
 
     Raises ConfigError for settings that are none.

@@ -8,22 +8,22 @@ from multiprocessing.connection import wait
 
 from gpuwaste.core.child_process import ChildEnded, ChildProcess
 from gpuwaste.sim.sweep.results import SweepFolder, run_case
-from gpuwaste.sim.sweep.study import Case
+from gpuwaste.sim.sweep.study import SweepCase
 
-Ended = Callable[[Case, str], None]
-Run = Callable[[Case, SweepFolder], str]
+Ended = Callable[[SweepCase, str], None]
+Run = Callable[[SweepCase, SweepFolder], str]
 _LOOK_S = 1.0  # how often cases that take too long are looked for
 
 
 @dataclass(slots=True)
 class _Worker:
     child: ChildProcess
-    case: Case | None = None
+    case: SweepCase | None = None
     until: float = 0.0
 
 
 def run_locally(
-    cases: Sequence[Case],
+    cases: Sequence[SweepCase],
     folder: SweepFolder,
     processes: int,
     timeout_s: float,
@@ -58,7 +58,7 @@ def run_locally(
             worker.child.end()
 
 
-def _give(worker: _Worker, case: Case, timeout_s: float) -> None:
+def _give(worker: _Worker, case: SweepCase, timeout_s: float) -> None:
     worker.case, worker.until = case, time.monotonic() + timeout_s
     worker.child.ask(case)
 
@@ -87,5 +87,5 @@ def _started(folder: SweepFolder, run: Run) -> _Worker:
     return _Worker(ChildProcess(partial(_run_case, folder=folder, run=run)))
 
 
-def _run_case(case: Case, folder: SweepFolder, run: Run) -> str:
+def _run_case(case: SweepCase, folder: SweepFolder, run: Run) -> str:
     return run(case, folder)

@@ -15,7 +15,7 @@ import duckdb
 
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.files import write_whole
-from gpuwaste.sim.sweep.study import Case, Study, all_experiments
+from gpuwaste.sim.sweep.study import SweepCase, SweepStudy, all_experiments
 from gpuwaste.store.duckdb_connection import connect
 
 PARQUET: Final = "results.parquet"
@@ -35,11 +35,11 @@ class SweepFolder:
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be made: {error.strerror}") from error
 
-    def file_of(self, case: Case) -> Path:
+    def file_of(self, case: SweepCase) -> Path:
         """Return the file of a case."""
         return self.path / "cases" / f"{case.id}.json"
 
-    def result_of(self, case: Case) -> dict[str, Any] | None:
+    def result_of(self, case: SweepCase) -> dict[str, Any] | None:
         """Return what is kept of a case; None where it has not ended, or where its file is damaged."""
         try:
             found = json.loads(self.file_of(case).read_bytes())
@@ -47,11 +47,11 @@ class SweepFolder:
             return None
         return found if isinstance(found, dict) and ("error" in found or isinstance(found.get("rows"), list)) else None
 
-    def left(self, cases: Iterable[Case]) -> list[Case]:
+    def left(self, cases: Iterable[SweepCase]) -> list[SweepCase]:
         """Return the cases that have no rows yet, those that failed included."""
         return [case for case in cases if "rows" not in (self.result_of(case) or {})]
 
-    def keep(self, case: Case, **found: Any) -> None:
+    def keep(self, case: SweepCase, **found: Any) -> None:
         """Keep `rows` and `seconds`, or an `error`. Raises StoreError."""
         kept = {"experiment": case.experiment, "values": dict(case.values), "seed": case.seed, **found}
         try:
@@ -60,7 +60,7 @@ class SweepFolder:
             raise StoreError(f"{self.file_of(case)}: cannot be written: {error.strerror}") from error
 
 
-def run_case(case: Case, folder: SweepFolder) -> str:
+def run_case(case: SweepCase, folder: SweepFolder) -> str:
     """Run one case and keep what came of it; returns its error, "" for none. Raises StoreError alone."""
     begin = time.monotonic()
     try:
@@ -73,17 +73,17 @@ def run_case(case: Case, folder: SweepFolder) -> str:
     return ""
 
 
-def run_cases(cases: Sequence[Case], folder: SweepFolder) -> int:
+def run_cases(cases: Sequence[SweepCase], folder: SweepFolder) -> int:
     """Run cases one after the other, as one task of a job array does; returns how many failed."""
     return sum(bool(run_case(case, folder)) for case in cases)
 
 
-def _failed(case: Case, folder: SweepFolder, error: str) -> str:
+def _failed(case: SweepCase, folder: SweepFolder, error: str) -> str:
     folder.keep(case, error=error[:_LONGEST_ERROR])
     return error[:_LONGEST_ERROR]
 
 
-def collect(study: Study, folder: SweepFolder) -> int:
+def collect(study: SweepStudy, folder: SweepFolder) -> int:
     """Write the rows of all cases that have ended as Parquet; returns how many rows. Raises StoreError.
 
     A row has the case's id and seed, the parameters, `seconds`, and the columns of the experiment.
@@ -104,7 +104,7 @@ def collect(study: Study, folder: SweepFolder) -> int:
     return count
 
 
-def _row(case: Case, found: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+def _row(case: SweepCase, found: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in case.values.items()
     }
@@ -120,7 +120,7 @@ def _to_parquet(lines: Path, target: Path) -> None:
     temporary.replace(target)
 
 
-def summary(study: Study, folder: SweepFolder) -> tuple[list[str], list[tuple[Any, ...]]]:
+def summary(study: SweepStudy, folder: SweepFolder) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Return what each combination gave over its seeds: headers, and rows of parameters, counts and mean measures.
 
     Raises StoreError.

@@ -16,7 +16,7 @@ from gpuwaste.core.errors import GpuwasteError, SlurmError
 from gpuwaste.core.files import write_whole
 from gpuwaste.sim.sweep.local import Ended, run_locally
 from gpuwaste.sim.sweep.results import SweepFolder
-from gpuwaste.sim.sweep.study import Case
+from gpuwaste.sim.sweep.study import SweepCase
 
 NOTED: Final = "submitted.json"
 _LOOK_S: Final = 2.0
@@ -36,7 +36,7 @@ class ArrayRequest:
 
 
 def run_on_slurm(
-    cases: Sequence[Case], folder: SweepFolder, request: ArrayRequest, timeout_s: float, ended: Ended
+    cases: Sequence[SweepCase], folder: SweepFolder, request: ArrayRequest, timeout_s: float, ended: Ended
 ) -> None:
     """Submit cases and wait for them; `ended` is told each one with its error, "" for none.
 
@@ -57,7 +57,7 @@ def run_on_slurm(
             time.sleep(_LOOK_S)
 
 
-def run_part(cases: Sequence[Case], folder: SweepFolder, processes: int, timeout_s: float) -> None:
+def run_part(cases: Sequence[SweepCase], folder: SweepFolder, processes: int, timeout_s: float) -> None:
     """Run a task's part of the cases, on a node."""
     run_locally(cases, folder, processes, timeout_s, lambda _case, _error: None)
 
@@ -73,7 +73,7 @@ def _library() -> Any:
 
 
 def _submit(
-    submitit: Any, parts: list[list[Case]], folder: SweepFolder, request: ArrayRequest, timeout_s: float
+    submitit: Any, parts: list[list[SweepCase]], folder: SweepFolder, request: ArrayRequest, timeout_s: float
 ) -> list[Any]:
     asked: dict[str, Any] = {"name": "gpuwaste-sweep", "timeout_min": request.minutes, "cpus_per_task": request.cpus}
     if request.partition:
@@ -91,7 +91,7 @@ def _submit(
     return jobs
 
 
-def _looked_at(job: Any, part: Sequence[Case], folder: SweepFolder, logs: Path, ended: Ended) -> list[Case]:
+def _looked_at(job: Any, part: Sequence[SweepCase], folder: SweepFolder, logs: Path, ended: Ended) -> list[SweepCase]:
     """Tell of the cases that have ended; returns those that have not."""
     over = job.done()  # asked before the files, which are written before a task is over
     left = []
@@ -107,14 +107,14 @@ def _looked_at(job: Any, part: Sequence[Case], folder: SweepFolder, logs: Path, 
     return left
 
 
-def _note(folder: SweepFolder, waiting: Sequence[tuple[Any, Sequence[Case]]]) -> None:
+def _note(folder: SweepFolder, waiting: Sequence[tuple[Any, Sequence[SweepCase]]]) -> None:
     noted = [{"job": str(job.job_id), "cases": [case.id for case in part]} for job, part in waiting]
     write_whole(folder.path / NOTED, json.dumps(noted).encode())
 
 
 def _submitted_before(
-    submitit: Any, cases: Sequence[Case], folder: SweepFolder, request: ArrayRequest
-) -> list[tuple[Any, list[Case]]]:
+    submitit: Any, cases: Sequence[SweepCase], folder: SweepFolder, request: ArrayRequest
+) -> list[tuple[Any, list[SweepCase]]]:
     """Return the tasks of an earlier sweep that are not over, with those of `cases` that are theirs."""
     if request.kind != "slurm":  # processes of a host end with the sweep that started them
         return []

@@ -59,7 +59,7 @@ def all_experiments() -> MappingProxyType[str, Experiment]:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SweepCase:
     """One combination with one seed; `values` are all parameters of the experiment. It can be pickled."""
 
     experiment: str
@@ -79,17 +79,17 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class SweepStudy:
     """What a file says; `timeout_s` bounds one case, `varied` are the names in its grid."""
 
     title: str
     experiment: str
     timeout_s: float
     varied: tuple[str, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[SweepCase, ...]
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path) -> SweepStudy:
     """Read a study. Raises UsageError with the file and the key that is wrong."""
     raw = _toml(path)
     if unknown := [key for key in raw if key not in _KEYS]:
@@ -111,8 +111,8 @@ def read_study(path: Path) -> Study:
     for chosen in itertools.product(*grid.values()):
         values = {**declared, **fixed, **dict(zip(grid, chosen, strict=True))}
         _of_their_kinds(values, declared, path)
-        cases += [Case(name, values, seed, path.resolve().parent) for seed in seeds]
-    return Study(str(raw.get("title", path.stem))[:200], name, _timeout(raw, path), tuple(grid), tuple(cases))
+        cases += [SweepCase(name, values, seed, path.resolve().parent) for seed in seeds]
+    return SweepStudy(str(raw.get("title", path.stem))[:200], name, _timeout(raw, path), tuple(grid), tuple(cases))
 
 
 def _toml(path: Path) -> dict[str, Any]:

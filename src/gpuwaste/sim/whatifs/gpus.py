@@ -7,7 +7,7 @@ import numpy as np
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.sim.energy import freed_j
-from gpuwaste.sim.whatif import Case, Change
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "GPU requests as large as what was used"
 VALUE: Final = ""
@@ -21,7 +21,7 @@ _LEAVES: Final = (
 _ON_NODES: Final = "A job keeps its nodes, CPUs and memory; each of its nodes gets the same number of GPUs, rounded up."
 
 
-def change(case: Case, value: str) -> Change:
+def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the jobs with the GPUs that they used; what the ledger does not know stays as requested.
 
     A GPU counts as used if it was ever above 0 %: one at 3 % worked, and without it the job would have run longer. A
@@ -51,6 +51,6 @@ def change(case: Case, value: str) -> Change:
     kept, notes = replace(trace, procs=size), _NOTES if case.cluster is None else (*_NOTES, _ON_NODES)
     if case.counts:
         kept, notes = kept.take(np.flatnonzero(~none)), (*notes, _LEAVES)
-    return Change(
+    return WhatIfChange(
         kept, case.processors, facts, notes, table=replace(table, gpus=gpus), saved_j=freed_j(table, trace, size)
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.sim.past import UNKNOWN, expected
-from gpuwaste.sim.whatif import Case, Change
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "time limits from each user's ended jobs"
 VALUE: Final = "Q"
@@ -20,7 +20,7 @@ _NOTES: Final = (
 )
 
 
-def change(case: Case, value: str) -> Change:
+def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the jobs with limits of that quantile (default LEVEL) in whole minutes. Raises UsageError."""
     level = _level(value)
     trace = case.trace
@@ -35,7 +35,7 @@ def change(case: Case, value: str) -> Change:
         "hours held by killed jobs": round(float((limit * trace.procs)[killed].sum() / 3600), 3),
     }
     run = np.minimum(trace.run_s, limit)
-    return Change(replace(trace, limit_s=limit, run_s=run), case.processors, facts, _NOTES)
+    return WhatIfChange(replace(trace, limit_s=limit, run_s=run), case.processors, facts, _NOTES)
 
 
 def _level(value: str) -> float:

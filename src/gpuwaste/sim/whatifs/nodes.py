@@ -6,7 +6,7 @@ from gpuwaste.core.errors import UsageError
 from gpuwaste.core.text import words_of
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.clusters.resized import with_count
-from gpuwaste.sim.whatif import Case, Change, resized
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, resized
 
 TITLE: Final = "another number of nodes of a type"
 VALUE: Final = "TYPE=N"
@@ -19,7 +19,7 @@ _NOTES: Final = (
 )
 
 
-def change(case: Case, value: str) -> Change:
+def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the same jobs on a cluster with another number of nodes of a type. Raises UsageError."""
     cluster = case.nodes("nodes")
     types = _by_type(cluster)
@@ -35,7 +35,7 @@ def change(case: Case, value: str) -> Change:
     if not any(not node.down for node in found.nodes):
         raise UsageError(f"--what-if nodes:{words_of(value, 40)}: leaves no node")
     facts = {f"nodes of type {kind}": size, f"nodes of type {kind} in the base": len(names)}
-    return Change(case.trace, case.processors, facts, _NOTES, cluster=found)
+    return WhatIfChange(case.trace, case.processors, facts, _NOTES, cluster=found)
 
 
 def _by_type(cluster: ClusterModel) -> dict[str, list[str]]:

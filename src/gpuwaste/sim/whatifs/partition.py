@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.text import words_of
 from gpuwaste.sim.clusters import values
-from gpuwaste.sim.whatif import Case, Change
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "other limits or tiers of a partition"
 VALUE: Final = "NAME:SETTING=VALUE+..."
@@ -31,7 +31,7 @@ _NOTES: Final = (
 )
 
 
-def change(case: Case, value: str) -> Change:
+def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the same jobs on a cluster with these settings of a partition. Raises UsageError."""
     cluster = case.nodes("partition")
     name, _, words = value.partition(":")
@@ -45,7 +45,7 @@ def change(case: Case, value: str) -> Change:
     given = dict(_setting(pair) for pair in words.split("+"))
     partitions = list(cluster.partitions)
     partitions[place] = replace(partitions[place], **given)
-    return Change(case.trace, case.processors, {}, _NOTES, cluster=replace(cluster, partitions=tuple(partitions)))
+    return WhatIfChange(case.trace, case.processors, {}, _NOTES, cluster=replace(cluster, partitions=tuple(partitions)))
 
 
 def _setting(pair: str) -> tuple[str, Any]:

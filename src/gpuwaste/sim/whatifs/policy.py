@@ -6,7 +6,7 @@ import numpy as np
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.sim.energy import used_j
-from gpuwaste.sim.whatif import Case, Change
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "without the jobs that the policies would have rejected"
 VALUE: Final = ""
@@ -16,7 +16,7 @@ _NOTES: Final = (
 )
 
 
-def change(case: Case, value: str) -> Change:
+def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the jobs that policies would have let pass. Raises UsageError, NoDataError."""
     del value
     if case.refused is None:
@@ -31,4 +31,4 @@ def change(case: Case, value: str) -> Change:
     }
     drawn = used_j(case.table)
     saved = None if drawn is None else np.where(np.isin(np.arange(len(drawn)), case.trace.row[refused]), drawn, 0.0)
-    return Change(case.trace.take(np.flatnonzero(~refused)), case.processors, facts, _NOTES, saved_j=saved)
+    return WhatIfChange(case.trace.take(np.flatnonzero(~refused)), case.processors, facts, _NOTES, saved_j=saved)

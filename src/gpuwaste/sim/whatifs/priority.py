@@ -7,7 +7,7 @@ from gpuwaste.core.errors import ConfigError, ParseError, UsageError
 from gpuwaste.core.text import words_of
 from gpuwaste.sim.clusters.settings import KNOWN, printed
 from gpuwaste.sim.priority_settings import priority_settings
-from gpuwaste.sim.whatif import Case, Change
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "other settings of priorities"
 VALUE: Final = "SETTING=VALUE+..."
@@ -16,7 +16,7 @@ _PREFIXES: Final = ("", "priorityweight", "priority")
 _SETTINGS: Final = {name.lower(): name for name in KNOWN if name.startswith("Priority")}
 
 
-def change(case: Case, value: str) -> Change:
+def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the same jobs on a cluster with these settings. Raises UsageError."""
     cluster = case.nodes("priority")
     given = dict(_setting(pair) for pair in value.split("+"))
@@ -35,7 +35,7 @@ def change(case: Case, value: str) -> Change:
         f"{name} is {text or '(empty)'} instead of {words_of(before.get(name.lower(), 'the default'), 40)}."
         for name, text in given.items()
     ]
-    return Change(case.trace, case.processors, {}, tuple(notes), cluster=replace(cluster, settings=settings))
+    return WhatIfChange(case.trace, case.processors, {}, tuple(notes), cluster=replace(cluster, settings=settings))
 
 
 def _setting(pair: str) -> tuple[str, str]:

@@ -4,18 +4,18 @@ from typing import Final
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.sim.clusters.resized import kinds_of, with_count
-from gpuwaste.sim.whatif import Case, Change, resized
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, resized
 
 TITLE: Final = "another size of the machine"
 VALUE: Final = "F"
 _NOTES: Final = ("Each kind of node has that part more or fewer, in whole nodes; new nodes are copies and never fail.",)
 
 
-def change(case: Case, value: str) -> Change:
+def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the same jobs on the changed machine: where it has nodes, as many of each kind. Raises UsageError."""
     size = resized(case.processors, value, "processors", "machine")
     if case.cluster is None:
-        return Change(case.trace, size, {"size of the machine": size, "size of the base": case.processors})
+        return WhatIfChange(case.trace, size, {"size of the machine": size, "size of the base": case.processors})
     found = case.cluster
     for names in kinds_of(found):
         found = with_count(found, names, round(len(names) * size / case.processors))
@@ -25,4 +25,4 @@ def change(case: Case, value: str) -> Change:
             "nodes change as a whole, each kind by the same factor; for one type use --what-if nodes"
         )
     facts = {"nodes": len(found.nodes), "nodes of the base": len(case.cluster.nodes)}
-    return Change(case.trace, size, facts, _NOTES, cluster=found)
+    return WhatIfChange(case.trace, size, facts, _NOTES, cluster=found)

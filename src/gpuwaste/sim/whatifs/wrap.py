@@ -7,7 +7,7 @@ import numpy as np
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.whatif import Case, Change
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 from gpuwaste.sim.wrappers import WRAPPERS, Workflow
 
 TITLE: Final = "chains of a user's short jobs as one job each"
@@ -25,7 +25,7 @@ _NOTES: Final = (
 )
 
 
-def change(case: Case, value: str) -> Change:
+def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the jobs with each chain as one job, of the sum of its run times and of its limits.
 
     Jobs with a limit of at most so many minutes are short (default 60), and a job that is submitted within that time
@@ -56,7 +56,7 @@ def change(case: Case, value: str) -> Change:
         "jobs in the longest chain": max(map(len, chains)),
     }
     kept = replace(trace, run_s=run, limit_s=limit).take(np.flatnonzero(~gone))
-    return Change(kept, case.processors, facts, _NOTES, table=replace(table, limit_s=limits), wrapped=wrapped)
+    return WhatIfChange(kept, case.processors, facts, _NOTES, table=replace(table, limit_s=limits), wrapped=wrapped)
 
 
 def _minutes(value: str) -> int:
@@ -65,7 +65,7 @@ def _minutes(value: str) -> int:
     return int(value) if value else _SHORT_MIN
 
 
-def _chains(case: Case, short_s: int) -> list[list[int]]:
+def _chains(case: WhatIfCase, short_s: int) -> list[list[int]]:
     """Return the chains of two and more jobs by their places in the trace."""
     trace, rows = case.trace, case.trace.row
     alike, most = _alike(case), _longest(case, case.cluster)
@@ -84,7 +84,7 @@ def _chains(case: Case, short_s: int) -> list[list[int]]:
     return [chain for chain in found if len(chain) > 1]
 
 
-def _alike(case: Case) -> list[int]:
+def _alike(case: WhatIfCase) -> list[int]:
     """Return a number for each job [n] that is equal for jobs of one user that ask for the same."""
     table, trace = case.table, case.trace
     columns = [trace.user, trace.procs, *(getattr(table, name).codes[trace.row] for name in _ALIKE)]
@@ -94,7 +94,7 @@ def _alike(case: Case) -> list[int]:
     return found
 
 
-def _longest(case: Case, cluster: ClusterModel | None) -> list[int]:
+def _longest(case: WhatIfCase, cluster: ClusterModel | None) -> list[int]:
     """Return the longest limit that a wrapper of each job [n] may have: MaxTime of its partition, a day at most."""
     partition = case.table.partition
     most = [_LONGEST_S] * len(partition.values)

@@ -31,7 +31,7 @@ def job_pages(chunks: Iterable[bytes], page_b: int) -> Iterator[Cut]:
     items: list[str] = []
     size = position = 0
     line = 1
-    for text in _Document(chunks).jobs():
+    for text in _JsonText(chunks).jobs():
         items.append(text)
         size += len(text)
         if size >= page_b:
@@ -46,7 +46,7 @@ def _piece(items: list[str]) -> bytes:
     return ('{"jobs": [\n' + ",\n".join(items) + "\n]}\n").encode("utf-8", "surrogateescape")
 
 
-class _Document:
+class _JsonText:
     """The text, of which no more is held than the value that is read."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:

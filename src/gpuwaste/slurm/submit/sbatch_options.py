@@ -15,7 +15,7 @@ class Argument(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SbatchOption:
     """One option; `name` is the long name without dashes, `letter` and `variable` are "" where there is none.
 
     `later` marks what releases after 22.05 brought: it is known by its whole name alone, so that an abbreviation means
@@ -63,13 +63,13 @@ qos reboot requeue reservation signal time time-min uid wait wait-all-nodes wcke
 """
 
 
-def _options(text: str, argument: Argument, *, later: bool = False) -> list[Option]:
+def _options(text: str, argument: Argument, *, later: bool = False) -> list[SbatchOption]:
     found = []
     inherited = frozenset(_INHERITED.split())
     for word in text.split():
         name, letter, variable = (*word.split(":"), "", "")[:3]
         variable = f"SBATCH_{variable}" if variable else ""
-        found.append(Option(name, letter, argument, variable, later, name in inherited))
+        found.append(SbatchOption(name, letter, argument, variable, later, name in inherited))
     return found
 
 
@@ -87,7 +87,7 @@ BY_LETTER: Final = {option.letter: option for option in OPTIONS if option.letter
 
 
 @lru_cache(maxsize=512)  # scripts choose the names
-def candidates(prefix: str) -> tuple[Option, ...]:
+def candidates(prefix: str) -> tuple[SbatchOption, ...]:
     """Return the options that a long name or the beginning of one can mean: one, none, or several that are alike."""
     if prefix in BY_NAME:
         return (BY_NAME[prefix],)

@@ -11,7 +11,7 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
 from gpuwaste.core.text import storable
-from gpuwaste.slurm.submit.sbatch_options import ALIASES, BY_LETTER, SEPARATORS, Argument, Option, candidates
+from gpuwaste.slurm.submit.sbatch_options import ALIASES, BY_LETTER, SEPARATORS, Argument, SbatchOption, candidates
 
 _MAGIC: Final = "#SBATCH"
 _FOREIGN: Final = ("#PBS", "#BSUB")
@@ -193,7 +193,7 @@ def _short(word: Word, left: deque[Word]) -> list[Given]:
     return given
 
 
-def _next(option: Option, word: Word, left: deque[Word], shown: str) -> str | None:
+def _next(option: SbatchOption, word: Word, left: deque[Word], shown: str) -> str | None:
     """Take the value from the next word, which may be a line further down."""
     if option.argument is not Argument.REQUIRED:
         return None

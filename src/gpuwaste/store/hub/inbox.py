@@ -56,7 +56,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class InboxBacklog:
     """What is not merged yet; `folds` tells whether the hub that serves merges at all."""
 
     batches: int = 0
@@ -66,7 +66,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class InboxPage:
     """Batches in the order of their commits, and the snapshot of the last."""
 
     arrivals: Sequence[Arrival]
@@ -120,19 +120,19 @@ def has_inbox(db: Database) -> bool:
     return db.has_table(_NEW)
 
 
-def waiting(db: Database) -> Waiting:
+def waiting(db: Database) -> InboxBacklog:
     """Return what is not merged yet. Raises StoreError."""
     with db.transaction():
         if not has_inbox(db):
-            return Waiting(folds=False)
+            return InboxBacklog(folds=False)
         batches, size_b, oldest_us = db.execute(
             f"SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, min(at_utc_us) FROM {_rows(db)} {_AFTER}"  # noqa: S608
         ).fetchall()[0]
         folds = db.execute(_FOLDS).fetchall() == [(1,)]
-    return Waiting(int(batches), int(size_b), oldest_us, folds)
+    return InboxBacklog(int(batches), int(size_b), oldest_us, folds)
 
 
-def page(db: Database) -> Page | None:
+def page(db: Database) -> InboxPage | None:
     """Return the next batches to merge, None where there are none. Raises StoreError."""
     rows = _rows(db)
     found = db.execute(
@@ -146,7 +146,7 @@ def page(db: Database) -> Page | None:
         " ORDER BY snapshot_id, rowid",
         {"until": until},
     ).fetchall()
-    return Page([Arrival(kind, at, sender, _unpacked(body)) for kind, at, sender, body in taken], until)
+    return InboxPage([Arrival(kind, at, sender, _unpacked(body)) for kind, at, sender, body in taken], until)
 
 
 def _last_of_page(found: Sequence[tuple[int, int]]) -> int:

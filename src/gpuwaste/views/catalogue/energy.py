@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from gpuwaste.core.units import J_PER_KWH
-from gpuwaste.ledger.energy.drawn import Bins, DrawnBy, DrawnGroups, drawn_by_group
+from gpuwaste.ledger.energy.drawn import DrawnBy, DrawnGroups, EndBins, drawn_by_group
 from gpuwaste.ledger.energy.tariff import Bill, DrawnEnergy
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.load import Selection
@@ -13,9 +13,9 @@ from gpuwaste.show.chart import Axis, Bars, Chart, Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import named, sideways, step_axis
-from gpuwaste.views.facts import Facts, ratio
+from gpuwaste.views.facts import ViewFacts, ratio
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Energy of GPUs"
 QUESTION: Final = (
@@ -57,7 +57,7 @@ _COST_NOTE: Final = (
 _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j", "cpu_energy_j", "cpu_energy_ms")
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask the ledger for each cluster, where agents report."""
     window, rows = asking.window, []
     seen = asking.rows("samples_kept")[0]["seen"]
@@ -71,7 +71,7 @@ def answer(asking: Asking) -> Answer:
         amounts = {name: row[name] or 0 for name in _SUMS}
         pairs.setdefault((row["account"], row["user"]), Counter()).update(amounts)
         days[min(max(row["bin"], 0), window.bins - 1)].update(amounts)
-    facts, drawn = Facts("energy"), _drawn(asking, rows)
+    facts, drawn = ViewFacts("energy"), _drawn(asking, rows)
     _add_facts(facts, asking, list(pairs.values()), days)
     _add_costs(facts, asking, pairs.values(), drawn)
     ranked = {kind: _by(pairs, place, kind) for place, kind in enumerate(MOST_OF)}
@@ -91,12 +91,12 @@ def _cpu_kwh(own: Mapping[str, float]) -> float | None:
     return own["cpu_energy_j"] / J_PER_KWH if own["cpu_energy_ms"] else None
 
 
-def _priced(asking: Asking) -> bool:
+def _priced(asking: ViewQuery) -> bool:
     flat = asking.tariff.flat
     return asking.tariff.by_hour or flat.price_per_kwh is not None or flat.g_co2e_per_kwh is not None
 
 
-def _cost_columns(asking: Asking) -> tuple[Column, ...]:
+def _cost_columns(asking: ViewQuery) -> tuple[Column, ...]:
     """Return the columns of cost and CO2e, where the site has a price or an intensity."""
     if not _priced(asking):
         return ()
@@ -104,17 +104,17 @@ def _cost_columns(asking: Asking) -> tuple[Column, ...]:
     return (Column(name="cost", title="Cost", unit=currency), Column(name="co2e_kg", title="CO2e", unit="kg"))
 
 
-def _drawn(asking: Asking, rows: list[dict[str, Any]]) -> DrawnGroups:
+def _drawn(asking: ViewQuery, rows: list[dict[str, Any]]) -> DrawnGroups:
     """Return when energy was drawn, where the price depends on it."""
     window, tariff = asking.window, asking.tariff
     if not tariff.by_hour or not any(row["energy_j"] for row in rows):
         return DrawnGroups()
     whose = DrawnBy(clusters=window.clusters or None)
-    bins = Bins(window.now, window.start, window.step)
+    bins = EndBins(window.now, window.start, window.step)
     return drawn_by_group(asking.db, whose, (window.start, window.end), tariff, bins)
 
 
-def _bill(asking: Asking, sums: Mapping[str, float], drawn: DrawnEnergy | None, of: str = "energy_j") -> Bill | None:
+def _bill(asking: ViewQuery, sums: Mapping[str, float], drawn: DrawnEnergy | None, of: str = "energy_j") -> Bill | None:
     """Return what some energy costs; None where none was measured."""
     return asking.tariff.over(drawn).bill(sums[of]) if sums["energy_ms"] else None
 
@@ -127,7 +127,7 @@ def _by(pairs: Mapping[tuple[str, str], Counter[str]], place: int, kind: str) ->
     return ranking((own, named(name, kind), own["energy_j"] / J_PER_KWH) for name, own in found.items())
 
 
-def _add_facts(facts: Facts, asking: Asking, groups: list[Counter[str]], days: dict[int, Counter[str]]) -> None:
+def _add_facts(facts: ViewFacts, asking: ViewQuery, groups: list[Counter[str]], days: dict[int, Counter[str]]) -> None:
     window, total = asking.window, sum(groups, Counter[str]())
     sample_rows: list[dict[str, Any]] = [
         {"block": bin_ * window.step // window.block, **{name: own[name] for name in _SUMS}}
@@ -148,7 +148,7 @@ def _add_facts(facts: Facts, asking: Asking, groups: list[Counter[str]], days: d
     facts.share("wasted_share", total["wasted_j"], total["split_j"], "wasted share of the energy", sample=sample)
 
 
-def _add_costs(facts: Facts, asking: Asking, groups: Iterable[Counter[str]], drawn: DrawnGroups) -> None:
+def _add_costs(facts: ViewFacts, asking: ViewQuery, groups: Iterable[Counter[str]], drawn: DrawnGroups) -> None:
     total = sum(groups, Counter[str]())
     bill, wasted = (_bill(asking, total, drawn.total, of) for of in ("energy_j", "wasted_j"))
     if not _priced(asking) or bill is None or wasted is None:
@@ -159,7 +159,7 @@ def _add_costs(facts: Facts, asking: Asking, groups: Iterable[Counter[str]], dra
     facts.add("co2e_kg", bill.co2e_kg, "kg", "CO2e of jobs' GPUs")
 
 
-def _line(asking: Asking, pair: tuple[str, str], own: Counter[str], drawn: DrawnGroups) -> list[Any]:
+def _line(asking: ViewQuery, pair: tuple[str, str], own: Counter[str], drawn: DrawnGroups) -> list[Any]:
     account, user = pair
     known, split = own["energy_ms"] > 0, own["split_j"]
     line = [
@@ -177,7 +177,7 @@ def _line(asking: Asking, pair: tuple[str, str], own: Counter[str], drawn: Drawn
 
 
 def _charts(
-    asking: Asking, ranked: Mapping[str, Ranking[Counter[str]]], days: dict[int, Counter[str]], drawn: DrawnGroups
+    asking: ViewQuery, ranked: Mapping[str, Ranking[Counter[str]]], days: dict[int, Counter[str]], drawn: DrawnGroups
 ) -> list[Chart]:
     if not any(own["energy_j"] for own in days.values()):
         return []

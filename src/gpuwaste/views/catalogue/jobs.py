@@ -9,8 +9,8 @@ from gpuwaste.show.view_document import Column
 from gpuwaste.slurm.accounting.accounted_run import MAX_STEPS
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, gpus_note, step_axis, words
-from gpuwaste.views.facts import Facts, ratio
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.facts import ViewFacts, ratio
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Jobs by day"
 QUESTION: Final = "How many jobs are submitted, start and end each day, how do they end, and what do they hold?"
@@ -43,7 +43,7 @@ _COLUMNS: Final = (
 _COUNTED: Final = ("submitted", "started", "ended")
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for each day."""
     window = asking.window
     rows = asking.rows("jobs")
@@ -55,7 +55,7 @@ def answer(asking: Asking) -> Answer:
         row["judged"] = row["ended"] - row["unknown"]
         row["steps"] = steps.get(row["bin"], 0) if known else None
         row["gpu_hours"], row["cpu_hours"] = row["gpu_s"] / HOUR_S, row["cpu_s"] / HOUR_S
-    facts = Facts("jobs")
+    facts = ViewFacts("jobs")
     total = {name: sum(row[name] for row in rows) for name in (*_COUNTED, "completed", "unknown", "days")}
     for name in _COUNTED:
         facts.add(name, total[name], "jobs", f"jobs {name}")
@@ -95,7 +95,7 @@ def _unknown_notes(unknown: Mapping[str, int]) -> list[str]:
     return [_UNKNOWN_NOTE.format(kind=kind.upper(), unknown=unknown[kind], runs=unknown["runs"]) for kind in kinds]
 
 
-def _charts(asking: Asking, rows: list[dict[str, Any]]) -> list[Chart]:
+def _charts(asking: ViewQuery, rows: list[dict[str, Any]]) -> list[Chart]:
     at, axis = step_axis(asking.window)
     unit = "GPU-hours" if any(row["gpu_s"] for row in rows) else "CPU-hours"
     held = [row["gpu_hours" if unit == "GPU-hours" else "cpu_hours"] for row in rows]

@@ -7,8 +7,8 @@ from gpuwaste.show.chart import Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import RUNS_NOTE, gpus_note, sideways, without_details
-from gpuwaste.views.facts import Facts, duration_text, ratio
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.facts import ViewFacts, duration_text, ratio
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Kinds of jobs"
 QUESTION: Final = "How many jobs are tasks of arrays, interactive or short, and how much do they hold?"
@@ -28,10 +28,10 @@ _COLUMNS: Final = (
 )
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for each day."""
     rows = asking.rows("kinds", short_s=SHORT_S)
-    silent, facts, blocks = without_details(asking), Facts("kinds"), asking.window.blocks
+    silent, facts, blocks = without_details(asking), ViewFacts("kinds"), asking.window.blocks
     kinds = {name: text for name, text in _KINDS.items() if name == "short" or not silent}
     whole = {name: sum(row[name] for row in rows) for name in ("runs", "gpu_s")}
     facts.add("runs", whole["runs"], "jobs", "jobs that ran and ended")

@@ -16,9 +16,9 @@ from gpuwaste.views.charting import (
     sideways,
     without_details,
 )
-from gpuwaste.views.facts import Facts, ratio
+from gpuwaste.views.facts import ViewFacts, ratio
 from gpuwaste.views.ranking import Superlative, ranking
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Requested and used time"
 QUESTION: Final = "How much of the time that jobs request do they use?"
@@ -67,7 +67,7 @@ _LAYERS: Final[dict[bool | None, tuple[str, Role]]] = {
 }
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for the bins and for the sums by partition and day."""
     rows, bins, parts = asking.rows("limits_blocks"), asking.rows("limits"), asking.rows("limits_parts")
     silent = without_details(asking)
@@ -75,7 +75,7 @@ def answer(asking: Asking) -> Answer:
     for row in rows:
         partitions.setdefault(row["partition"], Counter()).update({name: row[name] for name in _SUMS})
     whole: Counter[str] = sum(partitions.values(), Counter())
-    facts, blocks = Facts("limits_blocks"), asking.window.blocks
+    facts, blocks = ViewFacts("limits_blocks"), asking.window.blocks
     facts.add("runs", whole["runs"], "jobs", "jobs with a time limit that ran and ended")
     facts.add("used_p50_share", _median(parts), "share", "share of the time limit that half of the jobs do not exceed")
     for name, part, of, means in (
@@ -125,7 +125,7 @@ def _median(parts: list[dict[str, Any]]) -> float | None:
     return None
 
 
-def _add_backfilled(facts: Facts, rows: list[dict[str, Any]], blocks: int) -> None:
+def _add_backfilled(facts: ViewFacts, rows: list[dict[str, Any]], blocks: int) -> None:
     """Add how many jobs the backfill scheduler started, and how well their limits fit, where accounting says so."""
     parts = [
         {"block": row["block"], "runs": row["runs"], "backfilled": row["runs"] if row["backfilled"] else 0}

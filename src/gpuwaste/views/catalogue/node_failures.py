@@ -10,9 +10,9 @@ from gpuwaste.show.view_document import Column
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import RUNS_NOTE, sideways, without_details
-from gpuwaste.views.facts import Facts, duration_text, ratio
+from gpuwaste.views.facts import ViewFacts, duration_text, ratio
 from gpuwaste.views.ranking import SHOWN, Superlative, ranking
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Node failures"
 QUESTION: Final = "Which jobs are lost to failed nodes, and which failures come together?"
@@ -39,7 +39,7 @@ _COLUMNS: Final = (
 )
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for the runs that a node ended, and put those together that ended within minutes."""
     rows = asking.rows("node_failures", gap_s=GAP_S, limit=_LIMIT)
     days = asking.rows("states_blocks")
@@ -49,7 +49,7 @@ def answer(asking: Asking) -> Answer:
         row["names"] = _nodes(row["nodes"])
         nodes.update(row["names"])
         groups.setdefault((row["cluster"], row["number"]), []).append(row)
-    facts = Facts("node_failures")
+    facts = ViewFacts("node_failures")
     ended, failed = (sum(day[name] for day in days) for name in ("ended", "node_fail"))
     facts.add("ended", ended, "jobs", "jobs that ended")
     if silent := without_details(asking):

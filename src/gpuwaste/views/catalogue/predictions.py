@@ -7,8 +7,8 @@ from gpuwaste.show.chart import Axis, Chart, Role
 from gpuwaste.show.view_document import Column
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import RUNS_NOTE, binned, columns_needed, decade_edges
-from gpuwaste.views.facts import Facts, ratio
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.facts import ViewFacts, ratio
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Predicted and actual run time"
 QUESTION: Final = "How good are the run times that the advisor predicts?"
@@ -28,11 +28,11 @@ _COLUMNS: Final = (
 )
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for days and bins of the runs that have a verdict with a predicted run time."""
     asking.answer("predicted")
     rows, bins = asking.rows("predictions"), asking.rows("predictions_bins")
-    window, facts = asking.window, Facts("predictions")
+    window, facts = asking.window, ViewFacts("predictions")
     whole = {name: sum(row[name] for row in rows) for name in ("runs", "below_q50", "below_q90", "miss_s", "elapsed_s")}
     facts.add("runs", whole["runs"] or None, "jobs", "jobs with a predicted run time that ended")
     for name, part, of, means in (

@@ -9,8 +9,8 @@ from gpuwaste.show.chart import Axis, Chart, Role
 from gpuwaste.show.view_document import Column
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import PER_DECADE, RUNS_NOTE, binned, columns_needed, decade_edges, without_waits
-from gpuwaste.views.facts import Facts
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.facts import ViewFacts
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Priority and waits"
 QUESTION: Final = "How long do jobs of high and of low priority wait?"
@@ -39,9 +39,9 @@ _NOTES: Final = (
 )
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for the bins; the lowest and the highest of them that hold a fifth of the jobs are compared."""
-    facts = Facts("priority")
+    facts = ViewFacts("priority")
     if unknown := without_waits(asking):
         return Answer(facts, _COLUMNS, [], [], [unknown])
     rows = asking.rows("priority")
@@ -60,7 +60,7 @@ def answer(asking: Asking) -> Answer:
     return Answer(facts, _COLUMNS, table, [_chart(rows)], _NOTES)
 
 
-def _add_ends(facts: Facts, classes: dict[int, Counter[int]]) -> None:
+def _add_ends(facts: ViewFacts, classes: dict[int, Counter[int]]) -> None:
     """Add the waits of the lowest and of the highest fifth, or more where one bin holds more; they do not overlap."""
     order = sorted(classes)
     whole = sum(own.total() for own in classes.values())

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from gpuwaste.core.bootstrap import Sample
+from gpuwaste.core.bootstrap import BootstrapSample
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Grid
 from gpuwaste.show.view_document import Column
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import without_waits
-from gpuwaste.views.facts import Facts
+from gpuwaste.views.facts import ViewFacts
 from gpuwaste.views.ranking import Superlative, ranking
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Depth of the queue"
 QUESTION: Final = "How many jobs wait, by day and by hour of the day?"
@@ -34,10 +34,10 @@ _DAYS: Final = 92
 """Columns of the heat map; longer windows put several days in one."""
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for each hour."""
     if unknown := without_waits(asking):
-        return Answer(Facts("without_waits"), _COLUMNS, [], [], [unknown])
+        return Answer(ViewFacts("without_waits"), _COLUMNS, [], [], [unknown])
     window = asking.window
     rows = asking.rows("queue")
     lengths = [min(HOUR_S, window.end - window.start - row["hour"] * HOUR_S) for row in rows]
@@ -75,8 +75,8 @@ def answer(asking: Asking) -> Answer:
     return Answer(_facts(asking, depth, lengths, means), _COLUMNS, table, [grid], notes)
 
 
-def _facts(asking: Asking, depth: list[float], lengths: list[int], means: list[float | None]) -> Facts:
-    window, facts = asking.window, Facts("queue")
+def _facts(asking: ViewQuery, depth: list[float], lengths: list[int], means: list[float | None]) -> ViewFacts:
+    window, facts = asking.window, ViewFacts("queue")
     blocks: list[list[float]] = [[0.0, 0.0] for _ in range(window.blocks)]
     for place, (value, length) in enumerate(zip(depth, lengths, strict=True)):
         if blocks:
@@ -85,7 +85,7 @@ def _facts(asking: Asking, depth: list[float], lengths: list[int], means: list[f
             block[1] += length
     waiting = sum(value * length for value, length in zip(depth, lengths, strict=True))
     mean = waiting / sum(lengths) if lengths else None
-    facts.add("depth_mean", mean, "jobs", "mean number of waiting jobs", sample=Sample(blocks=blocks))
+    facts.add("depth_mean", mean, "jobs", "mean number of waiting jobs", sample=BootstrapSample(blocks=blocks))
     facts.add("depth_most", max(depth, default=None), "jobs", "waiting jobs in the fullest hour")
     known = [(hour, f"hour {hour}", value) for hour, value in enumerate(means) if value is not None]
     if len(known) == _HOURS:

@@ -7,9 +7,9 @@ from gpuwaste.show.chart import Axis, Chart
 from gpuwaste.show.view_document import Column
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import ENDS, RUNS_NOTE, binned, columns_needed, decade_edges, gpus_note, size_text, words
-from gpuwaste.views.facts import Facts
+from gpuwaste.views.facts import ViewFacts
 from gpuwaste.views.ranking import Superlative, ranking
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Size against run time"
 QUESTION: Final = "How large are the jobs, how long do they run, and how do they end?"
@@ -36,7 +36,7 @@ _KINDS: Final = ("gpus", "nodes", "cpus")
 _TITLES: Final = {"gpus": "GPUs", "nodes": "Nodes", "cpus": "CPUs"}
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for the bins."""
     rows = asking.rows("sizes")
     classes: dict[tuple[int, int], dict[str, int]] = {}
@@ -63,8 +63,8 @@ def answer(asking: Asking) -> Answer:
     return Answer(_facts(classes), _COLUMNS, table, _charts(rows), notes)
 
 
-def _facts(classes: dict[tuple[int, int], dict[str, int]]) -> Facts:
-    facts = Facts("sizes")
+def _facts(classes: dict[tuple[int, int], dict[str, int]]) -> ViewFacts:
+    facts = ViewFacts("sizes")
     runs = sum(entry["runs"] for entry in classes.values())
     facts.add("runs", runs, "jobs", "jobs that ran and ended")
     for what, by, text in (

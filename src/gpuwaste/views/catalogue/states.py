@@ -7,9 +7,9 @@ from gpuwaste.show.chart import Chart, Series
 from gpuwaste.show.view_document import Cell, Column
 from gpuwaste.views.answer import MAX_ROWS, Answer
 from gpuwaste.views.charting import ENDS, RUNS_NOTE, end_series, named, sideways, user_words, without_details, words
-from gpuwaste.views.facts import Facts, ratio
+from gpuwaste.views.facts import ViewFacts, ratio
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "End states by user and account"
 QUESTION: Final = "How do jobs end, and whose jobs fail?"
@@ -35,10 +35,10 @@ _SILENT: Final = frozenset({"timeout", "out_of_memory", "node_fail"})
 """Columns that are not known of a log that has no words for them."""
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for users and for days."""
     rows, days, silent = asking.rows("states"), asking.rows("states_blocks"), without_details(asking)
-    facts, blocks = Facts("states"), asking.window.blocks
+    facts, blocks = ViewFacts("states"), asking.window.blocks
     ended, unknown = (sum(row[name] for row in rows) for name in ("ended", "unknown"))
     facts.add("ended", ended, "jobs", "jobs that ended")
     facts.add("judged", ended - unknown, "jobs", "jobs that ended in a state that is known")

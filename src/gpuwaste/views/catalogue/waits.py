@@ -8,9 +8,9 @@ from gpuwaste.show.chart import Axis, Chart, Lines, Role, Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import PER_DECADE, RUNS_NOTE, group_texts, sideways, size_text, without_waits
-from gpuwaste.views.facts import Facts, histogram
+from gpuwaste.views.facts import ViewFacts, histogram
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, listing, ranking
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Waits"
 QUESTION: Final = "How long do jobs wait, by partition and size, and by the hour at which they are submitted?"
@@ -44,13 +44,13 @@ _EDGES: Final = (0.0, *(10 ** (place / PER_DECADE) for place in range(1, _DECADE
 _QUANTILES: Final = (0.5, 0.95)
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask for the groups, all jobs, and the bins by hour and by day."""
     if unknown := without_waits(asking):
-        return Answer(Facts("without_waits"), _COLUMNS, [], [], [unknown])
+        return Answer(ViewFacts("without_waits"), _COLUMNS, [], [], [unknown])
     groups, (whole,) = asking.rows("waits"), asking.rows("waits_all")
     bins = asking.answer("waits_bins").rows
-    facts = Facts("waits_all")
+    facts = ViewFacts("waits_all")
     blocks = asking.window.blocks
     by_block = [(block, place, count) for hour, block, place, count in bins if block is not None]
     facts.add("runs", whole["runs"], "jobs", "jobs that started")

@@ -12,9 +12,9 @@ from gpuwaste.show.chart import Chart, Role, Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import CUT_NOTE, gpus_note, named, sideways
-from gpuwaste.views.facts import Facts, ratio
+from gpuwaste.views.facts import ViewFacts, ratio
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
-from gpuwaste.views.view_query import Asking
+from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "GPU-hours wasted"
 QUESTION: Final = "Which accounts and users waste GPU-hours, and by what?"
@@ -70,7 +70,7 @@ CAUSE_ROLES: Final[Mapping[str, Role]] = {
 """The role of each finding: the same colour in every chart, and no two alike in either scheme."""
 
 
-def answer(asking: Asking) -> Answer:
+def answer(asking: ViewQuery) -> Answer:
     """Ask the ledger where agents report, else accounting for what was held."""
     if not asking.rows("samples_kept")[0]["seen"]:
         return _held(asking)
@@ -87,7 +87,7 @@ def answer(asking: Asking) -> Answer:
             for account, kinds in runs.account_causes().items():
                 causes.setdefault(named(account, "account"), Counter()).update(kinds)
             blocks += runs.blocks(window.block)
-    facts = Facts("waste")
+    facts = ViewFacts("waste")
     _add_totals(facts, held, blocks, window.blocks)
     ranked = {kind: _ranked(held, place, kind) for place, kind in enumerate(MOST_OF)}
     _add_most(facts, ranked)
@@ -118,7 +118,7 @@ def _causes_of_accounts(
 
 
 def _add_totals(
-    facts: Facts, sums: dict[tuple[str, str], Counter[str]], blocks: list[dict[str, Any]], count: int
+    facts: ViewFacts, sums: dict[tuple[str, str], Counter[str]], blocks: list[dict[str, Any]], count: int
 ) -> None:
     alloc_ms, wasted_ms, unknown = (sum(own[name] for own in sums.values()) for name in _SUMS)
     facts.add("held_hours", alloc_ms / _MS_H, "GPU-hours", "GPU-hours held")
@@ -136,7 +136,7 @@ def _ranked(held: dict[tuple[str, str], Counter[str]], place: int, kind: str) ->
     return ranking((own, named(name, kind), own["wasted_ms"] / _MS_H) for name, own in sums.items())
 
 
-def _add_most(facts: Facts, ranked: Mapping[str, Ranking[Counter[str]]]) -> None:
+def _add_most(facts: ViewFacts, ranked: Mapping[str, Ranking[Counter[str]]]) -> None:
     for kind, own in ranked.items():
         means = (
             f"{kind} that wasted most",
@@ -187,9 +187,9 @@ def _by_cause(found: list[tuple[str, Counter[str]]], kinds: Ranking[str]) -> lis
     return [sideways(_CAUSES, [name for name, _ in bars], "GPU-hours", series, of="Account")] if bars else []
 
 
-def _held(asking: Asking) -> Answer:
+def _held(asking: ViewQuery) -> Answer:
     rows = asking.rows("held_by_account")
-    facts = Facts("held_by_account")
+    facts = ViewFacts("held_by_account")
     held = sum(row["gpu_s"] for row in rows) / HOUR_S
     facts.add("held_only_hours", held, "GPU-hours", "GPU-hours held")
     lines = [[row["user"], row["account"], row["gpu_s"] / HOUR_S, None, None, row["gpu_s"] / HOUR_S] for row in rows]

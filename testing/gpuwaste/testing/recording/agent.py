@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
-from gpuwaste.agent.daemon import Edges, run_agent
+from gpuwaste.agent.daemon import NodeEdges, run_agent
 from gpuwaste.agent.device_map import DeviceMap, Questioner, node_sources
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun
@@ -201,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         config = load_config(options.config)
         recorder = TickRecorder(config.agent.node_name, Tape(options.tape), SystemClock())
         edges = RecorderEdges(recorder)
-        return run_agent(config, Edges(edges.collectors, edges.device_map))
+        return run_agent(config, NodeEdges(edges.collectors, edges.device_map))
     except GpuwasteError as error:
         sys.stderr.write(f"agent: {error}\n")
         return error.exit_code

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from gpuwaste.agent.daemon import Agent, Edges
+from gpuwaste.agent.daemon import Agent, NodeEdges
 from gpuwaste.agent.own_node import OwnNode as NodeSite
 from gpuwaste.core.event_log import EventLog
 from gpuwaste.hub.daemon import make_checkers
@@ -180,7 +180,7 @@ class PlayedSite:
             events=EventLog(self._clock),
             slurm=self._slurm,
             hub=daemon_client(config),
-            edges=Edges(node.collectors, node.device_map),
+            edges=NodeEdges(node.collectors, node.device_map),
         )
         agent.restore()
         self._agents[entry.node] = _Played(agent, node, state_dir)

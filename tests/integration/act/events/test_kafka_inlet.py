@@ -16,7 +16,7 @@ from gpuwaste.act.events.inlet_store import InletStore
 from gpuwaste.act.events.intake import Intake
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.kafka_broker import KafkaBroker, kafka_broker
@@ -56,7 +56,7 @@ def running(folder: Path, text: str) -> tuple[InletReader, Intake, EventStore]:
 
 def ids(stream: EventStore) -> list[str]:
     """Return the senders' ids of the events in a stream."""
-    return [json.loads(event.data)["sent_id"] for event in stream.page(0, 100).events if isinstance(event, ToldEvent)]
+    return [json.loads(event.data)["sent_id"] for event in stream.page(0, 100).events if isinstance(event, StoredEvent)]
 
 
 def stepped(reader: InletReader, intake: Intake, count: int) -> None:
@@ -169,7 +169,7 @@ def stored(folder: Path) -> list[int]:
     store = HubStore.open(folder / "state" / "hub.duckdb", SystemClock())
     stream, found, after = EventStore(store, SystemClock()), [], 0
     while (page := stream.page(after, 5000)).until != after:
-        found += [int(json.loads(event.data)["left"]) for event in page.events if isinstance(event, ToldEvent)]
+        found += [int(json.loads(event.data)["left"]) for event in page.events if isinstance(event, StoredEvent)]
         after = page.until
     store.close()
     return found

@@ -10,14 +10,14 @@ from tests.integration.models.evaluate.logs import job, table
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.models.evaluate.method import MethodAnswer, all_methods
 from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.models.split import Split
+from gpuwaste.models.split import HistorySplit
 from gpuwaste.slurm.accounting.job import JobRecord
 
 
 def ask(name: str, target: str, jobs: Sequence[JobRecord], learn: int, test: int) -> MethodAnswer:
     """Ask a method of the rows from `test` on; the first `learn` rows are learnt from, those between validate."""
     rows = np.arange(len(jobs))
-    split = Split(rows[:learn], rows[learn:test], rows[test:])
+    split = HistorySplit(rows[:learn], rows[learn:test], rows[test:])
     vectors = np.zeros((len(jobs), 1), dtype=np.float32)
     method = next(m for m in all_methods() if m.name == name)
     return method.answer(EvaluationTask(BY_NAME[target], table(jobs), vectors, split))
@@ -88,7 +88,7 @@ def test_users_request_without_a_limit_is_no_limit() -> None:
     without.limit_s[2] = math.nan
     method = next(m for m in all_methods() if m.name == "user_request")
     rows = np.arange(3)
-    split = Split(rows[:1], rows[:0], rows[1:])
+    split = HistorySplit(rows[:1], rows[:0], rows[1:])
     question = EvaluationTask(BY_NAME["walltime"], without, np.zeros((3, 1), np.float32), split)
     assert method.answer(question).values[:, 0].tolist() == [60.0, math.inf]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuwaste.act.actions.action_kind import ActionKind, Program
+from gpuwaste.act.actions.action_kind import ActionKind, SiteProgram
 from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.act.rules.intent import Intent
 from gpuwaste.slurm.run import RunKey
@@ -26,7 +26,7 @@ def test_each_kind_declares_itself(kind: ActionKind) -> None:
     """A kind has a sentence, rights, and options whose defaults are good; what it lacks or does not know is named."""
     assert kind.about.endswith(".")
     assert kind.needs in {"none", "operator", "administrator", "program"}
-    assert (kind.needs == "program") == (kind.execution is not None and isinstance(kind.execution.act, Program))
+    assert (kind.needs == "program") == (kind.execution is not None and isinstance(kind.execution.act, SiteProgram))
     assert (kind.needs == "none") == (kind.execution is None)
     good = GOOD.get(kind.name, {})
     assert not kind.problem(good)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuwaste.act.actions.action_kind import ActionRequest, Program
+from gpuwaste.act.actions.action_kind import ActionRequest, SiteProgram
 from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.run import RunKey
@@ -38,7 +38,7 @@ def seen(kind: str, slurm: LookedSlurm, subject: str = str(RUN), **options: str)
 def test_each_program_gets_only_what_its_plan_names() -> None:
     """The places of a program are names of the plan; each is known, and none can be an option of the program."""
     for kind in actions().values():
-        if kind.execution and isinstance(kind.execution.act, Program):
+        if kind.execution and isinstance(kind.execution.act, SiteProgram):
             assert not kind.execution.visible  # a program that was begun is never begun again
             assert kind.execution.act.key == f"{kind.name}_program"
 

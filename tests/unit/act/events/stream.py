@@ -5,11 +5,11 @@ from tests.unit.hub.rig import HOUR, FakeClock, record
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.kinds.node import NodeHeard
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.hub.hub_store import HubStore
 
 
-def node_silent(node: str = "gpu1", heard: int = HOUR) -> ToldEvent:
+def node_silent(node: str = "gpu1", heard: int = HOUR) -> StoredEvent:
     """Return an event of a node."""
     data = NodeHeard("gw", node, heard, 600.0)
     return tell("node.silent", data, heard + 600, subject=f"node/{node}", unique=str(heard))

@@ -11,7 +11,7 @@ from tests.unit.hub.rig import HOUR
 
 from gpuwaste.jobs.events.envelope import MEDIA_TYPE, cloud_event, encoded, event_id, event_of, tell
 from gpuwaste.jobs.events.kinds.node import NodeHeard
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.slurm.run import RunKey
 
@@ -63,7 +63,7 @@ def test_what_nobody_would_send_is_still_an_event(at_utc: int, text: str) -> Non
     odd = tell("node.silent", NodeHeard("gw", "n", 1, 1.0), at_utc, subject=text.replace("\ud800", "?"))
     assert events.tell([odd]) == 1
     (stored,) = events.page(0, 10).events
-    assert isinstance(stored, ToldEvent)
+    assert isinstance(stored, StoredEvent)
     line = encoded(event_of(stored), text.replace("\ud800", "?"))
     assert b"\n" not in line
     found = json.loads(line)

@@ -18,7 +18,7 @@ from gpuwaste.act.events.inlet_store import MOST_ASIDE, AsideEvent, InletStore, 
 from gpuwaste.act.events.intake import Intake
 from gpuwaste.act.events.site_events import MAX_BATCH, MAX_EVENT, SiteReader, texts_of
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 NOW = 1_700_000_000
 
@@ -188,4 +188,4 @@ def test_no_bytes_are_more_than_a_reason(tmp_path_factory: pytest.TempPathFactor
     """Whatever is sent becomes an event of the site or a line of words."""
     reader = SiteReader("x", load_inlet(written(tmp_path_factory.getbasetemp(), WEBHOOK)).kinds)
     found = reader.read(text, "gw", NOW)
-    assert isinstance(found, ToldEvent | AsideEvent)
+    assert isinstance(found, StoredEvent | AsideEvent)

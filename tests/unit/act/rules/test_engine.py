@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.unit.hub.rig import FakeClock
 
-from gpuwaste.act.rules.engine import Instant, Ladders, evaluate
-from gpuwaste.act.rules.restraint import Spent
+from gpuwaste.act.rules.engine import Ladders, PassInstant, evaluate
+from gpuwaste.act.rules.restraint import StepsSpent
 from gpuwaste.act.rules.rule import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
 from gpuwaste.store.hub.hub_store import HubStore
@@ -43,8 +43,8 @@ class Passes:
         """Return the ids of the steps that are done at an instant."""
         with self._store.reader() as db:
             db.execute(f"CREATE OR REPLACE TEMP TABLE facts AS {self._facts}", {"value": value})
-            instant = Instant(now, datetime.fromtimestamp(now, UTC))
-            found = evaluate(db, [self._rule], {"r": self.ladders}, {"r": Spent()}, instant)[0]
+            instant = PassInstant(now, datetime.fromtimestamp(now, UTC))
+            found = evaluate(db, [self._rule], {"r": self.ladders}, {"r": StepsSpent()}, instant)[0]
         return [firing.intent.id for firing in found.firings]
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.hub.rig import HOUR, hour, record
 
 from gpuwaste.act.rules.matching import Subject, matches, subjects
-from gpuwaste.act.rules.moments import GpuState, ModelInUse, Moment, gpu_state, model_facts, node_facts, running_facts
+from gpuwaste.act.rules.moments import GpuState, ModelMoment, Moment, gpu_state, model_facts, node_facts, running_facts
 from gpuwaste.act.rules.rule_file import load_rule
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
@@ -165,7 +165,7 @@ def judged(store: HubStore, p_of_failed: float, p_of_completed: float, model: st
     store.upsert_jobs(jobs)
     VerdictStore(store, SystemClock()).add(verdicts, "n1")
     with store.reader() as db:
-        model_facts(db, "gw", NOW, ModelInUse("nightly", "cafe", HOUR - 86400))
+        model_facts(db, "gw", NOW, ModelMoment("nightly", "cafe", HOUR - 86400))
         (found,) = subjects(db, "model", [0])
         return found
 
@@ -191,12 +191,12 @@ def test_the_drift_rule(store: HubStore, p_of_failed: float, p_of_completed: flo
     """It matches where the model in use is far off; what another model said does not count."""
     judged(store, p_of_failed, p_of_completed, model)
     with store.reader() as db:
-        model_facts(db, "gw", NOW, ModelInUse("nightly", "cafe", HOUR - 86400))
+        model_facts(db, "gw", NOW, ModelMoment("nightly", "cafe", HOUR - 86400))
         assert bool(matches(db, [load_rule(SHIPPED / "champion-drift.toml")])[0].places) == drifted
 
 
 def test_without_a_model_there_is_nothing_to_judge(store: HubStore) -> None:
     """No row of facts, so no rule matches."""
     with store.reader() as db:
-        model_facts(db, "gw", NOW, ModelInUse())
+        model_facts(db, "gw", NOW, ModelMoment())
         assert db.execute("SELECT count(*) FROM facts").fetchall() == [(0,)]

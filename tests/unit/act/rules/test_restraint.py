@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.act.rules.matching import Subject
-from gpuwaste.act.rules.restraint import Spent, at_rest, exemption, needed
+from gpuwaste.act.rules.restraint import StepsSpent, at_rest, exemption, needed
 from gpuwaste.act.rules.rule import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
 from gpuwaste.slurm.run import RunKey
@@ -101,7 +101,7 @@ def test_hours_of_rest_and_the_last_day(line: str, local: str, why: str) -> None
 
 def test_budgets_of_a_rule_and_of_a_user() -> None:
     """Whichever is used up first holds a step back; a step about a node counts for the rule only."""
-    one, spent = rule(f"{PLAIN}[budget]\nrule_per_day = 3\nuser_per_day = 2\n"), Spent()
+    one, spent = rule(f"{PLAIN}[budget]\nrule_per_day = 3\nuser_per_day = 2\n"), StepsSpent()
     for user in ("alice", "alice"):
         assert spent.full(one, user) == ""
         spent.add(user)

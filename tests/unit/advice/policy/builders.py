@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from gpuwaste.advice.policy.facts import Decision, Facts, Spent
+from gpuwaste.advice.policy.facts import PolicyDecision, Spent, SubmissionFacts
 from gpuwaste.advice.policy.loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
@@ -32,8 +32,8 @@ warn = 0.75
 [sample]
 pass_ratio = 0
 """
-BAD = Facts(REQUEST, NOON, script="same", expected=(FAILS,))
-WASTES = Facts(REQUEST, NOON, expected=(GPUS,), suggestions=(FEWER,))
+BAD = SubmissionFacts(REQUEST, NOON, script="same", expected=(FAILS,))
+WASTES = SubmissionFacts(REQUEST, NOON, expected=(GPUS,), suggestions=(FEWER,))
 
 
 @dataclass
@@ -62,8 +62,8 @@ def no_chance() -> float:
 
 
 def decide(
-    facts: Facts, *texts: str, day: Day | None = None, chance: Callable[[], float] = no_chance, **changed: Any
-) -> Decision:
+    facts: SubmissionFacts, *texts: str, day: Day | None = None, chance: Callable[[], float] = no_chance, **changed: Any
+) -> PolicyDecision:
     """Return the decision of policies on facts with some fields changed."""
     asked = {name: changed.pop(name) for name in ("comment", "whole_node") if name in changed}
     facts = replace(facts, request=replace(facts.request, **asked))

@@ -10,7 +10,7 @@ from tests.examples import examples
 from tests.unit.advice.policy.builders import FEWER, Day, asking, policies
 
 from gpuwaste.advice.policy.case import RANK
-from gpuwaste.advice.policy.facts import Decision, Facts
+from gpuwaste.advice.policy.facts import PolicyDecision, SubmissionFacts
 from gpuwaste.advice.policy.rules.mode import MOST
 from gpuwaste.advice.verdicts.verdict import ACTIONS, MAX_LINE, MODES, Expectation, Mode
 
@@ -34,7 +34,7 @@ _QUANTITY = st.builds(
     quantiles=st.dictionaries(st.sampled_from(["0.5", "0.9", "0.99"]), st.floats(0, 1e6)),
 )
 _FACTS = st.builds(
-    Facts,
+    SubmissionFacts,
     st.builds(
         asking,
         user=st.sampled_from(["alice", "bob"]),
@@ -74,14 +74,14 @@ _DAY = st.builds(
 )
 
 
-def _decided(text: str, facts: Facts, day: Day, chance: float) -> tuple[Decision, Any]:
+def _decided(text: str, facts: SubmissionFacts, day: Day, chance: float) -> tuple[PolicyDecision, Any]:
     found = policies(text)
     return found.decide(facts, day, lambda: chance), found.policies[0]
 
 
 @settings(max_examples=examples(400))
 @given(_policy(), _FACTS, _DAY, st.floats(0, 0.999))
-def test_what_always_holds(text: str, facts: Facts, day: Day, chance: float) -> None:
+def test_what_always_holds(text: str, facts: SubmissionFacts, day: Day, chance: float) -> None:
     """Action within mode and would_be, no reject past budget or of a changed script, nobody exempt hears anything."""
     decision, policy = _decided(text, facts, day, chance)
     mode: Mode = policy.mode
@@ -110,7 +110,7 @@ def test_what_always_holds(text: str, facts: Facts, day: Day, chance: float) -> 
 
 
 @given(_policy(), _FACTS, _DAY)
-def test_a_try_and_the_job_itself_hear_the_same(text: str, facts: Facts, day: Day) -> None:
+def test_a_try_and_the_job_itself_hear_the_same(text: str, facts: SubmissionFacts, day: Day) -> None:
     """Apart from chance and time_min, --test-only changes nothing."""
     tried, _ = _decided(text, replace(facts, test_only=True), day, 0.0)
     real, _ = _decided(text, replace(facts, test_only=False), day, 0.999)
@@ -124,7 +124,7 @@ def test_a_day_of_rejects_never_exceeds_the_budget() -> None:
         '[policy]\nmode = "reject"\n[targets.failure]\nreject = 0.5\n'
         "[budget]\nrejects_per_user_per_day = 2\n[sample]\npass_ratio = 0\n"
     )
-    facts = Facts(
+    facts = SubmissionFacts(
         asking(), datetime(2026, 11, 18, 12), script="same",  # noqa: DTZ001 the site's own time
         expected=(Expectation("failure", "site model", 1, p=0.9),),
     )  # fmt: skip

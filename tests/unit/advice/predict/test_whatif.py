@@ -8,7 +8,7 @@ from tests.unit.advice.predict.site_of_predict import GIB, HOUR_S, TRAIN, Formul
 from gpuwaste.advice.predict.changes import proposers
 from gpuwaste.advice.predict.changes.memory import friendly_gib
 from gpuwaste.advice.predict.changes.time_limit import friendly_s
-from gpuwaste.advice.predict.prediction import Change
+from gpuwaste.advice.predict.prediction import RequestChange
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
@@ -23,7 +23,9 @@ FITTING = FormulaModel(
 )
 
 
-def _changes(model: FormulaModel | None, request: JobRequest, state: HistoryState | None = None) -> dict[str, Change]:
+def _changes(
+    model: FormulaModel | None, request: JobRequest, state: HistoryState | None = None
+) -> dict[str, RequestChange]:
     said = Predictor(model, state or HistoryState()).predict(request)
     return {change.option.split("=")[0]: change for change in said.changes}
 

@@ -8,7 +8,7 @@ from tests.unit.advice.predict.site_of_predict import GIB, NAMES, TRAIN, Run, hi
 from gpuwaste.advice.predict.explain import bundled
 from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.vectors import vector_of
-from gpuwaste.advice.predict.view import OWN, View
+from gpuwaste.advice.predict.view import OWN, VectorView
 from gpuwaste.advice.predict.wording import amount, feature_text, others_text
 from gpuwaste.core.units import say_duration
 from gpuwaste.jobs.history.keys import KEYS
@@ -18,10 +18,10 @@ BY_NAME = {feature.name: feature for feature in FEATURES}
 
 
 @pytest.fixture(scope="module")
-def view() -> View:
+def view() -> VectorView:
     """Return alice's view after eight runs, every other one failed."""
     runs = [Run(Outcome.FAILED if n % 2 else Outcome.COMPLETED, 1200.0 + 60 * n, 3.0 * GIB, 1) for n in range(8)]
-    return View.of(TRAIN, NAMES, vector_of(history(runs), TRAIN))
+    return VectorView.of(TRAIN, NAMES, vector_of(history(runs), TRAIN))
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def view() -> View:
         ("is_array", "no: an array job"),
     ],
 )
-def test_a_feature_is_told_to_its_user(view: View, name: str, text: str) -> None:
+def test_a_feature_is_told_to_its_user(view: VectorView, name: str, text: str) -> None:
     """Counts, flags, durations: "this user" is you."""
     key = next((key for key in OWN if name.startswith(f"{key}_")), "")
     assert feature_text(BY_NAME[name], view[name], key, view) == text
 
 
-def test_no_sentence_has_a_placeholder_left(view: View) -> None:
+def test_no_sentence_has_a_placeholder_left(view: VectorView) -> None:
     """Every feature of the request and of the user's own keys, at any value."""
     for feature in FEATURES:
         key = next((key for key in OWN if feature.name.startswith(f"{key}_") and "name_t" not in feature.name), "")

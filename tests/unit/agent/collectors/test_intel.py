@@ -10,7 +10,7 @@ from tests.unit.agent.fakes import FakeClock
 from gpuwaste.agent.collectors._capabilities import PERFMON, SYS_PTRACE, holds
 from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._level_zero import EngineGroup, LevelZero, Process, ZeDevice
-from gpuwaste.agent.collectors._rate import Rate
+from gpuwaste.agent.collectors._rate import CounterRate
 from gpuwaste.agent.collectors.intel import IntelCollector, busiest, groups_to_read, using
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.valid_ranges import ReadingCheck
@@ -29,7 +29,7 @@ def group(kind: int, tile: int | None = None) -> EngineGroup:
 
 def test_a_rate_needs_two_readings_and_a_clock_that_goes_on() -> None:
     """A first reading, a clock that stands still or goes back, and a counter that goes back give no rate."""
-    rate = Rate()
+    rate = CounterRate()
     assert not rate.started
     readings = [(100, 1000), (150, 1100), (150, 1100), (160, 1200), (10, 1300), (60, 1400), (70, 1390), (80, 1400)]
     assert [rate.since_last(*reading) for reading in readings] == [None, 0.5, None, 0.1, None, 0.5, None, 1.0]

@@ -10,7 +10,7 @@ from tests.unit.jobs.importers.rows import COLUMNS, T0, jobs_of, opened, row, st
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.jobs.importers.accounting_windows import Period, window_pages
+from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod, window_pages
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.jobs.importers.importer import import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctLive
@@ -62,7 +62,7 @@ def test_windows_meet_without_a_gap(start: int, length: int, window_s: int) -> N
         asked.append((begin, end))
         yield from ()
 
-    pages = list(window_pages("k", Period(start, start + length, window_s=window_s), read, None))
+    pages = list(window_pages("k", AccountingPeriod(start, start + length, window_s=window_s), read, None))
     assert [a for a, _ in asked] == [start, *(b for _, b in asked[:-1])]
     assert asked[-1][1] == pages[-1].mark == start + length
 
@@ -71,7 +71,7 @@ def test_windows_meet_without_a_gap(start: int, length: int, window_s: int) -> N
 def test_a_run_across_windows_is_one_run(path: Path) -> None:
     """Days and months cut nothing: a run is told in each window that it overlaps, and stored once."""
     store = opened(path)
-    period = Period(T0, T0 + 20_000, window_s=1000)
+    period = AccountingPeriod(T0, T0 + 20_000, window_s=1000)
     slurm = Accounting(range(1, 151))
     result = import_source(store, path, SacctLive(slurm, "gw", period))
     assert len(slurm.asked) == 20
@@ -84,7 +84,7 @@ def test_a_run_across_windows_is_one_run(path: Path) -> None:
 def test_where_accounting_fails_the_next_import_goes_on(path: Path) -> None:
     """What was read is stored; the same period goes on at the window that failed, another one begins at its start."""
     store = opened(path)
-    period = Period(T0, T0 + 10_000, window_s=1000)
+    period = AccountingPeriod(T0, T0 + 10_000, window_s=1000)
     with pytest.raises(SlurmError, match="slurmdbd is down"):
         import_source(store, path, SacctLive(Accounting(range(1, 90), down_at=T0 + 5500), "gw", period))
     assert 40 <= len(jobs_of(store)) < 60
@@ -101,7 +101,9 @@ def test_where_accounting_fails_the_next_import_goes_on(path: Path) -> None:
 def test_another_cluster_is_asked_for_by_its_name(path: Path, asked: str) -> None:
     """Each window names the cluster to slurmdbd, and the own one is not named."""
     slurm = Accounting(range(1, 20))
-    import_source(opened(path), path, SacctLive(slurm, "east", Period(T0, T0 + 3000, window_s=1000), asked=asked))
+    import_source(
+        opened(path), path, SacctLive(slurm, "east", AccountingPeriod(T0, T0 + 3000, window_s=1000), asked=asked)
+    )
     assert slurm.clusters == {asked}
 
 
@@ -109,10 +111,10 @@ def test_without_a_start_it_begins_where_the_last_one_was(path: Path) -> None:
     """The first import goes back so many days; the next reads the last window again, and some overlap."""
     store = opened(path)
     first = Accounting(range(1, 5))
-    import_source(store, path, SacctLive(first, "gw", Period(None, T0 + DAY_S, first_s=3 * DAY_S)))
+    import_source(store, path, SacctLive(first, "gw", AccountingPeriod(None, T0 + DAY_S, first_s=3 * DAY_S)))
     assert first.asked[0][0] == T0 - 2 * DAY_S
     later = Accounting(range(1, 900))
-    import_source(store, path, SacctLive(later, "gw", Period(None, T0 + 2 * DAY_S)))
+    import_source(store, path, SacctLive(later, "gw", AccountingPeriod(None, T0 + 2 * DAY_S)))
     assert later.asked[0][0] == T0 - 3600
     assert len(jobs_of(store)) == 899
 
@@ -121,12 +123,12 @@ def test_without_a_start_it_begins_where_the_last_one_was(path: Path) -> None:
 def test_only_an_import_that_was_cut_off_is_gone_on_with(ended: bool, begun: int, expected: int) -> None:
     """Who asks for a period again gets all of it."""
     resume = Resume(T0 + 500, T0 + 600, 1, "", {"from": str(begun)}, ended)
-    assert Period(T0, T0 + 1000).begin(resume) == expected
+    assert AccountingPeriod(T0, T0 + 1000).begin(resume) == expected
 
 
 def test_answers_of_slurmrestd_are_pages(path: Path) -> None:
     """Each answer of a window is a page of its own; the mark moves with the last."""
     store = opened(path)
     slurm = Accounting(range(1))
-    result = import_source(store, path, Slurmrestd(slurm, "gw", Period(T0, T0 + 2000, window_s=1000)))
+    result = import_source(store, path, Slurmrestd(slurm, "gw", AccountingPeriod(T0, T0 + 2000, window_s=1000)))
     assert (result.pages, result.bad, store.mark("slurmrestd:gw")) == (4, 0, T0 + 2000)

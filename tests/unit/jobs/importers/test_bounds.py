@@ -9,13 +9,13 @@ from tests.unit.jobs.importers.rows import opened
 
 from gpuwaste.jobs.importers.file_source import csv_file, sacct_file
 from gpuwaste.jobs.importers.importer import import_source
-from gpuwaste.jobs.importers.source import Source
+from gpuwaste.jobs.importers.source import ImportSource
 from gpuwaste.jobs.importers.sources.swf import SwfFile
 
 HUGE = "999999999999"
 
 
-def sacct(folder: Path) -> Source:
+def sacct(folder: Path) -> ImportSource:
     file = folder / "a.txt"
     head = "JobIDRaw|Submit|State|NNodes|AllocCPUS|ExitCode|MaxRSS|AllocTRES\n"
     bad = (
@@ -30,7 +30,7 @@ def sacct(folder: Path) -> Source:
     return sacct_file(file, "gw", zone="UTC")
 
 
-def as_json(folder: Path) -> Source:
+def as_json(folder: Path) -> ImportSource:
     file = folder / "a.json"
     job = {"job_id": 7, "cluster": "gw", "time": {"submission": 1700000000}}
     bad = [job | {"allocation_nodes": 10**12}, job | {"restart_cnt": 2**40}, job | {"required": {"CPUs": 2**62}}]
@@ -38,7 +38,7 @@ def as_json(folder: Path) -> Source:
     return sacct_file(file, "", zone="UTC")
 
 
-def swf(folder: Path) -> Source:
+def swf(folder: Path) -> ImportSource:
     file = folder / "a.swf"
     rows = [
         f"{job} 0 1 60 {procs} -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1" for job, procs in enumerate((HUGE, 2**31, 2**33, 4), 5)
@@ -48,7 +48,7 @@ def swf(folder: Path) -> Source:
     return SwfFile(file)
 
 
-def table(folder: Path) -> Source:
+def table(folder: Path) -> ImportSource:
     (folder / "m.toml").write_text(
         'cluster = "c"\n[columns]\njob_id = "a"\nsubmit = "b"\ncpus = "c"\nalloc_tres = "d"\n'
     )
@@ -60,7 +60,7 @@ def table(folder: Path) -> Source:
 
 
 @pytest.mark.parametrize("make", [sacct, as_json, swf, table])
-def test_a_number_beyond_any_costs_its_row_alone(tmp_path: Path, make: Callable[[Path], Source]) -> None:
+def test_a_number_beyond_any_costs_its_row_alone(tmp_path: Path, make: Callable[[Path], ImportSource]) -> None:
     """Four rows are set aside with the field's name, the fifth is stored."""
     path = tmp_path / "s" / "hub.duckdb"
     store = opened(path)

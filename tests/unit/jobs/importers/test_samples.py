@@ -6,7 +6,7 @@ import pytest
 
 from gpuwaste.jobs.importers.file_source import csv_file, sacct_file
 from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import Source, parser_of
+from gpuwaste.jobs.importers.source import ImportSource, parser_of
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 
@@ -15,7 +15,7 @@ GiB = 2**30
 MiB = 2**20
 
 
-def runs(source: Source) -> list[JobRecord]:
+def runs(source: ImportSource) -> list[JobRecord]:
     """Return the runs of a file of which nothing is set aside or unknown for want of reading."""
     parse, notes = parser_of(source.kind), Notes()
     rows = [row for page in source.pages(None) for row in parse(page.data, source.context, notes)]

@@ -13,7 +13,7 @@ from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.ledger.energy import tariff_file
-from gpuwaste.ledger.energy.tariff import Bill, DrawnEnergy, Rate, Tariff
+from gpuwaste.ledger.energy.tariff import Bill, DrawnEnergy, EnergyPrice, Tariff
 from gpuwaste.ledger.energy.tariff_file import parse_hours, read_tariff
 
 HOUR = 1_774_746_000  # 2026-03-29T01:00:00Z, when clocks in Europe are put forward
@@ -25,13 +25,13 @@ def numbers(bill: Bill | None) -> tuple[float | None, ...]:
     return astuple(bill)
 
 
-def rates(text: str) -> dict[int, Rate]:
+def rates(text: str) -> dict[int, EnergyPrice]:
     return parse_hours(text.encode(), "f.csv")[1]
 
 
 def test_a_bill_by_numbers() -> None:
     """10 kWh of GPUs at PUE 1.2 are 12 kWh: 3 EUR at 0.25, 4.8 kg of CO2e at 400 g."""
-    mean = Tariff(Rate(0.25, 400.0), 1.2).over(None)
+    mean = Tariff(EnergyPrice(0.25, 400.0), 1.2).over(None)
     assert numbers(mean.bill(10 * J_PER_KWH)) == pytest.approx((10.0, 12.0, 3.0, 4.8))
     assert mean.bill(0.0) == Bill(0.0, 0.0, 0.0, 0.0)
     assert mean.bill(None) is None
@@ -44,7 +44,9 @@ def test_without_prices_there_are_kilowatt_hours_alone() -> None:
 
 def test_hours_weigh_by_what_was_drawn_in_them() -> None:
     """3 kWh at 0.10 and 1 kWh at 0.50 cost 0.80; CO2e by the flat number, which the file does not have."""
-    tariff = Tariff(Rate(9.0, 100.0), hours={HOUR: Rate(0.1), HOUR + 3600: Rate(0.5)}, priced_by_hour=True)
+    tariff = Tariff(
+        EnergyPrice(9.0, 100.0), hours={HOUR: EnergyPrice(0.1), HOUR + 3600: EnergyPrice(0.5)}, priced_by_hour=True
+    )
     drawn = DrawnEnergy(4 * J_PER_KWH, (3 * 0.1 + 0.5) * J_PER_KWH, 0.0, 0, 2)
     bill = tariff.over(drawn).bill(4 * J_PER_KWH)
     assert numbers(bill) == pytest.approx((4.0, 4.0, 0.8, 0.4))
@@ -52,21 +54,23 @@ def test_hours_weigh_by_what_was_drawn_in_them() -> None:
 
 def test_an_hour_without_a_price_makes_the_cost_unknown_and_is_counted() -> None:
     """No cost is given where one hour has no price: it is not guessed from other hours or from the flat price."""
-    tariff = Tariff(Rate(9.0, 9.0), hours={HOUR: Rate(0.1, None)}, priced_by_hour=True, carbon_by_hour=True)
+    tariff = Tariff(
+        EnergyPrice(9.0, 9.0), hours={HOUR: EnergyPrice(0.1, None)}, priced_by_hour=True, carbon_by_hour=True
+    )
     mean = tariff.over(DrawnEnergy(3.0, 0.1, 0.0, 2, 3))
-    assert (mean.rate, mean.hours_without_price, mean.hours_without_carbon) == (Rate(None, None), 2, 3)
+    assert (mean.rate, mean.hours_without_price, mean.hours_without_carbon) == (EnergyPrice(None, None), 2, 3)
     assert mean.bill(J_PER_KWH) == Bill(1.0, 1.0, None, None)
 
 
 def test_energy_of_unknown_hours_has_no_cost() -> None:
     """Where nobody knows when energy was drawn, a tariff by hour gives no price."""
-    tariff = Tariff(hours={HOUR: Rate(0.1)}, priced_by_hour=True)
-    assert tariff.over(DrawnEnergy()).rate == tariff.over(None).rate == Rate()
+    tariff = Tariff(hours={HOUR: EnergyPrice(0.1)}, priced_by_hour=True)
+    assert tariff.over(DrawnEnergy()).rate == tariff.over(None).rate == EnergyPrice()
 
 
 def test_queries_get_the_hours_of_a_window_with_their_rates() -> None:
     """Hours from the first one on, without that at which the window ends; a value that is not known is None."""
-    tariff = Tariff(hours={HOUR: Rate(0.1), HOUR + 3600: Rate(None, 4.0), HOUR + 7200: Rate(0.3)})
+    tariff = Tariff(hours={HOUR: EnergyPrice(0.1), HOUR + 3600: EnergyPrice(None, 4.0), HOUR + 7200: EnergyPrice(0.3)})
     found = tariff.between(HOUR, HOUR + 7200)
     assert found == {"hours": [HOUR, HOUR + 3600], "price_per_kwh": [0.1, None], "g_co2e_per_kwh": [None, 4.0]}
 
@@ -74,20 +78,20 @@ def test_queries_get_the_hours_of_a_window_with_their_rates() -> None:
 @pytest.mark.parametrize("text", ["2026-03-29T01:00:00Z", "2026-03-29 03:00+02:00", "2026-03-28T20:00:00-05:00"])
 def test_an_hour_may_have_any_offset(text: str) -> None:
     """The same hour with the offset of its clock, and negative prices, which markets have."""
-    assert rates(f"{HEADER}{text},-0.02,\n") == {HOUR: Rate(-0.02, None)}
+    assert rates(f"{HEADER}{text},-0.02,\n") == {HOUR: EnergyPrice(-0.02, None)}
 
 
 def test_the_hour_that_autumn_has_twice_is_two_hours() -> None:
     """2 o'clock in summer time and 2 o'clock in winter time are two hours, 3600 s apart."""
     found = rates(f"{HEADER}2026-10-25T02:00+02:00,1,\n2026-10-25T02:00+01:00,2,\n")
-    assert list(found.values()) == [Rate(1.0), Rate(2.0)]
+    assert list(found.values()) == [EnergyPrice(1.0), EnergyPrice(2.0)]
     assert list(found) == [1_792_886_400, 1_792_890_000]
 
 
 def test_columns_in_any_order_and_a_spreadsheet_s_mark() -> None:
     """A byte order mark, spaces, empty lines and CRLF are no faults; a column that is missing is no value."""
     found = parse_hours("\ufeffg_co2e_per_kwh, hour\r\n\r\n 380 , 2026-03-29T01:00Z\r\n".encode(), "f.csv")
-    assert found == (frozenset({"g_co2e_per_kwh"}), {HOUR: Rate(None, 380.0)})
+    assert found == (frozenset({"g_co2e_per_kwh"}), {HOUR: EnergyPrice(None, 380.0)})
 
 
 GOOD = f"{HEADER}2026-03-29T01:00Z,0.2,300\n"

@@ -6,17 +6,17 @@ import numpy as np
 from tests.unit.plan.test_live_queue import NOW, job
 
 from gpuwaste.plan.waits.features import NAMES, vector
-from gpuwaste.plan.waits.instant import Instant, JobRows
+from gpuwaste.plan.waits.instant import JobRows, QueueInstant
 from gpuwaste.plan.waits.knowledge import Knowledge, learnt_of
 from gpuwaste.plan.waits.live_rows import MAX_TASKS, LiveRows
 from gpuwaste.plan.waits.simulated import simulated
-from gpuwaste.plan.waits.trees import Machine, PoolSize
+from gpuwaste.plan.waits.trees import PoolSize, WaitMachine
 from gpuwaste.slurm.submit.request import JobRequest
 
-MACHINE = Machine([PoolSize("other", 4, 0), PoolSize("gpu", 8, 8)], 5)
+MACHINE = WaitMachine([PoolSize("other", 4, 0), PoolSize("gpu", 8, 8)], 5)
 
 
-def named(at: Instant, known: Knowledge) -> dict[str, float]:
+def named(at: QueueInstant, known: Knowledge) -> dict[str, float]:
     """Return the features of the first row that is asked about, by name."""
     hints = simulated(at, known.past, 5, 1)
     found = vector(at, 0, known, hints[0])

@@ -14,7 +14,7 @@ from gpuwaste.core.errors import UsageError
 from gpuwaste.plan.start_time.checks import checked
 from gpuwaste.plan.start_time.expectation import CORRECTED, SIMULATED, expect
 from gpuwaste.plan.start_time.play import waits_of
-from gpuwaste.plan.start_time.queue import LEVELS, MAX_POOLS, NO_LIMIT_S, Candidate, Queue, jobs_of
+from gpuwaste.plan.start_time.queue import LEVELS, MAX_POOLS, NO_LIMIT_S, QueuedRequest, SchedulerQueue, jobs_of
 from gpuwaste.sim.schedulers import easy, fcfs
 from gpuwaste.sim.trace import Planned
 
@@ -120,7 +120,7 @@ def test_place() -> None:
 def test_given_how_long_it_has_run() -> None:
     """What a running job runs on is drawn from the run times that are longer than it has run."""
     runs = [0, 5, 10, 20, 900, 950, 980, 1000]
-    job = Candidate([1], 1, 1000, runs, 30)
+    job = QueuedRequest([1], 1, 1000, runs, 30)
     (found,) = expect(queue([[1]], [job]), [exactly([1], 10, 10)], draws=400)
     low, middle, high = starts(found)
     assert 0 < low < middle < high <= 970
@@ -185,7 +185,7 @@ def test_corrected() -> None:
 
 def test_unknown_limit() -> None:
     """A job without a limit is planned to run for a year, and what is known of its run times still counts."""
-    endless = Candidate([4], 1, 0, [10] * len(LEVELS), 0)
+    endless = QueuedRequest([4], 1, 0, [10] * len(LEVELS), 0)
     assert checked(queue([[4]], [endless])).running.limit_s.tolist() == [NO_LIMIT_S]
     (found,) = expect(queue([[4]], [endless]), [exactly([1], 10, 10)])
     assert starts(found) == (10, 10, 10)
@@ -225,11 +225,11 @@ def test_more_held_than_there_is() -> None:
         (lambda: queue([[4]], [], [exactly([1], 10, 10, 2)]), "waiting job 0: names a pool"),
         (lambda: queue([[4]], [], [exactly([1], 10, -1)]), "waiting job 0: has a negative time"),
         (lambda: queue([[4]], [], [exactly([1], 10, 10, 1, -5)]), "waiting job 0: has a negative time"),
-        (lambda: queue([[4]], [], [Candidate([1], 1, 9, [float("nan")] * 8)]), "waiting job 0: has a run time"),
+        (lambda: queue([[4]], [], [QueuedRequest([1], 1, 9, [float("nan")] * 8)]), "waiting job 0: has a run time"),
         (lambda: queue([[4]], [], [exactly([1, 2], 10, 10)]), "request 0: needs 1 amounts"),
     ],
 )
-def test_bad_queue(broken: Callable[[], Queue], told: str) -> None:
+def test_bad_queue(broken: Callable[[], SchedulerQueue], told: str) -> None:
     """What no cluster can have is refused with the job that has it."""
     with pytest.raises(UsageError, match=told):
         expect(broken(), [exactly([1], 10, 10)])

@@ -11,7 +11,16 @@ from tests.unit.plan.when.plain import Job, Plain
 from gpuwaste.plan.start_time.checks import checked
 from gpuwaste.plan.start_time.expectation import expect
 from gpuwaste.plan.start_time.play import waits_of
-from gpuwaste.plan.start_time.queue import LEVELS, Candidate, Holdings, Jobs, Nodes, Queue, QueueLimits, jobs_of
+from gpuwaste.plan.start_time.queue import (
+    LEVELS,
+    Holdings,
+    Nodes,
+    QueuedRequest,
+    QueueJobs,
+    QueueLimits,
+    SchedulerQueue,
+    jobs_of,
+)
 from gpuwaste.sim.accounts import accounts_of
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
 from gpuwaste.sim.limits import limit_table
@@ -75,13 +84,13 @@ def plain_job(one: dict[str, int], *, limited: bool) -> Job:
     )
 
 
-def row(one: Job, drawn: dict[str, int], *, limited: bool) -> Candidate:
+def row(one: Job, drawn: dict[str, int], *, limited: bool) -> QueuedRequest:
     """Return the job as a row."""
     qos, assoc = (0 if drawn["qos"] else 1, 2 if drawn["user"] == 0 else 4) if limited else (-1, -1)
     tres = tuple(tres_row(NAMES, {GPU: drawn["gpus"] * one.nodes}).tolist()) if limited else ()
     bits = sum(1 << p for p in one.pools)
     owner = (qos, -1, assoc, drawn["user"], 0 if limited and drawn["array"] else -1)
-    return Candidate(
+    return QueuedRequest(
         one.asks, bits, one.limit, [one.run] * len(LEVELS), one.begin, None, one.nodes, one.reservation, owner, tres
     )
 
@@ -113,7 +122,7 @@ def test_equal_to_a_plain_simulation(  # noqa: PLR0917 drawn
         if each.reservation >= len(closed):
             each.reservation = -1
     running: list[Job] = []
-    rows: list[Candidate] = []
+    rows: list[QueuedRequest] = []
     for one, place in ran:
         job, node = plain_job({**one, "nodes": 1}, limited=limited), place % (nodes + 1)
         held = [sum(other.asks[r] for other in running if node in other.on) + job.asks[r] for r in (0, 1)]
@@ -127,7 +136,7 @@ def test_equal_to_a_plain_simulation(  # noqa: PLR0917 drawn
     expected = plain.play(running, waiting, backfills=backfills)
     table = limit_table(MODEL, accounts_of(MODEL.associations), NAMES, safe=False, hold=True)
     width = len(NAMES) if limited else 0
-    queue = Queue(
+    queue = SchedulerQueue(
         0,
         Nodes(np.array(capacity), np.array(pool), np.array([(1, *one[1:]) for one in closed], np.int64).reshape(-1, 4)),
         jobs_of(rows, 2, width),
@@ -149,32 +158,32 @@ def test_equal_to_a_plain_simulation(  # noqa: PLR0917 drawn
     assert found == expected
 
 
-def but(jobs: Jobs, k: int) -> Jobs:
+def but(jobs: QueueJobs, k: int) -> QueueJobs:
     """Return jobs without one."""
     return jobs.changed(lambda column: np.delete(column, k, axis=0))
 
 
-def at(jobs: Jobs, k: int) -> Jobs:
+def at(jobs: QueueJobs, k: int) -> QueueJobs:
     """Return one job."""
     return jobs.changed(lambda column: column[k : k + 1])
 
 
-def crowd(jobs: int, most: int, gpus: int) -> Queue:
+def crowd(jobs: int, most: int, gpus: int) -> SchedulerQueue:
     """Return a free node of so many GPUs, and jobs of one user of whom `most` GPUs may run at once, 100 s each."""
     model = replace(MODEL, qos=(Qos("q", limits=Limits(max_tres_per_user={GPU: most})),), associations=())
     table = limit_table(model, accounts_of(()), NAMES, safe=False, hold=True)
     tres = tuple(tres_row(NAMES, {GPU: 1}).tolist())
-    one = Candidate([1], 1, 100, [100] * len(LEVELS), owner=(0, -1, -1, 0, -1), tres=tres)
+    one = QueuedRequest([1], 1, 100, [100] * len(LEVELS), owner=(0, -1, -1, 0, -1), tres=tres)
     machine, none = Nodes(np.array([[gpus]]), np.zeros(1, np.int64), np.empty((0, 4), np.int64)), np.empty(0, np.int64)
     empty, limits = jobs_of([], 1, len(NAMES)), QueueLimits(table, none)
-    return Queue(0, machine, empty, jobs_of([one] * jobs, 1, len(NAMES)), limits=limits)
+    return SchedulerQueue(0, machine, empty, jobs_of([one] * jobs, 1, len(NAMES)), limits=limits)
 
 
 def test_thousands_of_jobs_behind_a_limit_of_their_user() -> None:
     """4,000 jobs of a user who may run 4: another user's request starts now, the user's own after a thousand rounds."""
     queue = crowd(4000, 4, 16)
     tres = tuple(tres_row(NAMES, {GPU: 1}).tolist())
-    own = Candidate([1], 1, 100, [100] * len(LEVELS), owner=(0, -1, -1, 0, -1), tres=tres)
+    own = QueuedRequest([1], 1, 100, [100] * len(LEVELS), owner=(0, -1, -1, 0, -1), tres=tres)
     other = own._replace(owner=(0, -1, -1, 1, -1))
     mine, theirs = expect(queue, [own, other], draws=2)
     assert mine is not None
@@ -186,5 +195,5 @@ def test_a_request_above_its_limit_never_starts() -> None:
     """What a limit allows nobody at any time is no start, and keeps nothing for itself."""
     queue = crowd(10, 1, 4)
     two = tuple(tres_row(NAMES, {GPU: 2}).tolist())
-    large = Candidate([2], 1, 100, [100] * len(LEVELS), owner=(0, -1, -1, 1, -1), tres=two)
+    large = QueuedRequest([2], 1, 100, [100] * len(LEVELS), owner=(0, -1, -1, 1, -1), tres=two)
     assert expect(queue, [large], draws=1) == [None]

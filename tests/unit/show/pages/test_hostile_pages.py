@@ -15,13 +15,13 @@ from gpuwaste.advice.verdicts.verdicts_page import verdicts_page
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.ledger.reports.helpdesk_page import helpdesk_page
 from gpuwaste.ledger.reports.job_page import job_page
-from gpuwaste.ledger.reports.usage_page import Asked, usage_page
+from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.net.health import PredictionHealth
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.message_page import error_page
 
 FRAME: Final = Frame(user="alice", path="/me", accounts=("proj1",))
-ASKED: Final = Asked("/me", documents.END - 7 * 86400, documents.END, 7)
+ASKED: Final = UsageQuery("/me", documents.END - 7 * 86400, documents.END, 7)
 ATTACKS: Final = (
     "<script>alert(1)</script>",
     "\"' onmouseover=alert(1) x='",

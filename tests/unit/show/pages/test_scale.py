@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.show.charts.scale import Edges, Linear, Log, Scale
+from gpuwaste.show.charts.scale import EdgeScale, Linear, LogScale, Scale
 from gpuwaste.show.charts.times import Time
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -42,7 +42,7 @@ def test_linear_ticks_are_round(low: float, high: float, unit: str, expected: li
 
 def test_log_ticks_have_a_place_for_zero() -> None:
     """A zero is at the start with a tick of its own, below the smallest value above it."""
-    scale = Log.of([0, 1, 1000], "")
+    scale = LogScale.of([0, 1, 1000], "")
     assert texts(scale, 5) == ["0", "1", "10", "100", "1,000"]
     assert scale.at(0) == scale.at(-5) == 0
     assert 0 < scale.at(1) < scale.at(10) < scale.at(1000) == 1
@@ -50,7 +50,7 @@ def test_log_ticks_have_a_place_for_zero() -> None:
 
 def test_log_ticks_of_durations_are_those_of_a_clock() -> None:
     """Seconds over many decades are named in minutes, hours and days."""
-    assert texts(Log.of([1, 90_000], "s"), 8) == ["1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d"]
+    assert texts(LogScale.of([1, 90_000], "s"), 8) == ["1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d"]
 
 
 @settings(max_examples=examples(300))
@@ -63,7 +63,7 @@ def test_log_ticks_of_durations_are_those_of_a_clock() -> None:
 def test_ticks_are_few_in_order_and_inside(low: float, span: float, most: int, unit: str) -> None:
     """Whatever the range: bounded, rising, and between the ends."""
     high = low + span
-    scales: list[Scale] = [Linear(low, high, unit), Log.of([low, high], unit), Time(low, high, BERLIN)]
+    scales: list[Scale] = [Linear(low, high, unit), LogScale.of([low, high], unit), Time(low, high, BERLIN)]
     for scale in scales:
         values = [tick.value for tick in scale.ticks(most)]
         assert len(values) <= 4 * most + 2
@@ -122,7 +122,7 @@ def test_weeks_begin_on_monday() -> None:
 
 def test_bins_are_of_one_size_and_a_value_is_inside_its_own() -> None:
     """Edges that are not alike make cells of one size; a value is placed by its part of the cell."""
-    scale = Edges([0, 1, 10, 1000], Log.of([0, 1, 10, 1000], ""))
+    scale = EdgeScale([0, 1, 10, 1000], LogScale.of([0, 1, 10, 1000], ""))
     assert [scale.at(edge) for edge in (0, 1, 10, 1000)] == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert scale.at(math.sqrt(10)) == pytest.approx(0.5)
     assert scale.at(-1) == 0

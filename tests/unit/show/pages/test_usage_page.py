@@ -8,10 +8,10 @@ from tests.unit.show import documents
 from tests.unit.show.pages.test_view_page import Reading
 
 from gpuwaste.ledger.reports.job_page import job_sentence
-from gpuwaste.ledger.reports.usage_page import Asked, usage_page
+from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.show.environment import Frame
 
-ASKED = Asked("/me", 0, 86400)
+ASKED = UsageQuery("/me", 0, 86400)
 HOUR_S = 3600
 
 

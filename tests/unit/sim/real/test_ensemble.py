@@ -3,18 +3,22 @@
 import pytest
 
 from gpuwaste.sim.real.ensemble import agreement, run_figures
-from gpuwaste.sim.real.jobs import Submission
-from gpuwaste.sim.real.outcomes import Outcome
+from gpuwaste.sim.real.jobs import TraceSubmission
+from gpuwaste.sim.real.outcomes import ReplayedOutcome
 from gpuwaste.sim.spread import spread
 
 
-def outcome(job: int, submit: int, start: int | None, end: int | None, state: str = "COMPLETED") -> Outcome:
-    return Outcome(job, submit, None if start is None else submit + 1, start, end, state, "n1")
+def outcome(job: int, submit: int, start: int | None, end: int | None, state: str = "COMPLETED") -> ReplayedOutcome:
+    return ReplayedOutcome(job, submit, None if start is None else submit + 1, start, end, state, "n1")
 
 
 def test_figures_of_a_run() -> None:
     """Waits count from slurmctld's submit time; jobs without a start count in the states alone."""
-    jobs = [Submission(1, 0, 100, 200, ()), Submission(2, 10, 3700, 100, ()), Submission(3, 20, 5, 60, ())]
+    jobs = [
+        TraceSubmission(1, 0, 100, 200, ()),
+        TraceSubmission(2, 10, 3700, 100, ()),
+        TraceSubmission(3, 20, 5, 60, ()),
+    ]
     rows = [outcome(1, 0, 1, 103), outcome(2, 10, 111, 221, "TIMEOUT"), outcome(3, 20, None, None, "NEVER_STARTED")]
     found = run_figures(2, rows, jobs, complete=True, wall_s=1.26)
     assert found.states == {"COMPLETED": 1, "NEVER_STARTED": 1, "TIMEOUT": 1}

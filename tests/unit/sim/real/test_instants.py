@@ -14,7 +14,7 @@ from gpuwaste.sim.real.instants import (
     STARTED,
     SUBMITTED,
     TESTED,
-    Instant,
+    ControllerInstant,
     read_instants,
     read_instants_csv,
     read_log,
@@ -36,15 +36,15 @@ LOG = b"""[1970-01-01T00:01:39.990] _slurm_rpc_submit_batch_job: JobId=7 InitPri
 """
 ROWS = {7: 0, 8: 1}
 FOUND = [
-    Instant(1_099_990, SUBMITTED, 0),
-    Instant(1_100_114, MAIN),
-    Instant(1_100_131, STARTED, 0),
-    Instant(1_101_002, BACKFILL),
-    Instant(1_101_005, TESTED, 1),
-    Instant(1_102_001, STARTED, 1),
-    Instant(1_160_000, ENDED, 0),
-    Instant(1_160_070, FREED, 0),
-    Instant(1_163_414, FULL),
+    ControllerInstant(1_099_990, SUBMITTED, 0),
+    ControllerInstant(1_100_114, MAIN),
+    ControllerInstant(1_100_131, STARTED, 0),
+    ControllerInstant(1_101_002, BACKFILL),
+    ControllerInstant(1_101_005, TESTED, 1),
+    ControllerInstant(1_102_001, STARTED, 1),
+    ControllerInstant(1_160_000, ENDED, 0),
+    ControllerInstant(1_160_070, FREED, 0),
+    ControllerInstant(1_163_414, FULL),
 ]
 
 
@@ -63,7 +63,7 @@ def test_start_by_backfill_in_the_log_of_26_05() -> None:
 def test_a_log_in_whole_seconds_is_read() -> None:
     """Without milliseconds an instant is at the beginning of its second."""
     line = b"[1970-01-01T00:01:40] debug:  sched: Running job scheduler for full queue."
-    assert read_instants(line, {}) == [Instant(100_000, FULL)]
+    assert read_instants(line, {}) == [ControllerInstant(100_000, FULL)]
 
 
 def test_lines_that_are_no_lines_of_a_log_are_left_out() -> None:

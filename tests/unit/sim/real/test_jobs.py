@@ -5,7 +5,7 @@ import pytest
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
-from gpuwaste.sim.real.jobs import Submission, submissions
+from gpuwaste.sim.real.jobs import TraceSubmission, submissions
 from gpuwaste.slurm.accounting.job import JobRecord
 
 MODEL = ClusterModel(
@@ -40,7 +40,7 @@ def test_a_job_that_hits_its_limit_is_ended_by_slurmctld() -> None:
     """Its limit is rounded up to minutes as sbatch does, and it would sleep on after it."""
     _, found, _ = submissions(table_of([job(5, "cpu=2,node=1,mem=4G")]), MODEL)
     assert found == [
-        Submission(5, 5, 90 + 3600, 90, ("-t", "2", "--ntasks=2", "--nodes=1", "--mem=4096M", "-p", "gpu"))
+        TraceSubmission(5, 5, 90 + 3600, 90, ("-t", "2", "--ntasks=2", "--nodes=1", "--mem=4096M", "-p", "gpu"))
     ]
 
 

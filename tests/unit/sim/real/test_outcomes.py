@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.sim.real.outcomes import COLUMNS, Ended, Outcome, read_csv, read_ended, write_csv
+from gpuwaste.sim.real.outcomes import COLUMNS, Ended, ReplayedOutcome, read_csv, read_ended, write_csv
 
 LINE = (
     "JobId=4 UserId=root(0) GroupId=root(0) Name=wrap JobState=TIMEOUT Partition=gpu TimeLimit=1"
@@ -40,8 +40,8 @@ def test_any_bytes_are_read(data: bytes) -> None:
 def test_the_csv_of_a_run_is_read_back(tmp_path: Path) -> None:
     """What is written is read back equal, jobs that did not start included."""
     jobs = [
-        Outcome(1, 10, 11, 20, 30, "COMPLETED", "n[0-1],n4"),
-        Outcome(2, 12, None, None, None, "REFUSED", "", 'a "quoted", reason'),
+        ReplayedOutcome(1, 10, 11, 20, 30, "COMPLETED", "n[0-1],n4"),
+        ReplayedOutcome(2, 12, None, None, None, "REFUSED", "", 'a "quoted", reason'),
     ]
     write_csv(tmp_path / "run.csv", jobs)
     assert read_csv(tmp_path / "run.csv") == jobs

@@ -7,7 +7,7 @@ from gpuwaste.act.actions.action_types import ActionEntry
 from gpuwaste.act.rules.intent import ActionStatus, Intent
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.action import ActionStep
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 _FAMILY: Final = "action."
 
@@ -21,7 +21,7 @@ def told(
     reason: str = "",
     answer: str = "",
     sends: int = 0,
-) -> ToldEvent:
+) -> StoredEvent:
     """Return the event of a step; each time that an action is sent is one of its own."""
     run = intent.run
     data = ActionStep(

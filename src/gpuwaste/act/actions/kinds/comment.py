@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import Option, mark
+from gpuwaste.act.actions.option import ActionOption, mark
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.actions.the_run import HELD, WAITING, command, on_run, target_of
 from gpuwaste.core.text import words_of
@@ -54,5 +54,5 @@ KIND: Final = ActionKind(
     execution=Execution(
         on_run(HELD | WAITING, _judge), command("scontrol", "update", "JobId={job}", "AdminComment={comment}")
     ),
-    options=(Option("text", f"the text, one line of at most {_TEXT} characters without ; and =", mark(_TEXT)),),
+    options=(ActionOption("text", f"the text, one line of at most {_TEXT} characters without ; and =", mark(_TEXT)),),
 )

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import Option, line
+from gpuwaste.act.actions.option import ActionOption, line
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.slurm.site.cluster_config import NodeInfo
 
@@ -41,5 +41,5 @@ KIND: Final = ActionKind(
     needs="administrator",
     undo="scontrol update NodeName=NODE State=RESUME",
     execution=Execution(_look, _act),
-    options=(Option("reason", f"the node's Reason, one line of at most {_REASON} characters", line(_REASON)),),
+    options=(ActionOption("reason", f"the node's Reason, one line of at most {_REASON} characters", line(_REASON)),),
 )

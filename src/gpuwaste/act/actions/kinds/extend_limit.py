@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import Option, duration
+from gpuwaste.act.actions.option import ActionOption, duration
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.actions.the_run import HELD, command, on_run, planned
 from gpuwaste.core.units import DAY_S, MINUTE_S, format_duration, parse_duration_s
@@ -44,7 +44,7 @@ KIND: Final = ActionKind(
     undo="scontrol update JobId=JOB TimeLimit=LIMIT",
     execution=Execution(on_run(HELD, _judge), command("scontrol", "update", "JobId={job}", "TimeLimit={limit}")),
     options=(
-        Option("by", "how much longer, such as 4:00:00", _MINUTES),
-        Option("at_most", "the longest limit that results, such as 2-00:00:00", _MINUTES),
+        ActionOption("by", "how much longer, such as 4:00:00", _MINUTES),
+        ActionOption("at_most", "the longest limit that results, such as 2-00:00:00", _MINUTES),
     ),
 )

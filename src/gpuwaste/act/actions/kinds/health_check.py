@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, Program
+from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, SiteProgram
 from gpuwaste.act.actions.kinds.drain import node_of
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 
@@ -24,5 +24,5 @@ KIND: Final = ActionKind(
     subject="node",
     needs="program",
     undo="",
-    execution=Execution(_look, Program("health_check", ("node",)), visible=False),
+    execution=Execution(_look, SiteProgram("health_check", ("node",)), visible=False),
 )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import Option, choice
+from gpuwaste.act.actions.option import ActionOption, choice
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.actions.the_run import WAITING, on_run
 from gpuwaste.slurm.clients.scontrol import RunningJob
@@ -29,5 +29,7 @@ KIND: Final = ActionKind(
     needs="operator",
     undo="action release, or scontrol release JOB",
     execution=Execution(on_run(WAITING, _judge), _act),
-    options=(Option("release_by", "who can release the job: user or operator", choice("user", "operator"), "user"),),
+    options=(
+        ActionOption("release_by", "who can release the job: user or operator", choice("user", "operator"), "user"),
+    ),
 )

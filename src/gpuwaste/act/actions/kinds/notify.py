@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind
-from gpuwaste.act.actions.option import Option, choice, line, lines
+from gpuwaste.act.actions.option import ActionOption, choice, line, lines
 
 _SUBJECT: Final = 150
 _TEXT: Final = 8000
@@ -15,8 +15,8 @@ KIND: Final = ActionKind(
     needs="none",
     undo="",
     options=(
-        Option("subject", f"one line of at most {_SUBJECT} characters", line(_SUBJECT)),
-        Option("text", f"at most {_TEXT} characters", lines(_TEXT)),
-        Option("to", "user (the job's user) or staff ([notify] staff)", choice("user", "staff"), "user"),
+        ActionOption("subject", f"one line of at most {_SUBJECT} characters", line(_SUBJECT)),
+        ActionOption("text", f"at most {_TEXT} characters", lines(_TEXT)),
+        ActionOption("to", "user (the job's user) or staff ([notify] staff)", choice("user", "staff"), "user"),
     ),
 )

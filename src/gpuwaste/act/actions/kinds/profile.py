@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, Program
+from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, SiteProgram
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.actions.the_run import RUNNING, on_run, owner_problem
 from gpuwaste.slurm.clients.scontrol import RunningJob
@@ -21,5 +21,5 @@ KIND: Final = ActionKind(
     subject="run",
     needs="program",
     undo="",
-    execution=Execution(on_run(RUNNING, _judge), Program("profile", ("job", "user", "nodes")), visible=False),
+    execution=Execution(on_run(RUNNING, _judge), SiteProgram("profile", ("job", "user", "nodes")), visible=False),
 )

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, Execution, Program
+from gpuwaste.act.actions.action_kind import ActionKind, Execution, SiteProgram
 from gpuwaste.act.actions.kinds._model import look, name_problem
-from gpuwaste.act.actions.option import Option
+from gpuwaste.act.actions.option import ActionOption
 
 KIND: Final = ActionKind(
     name="promote",
@@ -12,6 +12,6 @@ KIND: Final = ActionKind(
     subject="model",
     needs="program",
     undo="action rollback, or gpuwaste model rollback",
-    execution=Execution(look, Program("promote", ("model", "to")), visible=False),
-    options=(Option("to", "the model to use, as `gpuwaste model list` prints it", name_problem),),
+    execution=Execution(look, SiteProgram("promote", ("model", "to")), visible=False),
+    options=(ActionOption("to", "the model to use, as `gpuwaste model list` prints it", name_problem),),
 )

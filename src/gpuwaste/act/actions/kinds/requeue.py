@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import Option, choice
+from gpuwaste.act.actions.option import ActionOption, choice
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.actions.the_run import HELD, on_run, planned
 from gpuwaste.slurm.clients.scontrol import RunningJob
@@ -47,5 +47,5 @@ KIND: Final = ActionKind(
     undo="",
     ends_runs=True,
     execution=Execution(_look, _act),
-    options=(Option("hold", "yes: the job is held after it", choice("no", "yes"), "no"),),
+    options=(ActionOption("hold", "yes: the job is held after it", choice("no", "yes"), "no"),),
 )

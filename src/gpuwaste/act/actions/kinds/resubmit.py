@@ -7,8 +7,8 @@ root submit for another user, and only the user knows whether the script goes on
 import math
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, Program
-from gpuwaste.act.actions.option import Option, duration
+from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, SiteProgram
+from gpuwaste.act.actions.option import ActionOption, duration
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.actions.the_run import WAITING, on_run, owner_problem
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, parse_duration_s
@@ -46,6 +46,8 @@ KIND: Final = ActionKind(
     needs="program",
     undo="",
     ends_runs=True,
-    execution=Execution(on_run(WAITING, _judge), Program("resubmit", ("job", "user", "part", "jobs")), visible=False),
-    options=(Option("part", "time limit of each job, such as 4:00:00", duration(HOUR_S, 7 * DAY_S)),),
+    execution=Execution(
+        on_run(WAITING, _judge), SiteProgram("resubmit", ("job", "user", "part", "jobs")), visible=False
+    ),
+    options=(ActionOption("part", "time limit of each job, such as 4:00:00", duration(HOUR_S, 7 * DAY_S)),),
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, Execution, Program
+from gpuwaste.act.actions.action_kind import ActionKind, Execution, SiteProgram
 from gpuwaste.act.actions.kinds._model import look
 
 KIND: Final = ActionKind(
@@ -11,5 +11,5 @@ KIND: Final = ActionKind(
     subject="model",
     needs="program",
     undo="gpuwaste model promote NAME",
-    execution=Execution(look, Program("rollback", ("model",)), visible=False),
+    execution=Execution(look, SiteProgram("rollback", ("model",)), visible=False),
 )

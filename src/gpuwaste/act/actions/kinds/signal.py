@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, Plan
-from gpuwaste.act.actions.option import Option, choice
+from gpuwaste.act.actions.option import ActionOption, choice
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.actions.the_run import RUNNING, not_yet, on_run
 
@@ -26,7 +26,7 @@ KIND: Final = ActionKind(
     ends_runs=True,
     execution=Execution(on_run(RUNNING, not_yet), _act, visible=False),
     options=(
-        Option("signal", f"the signal: {', '.join(_SIGNALS)}", choice(*_SIGNALS), "USR1"),
-        Option("to", "batch (the batch script), steps, or all (both)", choice(*_TARGETS), "batch"),
+        ActionOption("signal", f"the signal: {', '.join(_SIGNALS)}", choice(*_SIGNALS), "USR1"),
+        ActionOption("to", "batch (the batch script), steps, or all (both)", choice(*_TARGETS), "batch"),
     ),
 )

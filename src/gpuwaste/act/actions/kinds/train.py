@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, Execution, Program
+from gpuwaste.act.actions.action_kind import ActionKind, Execution, SiteProgram
 from gpuwaste.act.actions.kinds._model import look
 
 KIND: Final = ActionKind(
@@ -11,5 +11,5 @@ KIND: Final = ActionKind(
     subject="model",
     needs="program",
     undo="",
-    execution=Execution(look, Program("train", ("model",)), visible=False),
+    execution=Execution(look, SiteProgram("train", ("model",)), visible=False),
 )

@@ -30,7 +30,7 @@ _LOST: Final = "topic {topic} was made anew, its log is another: read from its b
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaSettings(KafkaConnection):
+class KafkaInletSettings(KafkaConnection):
     """Table [kafka]."""
 
     topic: str = key("", "The topic.")
@@ -38,13 +38,13 @@ class KafkaSettings(KafkaConnection):
     begin: str = key("now", "Where a new inlet begins: now, or oldest, the first event that the broker has.")
 
 
-SETTINGS: Final = KafkaSettings
+SETTINGS: Final = KafkaInletSettings
 
 
 class KafkaTopic:
     """Reads each partition from the place that the store has; connects when it is asked, and again after an error."""
 
-    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], client: Any, admin: Any) -> None:
+    def __init__(self, settings: KafkaInletSettings, options: Mapping[str, Any], client: Any, admin: Any) -> None:
         self._settings = settings
         self._options = dict(options)
         self._client, self._admin = client, admin
@@ -128,7 +128,7 @@ class KafkaTopic:
         return int(ends[1] if known is None and self._settings.begin == "now" else ends[0])
 
 
-def make(settings: KafkaSettings, where: str) -> KafkaTopic:
+def make(settings: KafkaInletSettings, where: str) -> KafkaTopic:
     """Return the inlet. Raises ConfigError."""
     check_connection(settings, where)
     check_beginning(settings.begin, where)

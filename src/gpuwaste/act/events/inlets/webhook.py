@@ -12,7 +12,7 @@ from gpuwaste.core.typed_toml import key
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookSettings:
+class WebhookInletSettings:
     """Table [webhook]."""
 
     secret_file: str = key(
@@ -20,7 +20,7 @@ class WebhookSettings:
     )
 
 
-SETTINGS: Final = WebhookSettings
+SETTINGS: Final = WebhookInletSettings
 
 
 class SignedWebhook:
@@ -34,7 +34,7 @@ class SignedWebhook:
         return check_signature(self._secrets, headers, body, now_utc)
 
 
-def make(settings: WebhookSettings, where: str) -> SignedWebhook:
+def make(settings: WebhookInletSettings, where: str) -> SignedWebhook:
     """Return the inlet. Raises ConfigError."""
     if not settings.secret_file:
         raise ConfigError(f"{where} secret_file is empty: without a secret anybody could send events")

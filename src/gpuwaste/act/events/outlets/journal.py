@@ -23,7 +23,7 @@ class JournalSettings:
 SETTINGS: Final = JournalSettings
 
 
-class Journal:
+class JournalOutlet:
     """Writes lines with the priority that systemd reads (sd-daemon(3)); JSON has no line breaks."""
 
     def __init__(self, priority: int, out: TextIO) -> None:
@@ -43,8 +43,8 @@ class Journal:
         """Do nothing: stderr is the program's."""
 
 
-def make(settings: JournalSettings, where: str) -> Journal:
+def make(settings: JournalSettings, where: str) -> JournalOutlet:
     """Return the outlet. Raises ConfigError."""
     if settings.priority not in PRIORITIES:
         raise ConfigError(f"{where} priority {settings.priority!r:.40}: expected {', '.join(PRIORITIES)}")
-    return Journal(PRIORITIES[settings.priority], sys.stderr)
+    return JournalOutlet(PRIORITIES[settings.priority], sys.stderr)

@@ -12,19 +12,19 @@ from gpuwaste.jobs.events.envelope import MEDIA_TYPE, Event, encoded
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaSettings(KafkaConnection):
+class KafkaOutletSettings(KafkaConnection):
     """Table [kafka]."""
 
     topic_prefix: str = key("gpuwaste.", "A topic's name is this and the family: gpuwaste.job, gpuwaste.ledger.")
 
 
-SETTINGS: Final = KafkaSettings
+SETTINGS: Final = KafkaOutletSettings
 
 
 class Kafka:
     """An idempotent producer: acknowledged by all replicas, in order within a partition, and so within a run."""
 
-    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], client: Any) -> None:
+    def __init__(self, settings: KafkaOutletSettings, options: Mapping[str, Any], client: Any) -> None:
         self._settings = settings
         self._options = dict(options)
         self._where = ", ".join(settings.brokers)
@@ -86,7 +86,7 @@ class Kafka:
         return self._producer
 
 
-def make(settings: KafkaSettings, where: str) -> Kafka:
+def make(settings: KafkaOutletSettings, where: str) -> Kafka:
     """Return the outlet. Raises ConfigError."""
     check_connection(settings, where)
     options = connection_options(settings) | {

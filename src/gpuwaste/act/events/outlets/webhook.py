@@ -29,7 +29,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookSettings:
+class WebhookOutletSettings:
     """Table [webhook]."""
 
     url: str = key("", "URL of the receiver, https://HOST[:PORT]/PATH.")
@@ -43,14 +43,19 @@ class WebhookSettings:
     )
 
 
-SETTINGS: Final = WebhookSettings
+SETTINGS: Final = WebhookOutletSettings
 
 
 class Webhook:
     """Sends requests one after the other, each with a connection of its own; redirects are not followed."""
 
     def __init__(
-        self, settings: WebhookSettings, endpoint: Endpoint, secret: bytes, networks: Sequence[Network], clock: Clock
+        self,
+        settings: WebhookOutletSettings,
+        endpoint: Endpoint,
+        secret: bytes,
+        networks: Sequence[Network],
+        clock: Clock,
     ) -> None:
         self._settings = settings
         self._endpoint = endpoint
@@ -120,7 +125,7 @@ class Webhook:
             )
 
 
-def make(settings: WebhookSettings, where: str) -> Webhook:
+def make(settings: WebhookOutletSettings, where: str) -> Webhook:
     """Return the outlet. Raises ConfigError."""
     parts = urlsplit(settings.url) if settings.url else None
     if parts is None or parts.scheme not in {"http", "https"} or parts.fragment or parts.username is not None:

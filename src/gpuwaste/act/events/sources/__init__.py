@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.ledger.now.now import Now
 from gpuwaste.net.health import PredictionHealth
 from gpuwaste.store.hub.hub_store import HubStore
@@ -25,10 +25,10 @@ class SourceSnapshot:
     idle_min_s: float  # so long a GPU is idle before it is told
 
 
-class Source(Protocol):
+class EventSource(Protocol):
     """One thread calls it; what it told before a restart it finds in the stream."""
 
-    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
         """Return what is news. Raises StoreError."""
 
     def told(self) -> None:
@@ -44,10 +44,10 @@ class SourceStores:
     simulations: Path | None = None
 
 
-Make = Callable[[SourceStores], Source]
+Make = Callable[[SourceStores], EventSource]
 
 
-def sources(stores: SourceStores) -> list[Source]:
+def sources(stores: SourceStores) -> list[EventSource]:
     """Return a source of each file, in the order of their names."""
     names = sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
     return [importlib.import_module(f"{__name__}.{name}").make(stores) for name in names]

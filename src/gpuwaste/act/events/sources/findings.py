@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.waste import CauseFound
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -23,7 +23,7 @@ class Findings:
         self._store = store
         self._until = 0
 
-    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
         """Return the causes of runs that were judged since the last time."""
         since = self._store.mark(_MARK)
         if since is None:
@@ -53,7 +53,7 @@ def _until(rows: Sequence[Mapping[str, Any]], since: int) -> int:
     return int(last - 1 if len(rows) == _MOST and first < last else last)
 
 
-def _causes(row: Mapping[str, Any]) -> Iterator[ToldEvent]:
+def _causes(row: Mapping[str, Any]) -> Iterator[StoredEvent]:
     run = RunKey(row["cluster"], row["job_id"], row["run_start"])
     for cause in json.loads(row["causes"]):
         evidence = cause["evidence"] if len(json.dumps(cause["evidence"])) <= _MAX_EVIDENCE else {}

@@ -7,7 +7,7 @@ from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
 from gpuwaste.act.events.sources._open import Open
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.waste import IdleHeld
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.ledger.held import HeldRun
 from gpuwaste.slurm.run import RunKey
 
@@ -32,7 +32,7 @@ class IdleGpus:
         self._next: dict[str, tuple[int, float]] = {}
         self._runs: dict[str, int] = {}
 
-    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
         """Return what has begun, grown and ended."""
         known = self._open.subjects(seen.now)
         held = {str(_key(one)): one for one in seen.held.runs}
@@ -40,7 +40,7 @@ class IdleGpus:
         unsure = {subject for subject in known if subject in held and subject not in idle and _unknown(held[subject])}
         self._runs = {subject: one.run.start for subject, one in idle.items()} | {s: known[s] for s in unsure}
         self._next = {subject: self._said[subject] for subject in unsure if subject in self._said}
-        news: list[ToldEvent] = []
+        news: list[StoredEvent] = []
         for subject, one in idle.items():
             since, before = self._said.get(subject, (one.since, 0.0))
             length = one.data.idle_s
@@ -85,7 +85,7 @@ def _unknown(held: HeldRun) -> bool:
     return any(gpu.level == "unknown" for gpu in held.held)
 
 
-def _closed(now: int, subject: str, held: HeldRun | None) -> ToldEvent:
+def _closed(now: int, subject: str, held: HeldRun | None) -> StoredEvent:
     cluster, _, rest = subject.rpartition("/")
     job_id, _, start = rest.partition("@")
     run = RunKey(cluster, int(job_id), int(start))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.model import ModelInUse
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 _PROMOTED = "model.promoted"
 _IN_USE = (_PROMOTED, "model.rolled_back")
@@ -17,7 +17,7 @@ class ModelChanges:
     def __init__(self, stores: SourceStores) -> None:
         self._events = stores.events
 
-    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
         """Return the bundle where it is another than before."""
         found = seen.prediction
         before = self._events.last_told(_IN_USE, "model_hash")

@@ -9,7 +9,7 @@ from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
 from gpuwaste.core.errors import NoDataError, StoreError
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.policy import PolicyProposed
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.sim import kept_simulations
 
 _KIND: Final = "policy.proposed"
@@ -27,13 +27,13 @@ class _Proposal(Struct):
     among: int
 
 
-class _Document(Struct):
+class _ProposalDocument(Struct):
     proposal: _Proposal | None = None
 
 
-class _Kept(Struct):
+class _ProposalFile(Struct):
     at: int
-    document: _Document
+    document: _ProposalDocument
 
 
 class Proposals:
@@ -47,7 +47,7 @@ class Proposals:
         self._read: dict[str, int] = {}  # mtime in ns by id
         self._found: dict[str, int] = {}
 
-    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
         """Return the proposals of simulations that were saved since the last look, the oldest first.
 
         A file that cannot be read has none. Raises StoreError.
@@ -69,11 +69,11 @@ class Proposals:
             self._known |= self._news
         self._read = self._found
 
-    def _proposal(self, identity: str, seen: SourceSnapshot) -> ToldEvent | None:
+    def _proposal(self, identity: str, seen: SourceSnapshot) -> StoredEvent | None:
         if self._directory is None:
             return None
         try:
-            kept = kept_simulations.read_as(self._directory, identity, _Kept)
+            kept = kept_simulations.read_as(self._directory, identity, _ProposalFile)
         except (NoDataError, StoreError):
             return None
         one = kept.document.proposal

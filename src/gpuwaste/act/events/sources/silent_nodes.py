@@ -6,7 +6,7 @@ from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
 from gpuwaste.act.events.sources._open import Open
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.node import NodeHeard
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 _SILENT, _BACK = "node.silent", "node.back"
 
@@ -18,7 +18,7 @@ class SilentNodes:
         self._open = Open(stores.events, _SILENT, _BACK)
         self._now: dict[str, int] = {}
 
-    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
         """Return the nodes that fell silent, and those that are back."""
         known = self._open.subjects(seen.now)
         silent = {f"node/{one.node}": one for one in seen.held.silent}
@@ -36,6 +36,6 @@ def make(stores: SourceStores) -> SilentNodes:
     return SilentNodes(stores)
 
 
-def _event(seen: SourceSnapshot, kind: str, subject: str, since: int) -> ToldEvent:
+def _event(seen: SourceSnapshot, kind: str, subject: str, since: int) -> StoredEvent:
     data = NodeHeard(seen.cluster, subject.removeprefix("node/"), since, float(max(0, seen.now - since)))
     return tell(kind, data, seen.now, subject=subject, unique=str(since))

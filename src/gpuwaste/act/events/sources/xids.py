@@ -7,7 +7,7 @@ from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.gpu import GpuXid
-from gpuwaste.jobs.events.stored_event import ToldEvent
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -21,7 +21,7 @@ class Xids:
     def __init__(self, store: HubStore) -> None:
         self._store = store
 
-    def events(self, seen: SourceSnapshot) -> Sequence[ToldEvent]:
+    def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
         """Return the errors of the last day, each with the same id whenever it is returned."""
         since = (seen.now - _BACK_S) // HOUR_S * HOUR_S
         with self._store.reader() as db:

@@ -11,10 +11,10 @@ from functools import cache
 from types import ModuleType
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 JUDGED: Final = 500
-Apply = Callable[[Case], None]
+Apply = Callable[[PolicyCase], None]
 
 
 @cache
@@ -30,7 +30,7 @@ def _applied() -> tuple[Apply, ...]:
     return tuple(module.apply for module in rules().values())
 
 
-def judge(case: Case) -> None:
+def judge(case: PolicyCase) -> None:
     """Apply every rule in its order, until one ends the case."""
     for apply in _applied():
         apply(case)

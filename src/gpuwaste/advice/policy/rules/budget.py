@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 ORDER: Final = 540
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Lower a reject to a warning where the day's budget is spent."""
     most = case.policy.budget.rejects_per_user_per_day
     if case.action == "reject" and case.spending.spent("reject", case.facts.request.user) >= most:

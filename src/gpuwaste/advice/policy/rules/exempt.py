@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.selector import in_partitions
 
 ORDER: Final = 110
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """End the case where one pattern of [exempt] matches."""
     exempt, facts = case.policy.exempt, case.facts
     request = facts.request

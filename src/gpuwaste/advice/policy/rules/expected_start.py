@@ -8,7 +8,7 @@ off the expected start is part of the verdict, so that `gpuwaste verdicts --scor
 from datetime import timedelta
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.expected_waits import WaitRow
 from gpuwaste.advice.policy.user_message import line
 from gpuwaste.core.instant_words import instant_words
@@ -18,7 +18,7 @@ ORDER: Final = 610
 AT_ONCE_S: Final = MINUTE_S
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Set the case's expected start and its line."""
     table, waits, request = case.policy.expected_start, case.facts.waits, case.facts.request
     if table is None or waits is None or not request.gpus or case.facts.op != "submit" or case.action == "reject":
@@ -35,7 +35,7 @@ def apply(case: Case) -> None:
         case.notes = (line(_words(case, (first, middle, last), rows)),)
 
 
-def _words(case: Case, instants: tuple[int, int, int], rows: tuple[WaitRow, ...]) -> str:
+def _words(case: PolicyCase, instants: tuple[int, int, int], rows: tuple[WaitRow, ...]) -> str:
     """Return the line: expected start 14:30 (80 %: 13:50 to 16:10); with --time=2:00:00 at once."""
     today, submit = case.facts.local_time, case.facts.request.submit
     first, middle, last = (instant_words(today + timedelta(seconds=at - submit), today) for at in instants)

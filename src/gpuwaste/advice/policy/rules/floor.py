@@ -5,12 +5,12 @@ The advisor keeps the precision; without it, or with too few verdicts behind it,
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 ORDER: Final = 510
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Lower the action to pass below the floor."""
     floor = case.policy.floor
     if case.action == "pass" or not floor.precision.value:

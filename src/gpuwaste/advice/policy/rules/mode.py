@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.verdicts.verdict import Action, Mode
 
 ORDER: Final = 500
@@ -15,7 +15,7 @@ MOST: Final[dict[Mode, Action]] = {
 }
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Lower the action to the mode."""
     mode, before = case.policy.mode, case.action
     case.hold(MOST[mode], mode)

@@ -5,12 +5,12 @@ Users must be able to lower a limit, hold or rename their jobs; the job itself w
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 ORDER: Final = 230
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Lower rejects to warnings."""
     if case.facts.op == "modify" and case.action == "reject":
         for trigger in case.triggers:

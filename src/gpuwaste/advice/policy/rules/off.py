@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 ORDER: Final = 100
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """End the case."""
     if case.policy.mode == "off":
         case.end("off")

@@ -7,7 +7,7 @@ then accepted without a message; `gpuwaste job` shows the verdict.
 import re
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.user_message import harmless
 
 ORDER: Final = 530
@@ -15,7 +15,7 @@ MAX_REASON: Final = 200
 _GIVEN: Final = re.compile(r"(?:^|[\s;,])gpuwaste:override=([^;]*)", re.IGNORECASE)
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Accept the job if the override is valid."""
     if case.action != "reject" or (reason := reason_of(case.facts.request.comment)) is None:
         return

@@ -5,12 +5,12 @@ Their users see nothing, because a warning could change what they do.
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 ORDER: Final = 560
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Accept a reject with the policy's probability."""
     ratio = case.policy.sample.pass_ratio.value
     if case.action == "reject" and ratio and case.draws and case.chance() < ratio:

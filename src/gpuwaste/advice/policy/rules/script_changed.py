@@ -6,13 +6,13 @@ most a warning. Other targets, such as GPUs, can still be rejected then.
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.declarations import PROBABILITIES
 
 ORDER: Final = 220
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Lower rejects to warnings."""
     script, lowered = case.facts.script, False
     for trigger in case.triggers if script != "same" else ():

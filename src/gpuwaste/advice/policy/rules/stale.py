@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 ORDER: Final = 520
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Lower the action to pass."""
     if case.facts.stale and case.action != "pass":
         case.hold("pass", "stale")

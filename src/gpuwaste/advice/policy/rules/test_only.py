@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 ORDER: Final = 550
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Skip the random sample."""
     if case.facts.test_only:
         case.draws = False

@@ -13,7 +13,7 @@ a warning and 0.95 for a reject.
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case, Trigger
+from gpuwaste.advice.policy.case import PolicyCase, Trigger
 from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, TargetRule
 from gpuwaste.advice.policy.values import Threshold
 from gpuwaste.advice.verdicts.verdict import Action, Expectation, Suggestion
@@ -26,7 +26,7 @@ _HISTORY: Final = "history"
 _LEVELS: Final = {"": 0, "warn": 1, "reject": 2}
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Note a trigger for each target that reaches a threshold."""
     for target, rule in case.policy.targets.items():
         best: Trigger | None = None
@@ -46,7 +46,7 @@ def apply(case: Case) -> None:
         case.step("thresholds", "no target reaches a threshold")
 
 
-def _numbers(case: Case, target: str) -> Iterator[Trigger]:
+def _numbers(case: PolicyCase, target: str) -> Iterator[Trigger]:
     """Yield what is known of a target of the policy, as triggers that call for nothing yet."""
     facts = case.facts
     for expectation in facts.expected:
@@ -60,7 +60,7 @@ def _numbers(case: Case, target: str) -> Iterator[Trigger]:
                 yield Trigger(target, sure, "pass", expectation, suggestion)
 
 
-def _suggestion(case: Case, kind: str) -> Suggestion | None:
+def _suggestion(case: PolicyCase, kind: str) -> Suggestion | None:
     return next((found for found in case.facts.suggestions if found.kind == kind), None)
 
 

@@ -8,7 +8,7 @@ mode, for a job that is rejected or modified, with `--test-only`, or if it would
 import math
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.core.units import MINUTE_S
 
 ORDER: Final = 600
@@ -16,7 +16,7 @@ LEAST_LEVEL: Final = 0.9
 LEAST_BASIS: Final = 3
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Set the case's time_min_s, whole minutes."""
     table, facts, limit = case.policy.time_min, case.facts, case.facts.request.time_limit_s
     if table is None or not limit or case.policy.mode in {"off", "shadow"} or case.action == "reject":
@@ -32,7 +32,7 @@ def apply(case: Case) -> None:
         case.step("time_min", f"time_min is set to {least // MINUTE_S} of {limit // MINUTE_S} minutes")
 
 
-def _longest_s(case: Case) -> float | None:
+def _longest_s(case: PolicyCase) -> float | None:
     for expectation in case.facts.expected:
         if expectation.target == "walltime" and expectation.quantiles:
             level, value = max((float(level), value) for level, value in expectation.quantiles.items())

@@ -5,12 +5,12 @@ Ordinary scripts never reach the limit; the verdict's row shows who submits othe
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 
 ORDER: Final = 90
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """End the case."""
     if case.facts.unread:
         case.end("not read")

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import Case
+from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.declarations import GPUS
 
 ORDER: Final = 210
 
 
-def apply(case: Case) -> None:
+def apply(case: PolicyCase) -> None:
     """Drop the target gpus in a partition, or for a request, that takes whole nodes."""
     if case.facts.request.whole_node and any(trigger.target == GPUS for trigger in case.triggers):
         case.triggers = [trigger for trigger in case.triggers if trigger.target != GPUS]

@@ -11,7 +11,7 @@ from gpuwaste.slurm.submit.request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ChangeProposal:
     """Another request, the line that asks for it, why, and the amount that changes, before and after."""
 
     request: JobRequest
@@ -22,7 +22,7 @@ class Proposal:
 
 
 Said = Mapping[str, TargetPrediction]
-Propose = Callable[[JobRequest, Said], Proposal | None]
+Propose = Callable[[JobRequest, Said], ChangeProposal | None]
 
 
 @cache

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.advice.predict.changes import Proposal
+from gpuwaste.advice.predict.changes import ChangeProposal
 from gpuwaste.advice.predict.changes._support import asked, safe
 from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.advice.predict.wording import number
@@ -20,7 +20,7 @@ _OF_HISTORY: Final = 0.5  # history knows the last job alone
 _BY_JOB: Final = frozenset({"-G", "--gpus", "--gpus-per-task"})
 
 
-def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Proposal | None:
+def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> ChangeProposal | None:
     """Return the request for the GPUs that will be used, where that is fewer."""
     needed = said.get("gpus_needed")
     found = safe(needed, LEAST if needed and needed.source != "history" else _OF_HISTORY)
@@ -40,7 +40,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     expected = f"{number(found[0] * 100)} of 100 such jobs use at most {used}"
     jobs = "such job worked on" if needed.basis == 1 else f"{needed.basis} such jobs worked on at most"
     text = f"your last {jobs} {used}" if needed.source == "history" else expected
-    return Proposal(
+    return ChangeProposal(
         request=replace(request, gpus=whole, gpu_type=request.gpu_type if whole else ""),
         option=" ".join((option.line(whole, on_a_node), *kept)) if whole else option.none(),
         text=f"{text} of {request.gpus} GPUs",

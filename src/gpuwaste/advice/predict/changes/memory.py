@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.advice.predict.changes import Proposal, gpus
+from gpuwaste.advice.predict.changes import ChangeProposal, gpus
 from gpuwaste.advice.predict.changes._support import asked, safe
 from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.core.units import format_size
@@ -19,7 +19,7 @@ _STEPS: Final = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 1
 _TASKS: Final = frozenset({"ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-socket", "nodes"})
 
 
-def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Proposal | None:
+def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> ChangeProposal | None:
     """Return a request for less memory where that is a clear gain."""
     memory = said.get("memory")
     found = safe(memory, LEAST)
@@ -28,7 +28,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     gib = friendly_gib(found[1] * HEADROOM)
     if gib * _GIB > GAIN * request.mem_b or not _one_task(request):
         return None
-    return Proposal(
+    return ChangeProposal(
         request=replace(request, mem_b=gib * _GIB),
         option=_line(request, gib, said),
         text=f"{found[0] * 100:g} of 100 such jobs use at most {format_size(found[1])}; "

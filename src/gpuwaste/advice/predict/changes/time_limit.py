@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.advice.predict.changes import Proposal
+from gpuwaste.advice.predict.changes import ChangeProposal
 from gpuwaste.advice.predict.changes._support import safe, share_text
 from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, say_duration
@@ -23,7 +23,7 @@ _FRIENDLY_S: Final = (
 )
 
 
-def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Proposal | None:
+def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> ChangeProposal | None:
     """Return the shorter limit where it is a clear gain."""
     limit, walltime = request.time_limit_s, said.get("walltime")
     found = safe(walltime, LEAST)
@@ -37,7 +37,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     if shorter > GAIN * limit:
         return None
     ran = "ran" if walltime.source == "history" else "end within"
-    return Proposal(
+    return ChangeProposal(
         request=replace(request, time_limit_s=shorter),
         option=f"#SBATCH --time={format_duration(shorter)}",
         text=f"{share_text(level, walltime)} {ran} {say_duration(longest_s)}; you ask for {say_duration(limit)}",

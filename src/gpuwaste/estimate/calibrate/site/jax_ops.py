@@ -15,7 +15,7 @@ DTYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "f16": jnp.float16}
 _DRAWN = np.random.default_rng(1).standard_normal(1 << 20).astype(np.float32) * 0.05
 
 
-class Ops:
+class JaxOps:
     """Images are batch, height, width, channels."""
 
     @staticmethod
@@ -158,14 +158,14 @@ def prepare(program: dict[str, Any]) -> tuple[Callable[[int], None], bytes]:
             shapes[name] = shape
             return jnp.zeros(shape, dtype)
 
-        return forward((Ops, parameter), x, sizes)
+        return forward((JaxOps, parameter), x, sizes)
 
     jax.eval_shape(noting, inputs)
     kept = jnp.float32 if train else dtype  # training keeps its weights in f32 and casts them
     weights = {name: jnp.asarray(np.resize(_DRAWN, shape), kept) for name, shape in shapes.items()}
 
     def run(w: Any, x: Any) -> Any:
-        return forward((Ops, lambda name, *_: w[name].astype(dtype)), x, sizes)
+        return forward((JaxOps, lambda name, *_: w[name].astype(dtype)), x, sizes)
 
     def step(w: Any, moments: Any, x: Any) -> Any:
         slopes = jax.grad(lambda each: (run(each, x).astype(jnp.float32) ** 2).mean())(w)

@@ -18,7 +18,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 _current: list[dict[str, Any]] = []
 
 
-class Ops:
+class TorchOps:
     """Images are batch, channels, height, width."""
 
     @staticmethod
@@ -130,7 +130,7 @@ class Ops:
         return torch.stack(found, dim=1)
 
 
-class Model(nn.Module):  # type: ignore[misc, unused-ignore]  # torch is not where this is checked
+class ProgramModule(nn.Module):  # type: ignore[misc, unused-ignore]  # torch is not where this is checked
     """A program of the plan; parameters are made when the forward pass first asks for them."""
 
     def __init__(self, program: dict[str, Any]) -> None:
@@ -142,7 +142,7 @@ class Model(nn.Module):  # type: ignore[misc, unused-ignore]  # torch is not whe
         """Run the family on its inputs, in the order of their names."""
         asked = _inputs(self.program)
         named = dict(zip(asked, inputs))
-        return families.FORWARD[self.program["family"]]((Ops, self.parameter), named, self.program["sizes"])
+        return families.FORWARD[self.program["family"]]((TorchOps, self.parameter), named, self.program["sizes"])
 
     def parameter(self, name: str, *shape: int) -> Any:
         """Return a parameter as the program computes with it: training keeps f32 and casts."""
@@ -176,7 +176,7 @@ def parts_of(program: dict[str, Any], device: str = DEVICE) -> dict[str, Any]:
     """Return model, inputs, loss and optimizer, as the probe takes them."""
     _places.append(device)
     try:
-        model = Model(program)
+        model = ProgramModule(program)
         dtype = DTYPES[program["precision"]]
         inputs = tuple(
             torch.randint(0, ids, shape, device=device) if ids else torch.randn(shape, device=device).to(dtype) * 0.05

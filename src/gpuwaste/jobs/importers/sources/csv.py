@@ -11,7 +11,7 @@ from gpuwaste.core.errors import UsageError
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.jobs.importers.lines import file_pages, first_line, plain_size
 from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import PAGE_B, Page
+from gpuwaste.jobs.importers.source import PAGE_B, RawPage
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.accounting.sacct_file import Cut
@@ -62,7 +62,7 @@ class CsvFile:
             "header_line": first.decode("utf-8", "surrogateescape"),
         }
 
-    def pages(self, resume: Resume | None) -> Iterator[Page]:
+    def pages(self, resume: Resume | None) -> Iterator[RawPage]:
         """Cut the file between rows."""
         return file_pages(self.path, self.key, self._cut, resume, self.context)
 

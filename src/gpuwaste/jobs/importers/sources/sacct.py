@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.jobs.importers.accounting_windows import Period, window_pages
+from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod, window_pages
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.jobs.importers.lines import file_pages, first_lines, plain_size
 from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import PAGE_B, Page
+from gpuwaste.jobs.importers.source import PAGE_B, RawPage
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import Cut, columns_of, cut_pages, header_columns
@@ -81,7 +81,7 @@ class SacctFile:
             "header": "" if found is None else first.removeprefix(BOM_UTF8).rstrip(b"\r\n").decode("utf-8", "replace"),
         }
 
-    def pages(self, resume: Resume | None) -> Iterator[Page]:
+    def pages(self, resume: Resume | None) -> Iterator[RawPage]:
         """Cut the file between jobs."""
         return file_pages(self.path, self.key, self._cut, resume, self.context)
 
@@ -107,7 +107,7 @@ class SacctLive:
     kind = KIND
     size: int | None = None
 
-    def __init__(self, slurm: RawAccounting, cluster: str, period: Period, *, asked: str = "") -> None:
+    def __init__(self, slurm: RawAccounting, cluster: str, period: AccountingPeriod, *, asked: str = "") -> None:
         """Ask for the columns. Raises SlurmError.
 
         `cluster` names the runs; `asked` is the cluster that slurmdbd is asked for, "" the host's own.
@@ -128,7 +128,7 @@ class SacctLive:
             **period.context,
         }
 
-    def pages(self, resume: Resume | None) -> Iterator[Page]:
+    def pages(self, resume: Resume | None) -> Iterator[RawPage]:
         """Ask a window at a time."""
         return window_pages(self.key, self._period, self._window, resume)
 

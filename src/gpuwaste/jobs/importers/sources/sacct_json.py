@@ -9,7 +9,7 @@ from typing import Final
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.jobs.importers.lines import plain_size
 from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import PAGE_B, Page
+from gpuwaste.jobs.importers.source import PAGE_B, RawPage
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.json_jobs import job_pages
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
@@ -46,7 +46,7 @@ class SacctJson:
         self.context: Mapping[str, str] = {"cluster": cluster, "format": "json"}
         self._page_b = page_b
 
-    def pages(self, resume: Resume | None) -> Iterator[Page]:
+    def pages(self, resume: Resume | None) -> Iterator[RawPage]:
         """Yield the pieces after the last one that was stored; all where the file holds something else there."""
         start = 0
         if resume is not None and resume.context == self.context:
@@ -55,7 +55,7 @@ class SacctJson:
         for number, cut in enumerate(self._cuts(), 1):
             until = cut.position + len(cut.data)
             if cut.position >= start:
-                yield Page(number, self.key, cut.data, cut.position, until, until, cut.line)
+                yield RawPage(number, self.key, cut.data, cut.position, until, until, cut.line)
 
     def _cuts(self) -> Iterator[Cut]:
         return job_pages(read_lines(self.path), self._page_b)

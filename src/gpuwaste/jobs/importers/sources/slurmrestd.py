@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
-from gpuwaste.jobs.importers.accounting_windows import Period, window_pages
+from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod, window_pages
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import Page
+from gpuwaste.jobs.importers.source import RawPage
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
 from gpuwaste.slurm.accounting.sacct import BadRow
@@ -35,14 +35,14 @@ class Slurmrestd:
     kind = KIND
     size: int | None = None
 
-    def __init__(self, slurm: RawAnswers, cluster: str, period: Period) -> None:
+    def __init__(self, slurm: RawAnswers, cluster: str, period: AccountingPeriod) -> None:
         self.cluster = cluster
         self.key = f"{KIND}:{cluster}"
         self.context: Mapping[str, str] = {"cluster": cluster, **period.context}
         self._slurm = slurm
         self._period = period
 
-    def pages(self, resume: Resume | None) -> Iterator[Page]:
+    def pages(self, resume: Resume | None) -> Iterator[RawPage]:
         """Ask a window at a time; the client parts it further where an answer is too large."""
         return window_pages(self.key, self._period, self._window, resume)
 

@@ -10,7 +10,7 @@ from typing import Final
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.jobs.importers.lines import cut_lines, file_pages, plain_size
 from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import PAGE_B, Page
+from gpuwaste.jobs.importers.source import PAGE_B, RawPage
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.formats.log_file import read_lines
@@ -45,7 +45,7 @@ class SwfFile:
         origin = "" if facts.origin is None else str(facts.origin)
         self.context: Mapping[str, str] = {"cluster": self.cluster, "origin": origin}
 
-    def pages(self, resume: Resume | None) -> Iterator[Page]:
+    def pages(self, resume: Resume | None) -> Iterator[RawPage]:
         """Cut the file at any line."""
         return file_pages(self.path, self.key, self._cut, resume, self.context)
 

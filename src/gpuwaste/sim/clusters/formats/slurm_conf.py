@@ -13,7 +13,7 @@ from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.clusters import hardware, settings, values
 from gpuwaste.sim.clusters.checked import MAX_NAMES, MAX_NODES
-from gpuwaste.sim.clusters.described import Described, Place, located
+from gpuwaste.sim.clusters.described import DescribedCluster, Place, located
 from gpuwaste.slurm.formats.conf_file import ConfLine, read_conf
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.site.node_state import is_usable
@@ -31,7 +31,7 @@ def reads(path: Path, head: bytes) -> bool:
     return path.is_dir() or path.suffix == ".conf" or (path.suffix != ".toml" and bool(_KEYS.search(head)))
 
 
-def read(path: Path) -> Described:
+def read(path: Path) -> DescribedCluster:
     """Read it. Raises ConfigError, which names file and line."""
     path = path / "slurm.conf" if path.is_dir() else path
     site = _Site()
@@ -122,7 +122,7 @@ class _Site:
             types = self.gpu_types.setdefault(name, {})
             types[fields.get("type", "")] = types.get(fields.get("type", ""), 0) + count
 
-    def described(self, path: Path) -> Described:
+    def described(self, path: Path) -> DescribedCluster:
         decisive = settings.decisive(self.settings)
         nodes = hardware.sorted_nodes(self._whole(node) for _, node in self.nodes)
         lines = {node.name: line.place for line, node in self.nodes}
@@ -138,7 +138,7 @@ class _Site:
         places: dict[Place, str] = {("nodes", index): lines[node.name] for index, node in enumerate(nodes)}
         places |= {("partitions", index): line.place for index, (line, _) in enumerate(self.partitions)}
         model = ClusterModel(self.name, nodes, tuple(partitions), settings=decisive)
-        return Described(model, str(path), places)
+        return DescribedCluster(model, str(path), places)
 
     def _whole(self, node: Node) -> Node:
         types = self.gpu_types.get(node.name, self.gpu_types.get("", {}))

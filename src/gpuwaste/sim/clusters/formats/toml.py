@@ -10,7 +10,7 @@ from gpuwaste.core.typed_toml import nearest, parse_toml, read_table
 from gpuwaste.sim.cluster import ClusterModel, Failures, Node, Partition
 from gpuwaste.sim.clusters import tables
 from gpuwaste.sim.clusters.checked import MAX_NODES
-from gpuwaste.sim.clusters.described import Described, Kind, Place, located
+from gpuwaste.sim.clusters.described import DescribedCluster, Kind, Place, located
 from gpuwaste.sim.clusters.table_values import READERS
 from gpuwaste.slurm.formats.conf_file import read_bounded
 
@@ -28,7 +28,7 @@ def reads(path: Path, head: bytes) -> bool:
     return not path.is_dir() and (path.suffix == ".toml" or (path.suffix != ".conf" and bool(_TABLE.search(head))))
 
 
-def read(path: Path) -> Described:
+def read(path: Path) -> DescribedCluster:
     """Read it. Raises ConfigError, which names file, line and key."""
     raw = read_bounded(path)
     data = parse_toml(raw, str(path))
@@ -47,7 +47,7 @@ class _File:
         self._lines = lines
         self._places: dict[Place, str] = {}
 
-    def described(self) -> Described:
+    def described(self) -> DescribedCluster:
         """Return what it describes. Raises ConfigError."""
         nodes = self._nodes()
         model = ClusterModel(
@@ -62,7 +62,7 @@ class _File:
             settings=self._settings(),
             failures=self._failures(),
         )
-        return Described(model, str(self._path), self._places)
+        return DescribedCluster(model, str(self._path), self._places)
 
     def _name(self) -> str:
         name = self._data.get("name", self._path.stem)
