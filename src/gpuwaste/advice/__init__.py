@@ -1,1 +1,4 @@
-"""What is expected of a submission, and what is said of it: one decision, the same for sbatch, predict, explain and replay. Imports ledger and below."""
+"""What is expected of a submission, and what is said of it: one decision for sbatch, predict, explain and replay.
+
+Imports ledger and below.
+"""

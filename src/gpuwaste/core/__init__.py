@@ -1,1 +1,1 @@
-"""Values, units, clock, errors, configuration, registry, workers: what every room shares, and no subject. Imports nothing of ours."""
+"""Values, units, clock, errors, configuration: what every room shares, and no subject. Imports nothing else of ours."""

@@ -1,4 +1,4 @@
-"""RequestCoalescer: questions of one kind that come while one is being answered are answered together, by one of them."""
+"""RequestCoalescer: questions that come while one of their kind is answered are answered together."""
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence

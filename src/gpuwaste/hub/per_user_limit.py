@@ -1,4 +1,4 @@
-"""PerUserLimit: one user may have a few questions in work at a time, so that their hundredth does not keep others waiting."""
+"""PerUserLimit: one user may have a few questions in work at a time, so that others do not wait."""
 
 import contextlib
 from collections import Counter

@@ -81,7 +81,7 @@ def _sets(asked: PlanRequest) -> Iterator[str]:
 
 
 def _standing(asked: PlanRequest) -> Iterator[tuple[LimitSet, Kind, Share]]:
-    """Yield each limit that holds for the job, in the order in which slurmctld looks at them (slurm/site/limit_order.py)."""
+    """Yield each limit that holds for the job, in the order in which slurmctld looks at them (site/limit_order.py)."""
     site, rules = asked.site, asked.site.rules.get(asked.partition)
     names = qos_order(asked.qos, rules.qos if rules else "", "", site.qos_flags.get(asked.qos, frozenset()))
     first, second = (_limits_of(site.qos_limits(name), site.uid) for name in names)

@@ -1,1 +1,1 @@
-"""DuckDB, as a file or as a lake on PostgreSQL: connection, schema, leases. Tables belong to their subjects. Imports core."""
+"""DuckDB, as a file or as a lake on PostgreSQL: connection, schema, leases. Its tables are the subjects'."""

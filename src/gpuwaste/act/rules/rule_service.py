@@ -1,4 +1,4 @@
-"""RuleService: the hub's side of rules: each minute a pass over the facts, intents to their store, firings as events."""
+"""RuleService: the hub's side of rules: each minute a pass over the facts, intents stored, firings told."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -55,7 +55,7 @@ def test_a_run_without_a_limit_has_no_timeout() -> None:
 @pytest.mark.parametrize("elapsed_s", [0, 600, HOUR])
 @pytest.mark.parametrize("limit_s", [None, HOUR])
 def test_labels_are_what_scores_judge_by(state: str, elapsed_s: int, limit_s: int | None) -> None:
-    """Of each event, training's label is what advice/verdicts/hits.py says of that end, which the store's scores are made by."""
+    """Of each event, training's label is what verdicts/hits.py says of that end, by which the store scores."""
     at_limit = elapsed_s >= limit_s if limit_s and elapsed_s else None
     for target in (target.name for target in TARGETS if target.kind == "probability"):
         for used, under in ((0.9, False), (0.01, True)):
