@@ -115,7 +115,7 @@ def test_every_exit_code_has_a_meaning() -> None:
 def test_every_event_of_the_log_is_on_its_page_once() -> None:
     """Each declared event has an id of its own, stands on the page, and has a remedy where it asks for something."""
     found, page = events.declared(), events.page()
-    assert {event.module.split(".")[1] for event in found} >= {"agent", "hub", "advisor", "wire"}
+    assert {event.module.split(".")[1] for event in found} >= {"agent", "hub", "advisor", "net"}
     assert len({event.id for event in found}) == len(found) > 80
     for event in found:
         assert re.fullmatch(r"[a-z]+(-[a-z]+)+", event.id), event.id

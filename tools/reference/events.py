@@ -21,6 +21,19 @@ need attention. How repeats are counted and lines limited: [the services](../how
 begin: [troubleshooting](../how-to/troubleshooting.md).
 """
 _PARTS: Final = {"agent": "Of the agent", "hub": "Of the hub", "advisor": "Of the advisor", "": "Of several services"}
+_HUB: Final = tuple(
+    f"gpuwaste.{room}."
+    for room in (
+        "act",
+        "advice.live",
+        "advice.predict.predictions",
+        "advice.renewal",
+        "advice.rescoring",
+        "jobs",
+        "ledger",
+        "plan",
+    )
+)
 _PLUGINS: Final = ("plugins/job_submit/common", "plugins/job_submit/c", "plugins/job_submit/lua")
 _SAID: Final = re.compile(r'\b(?:gw_say\([\w>-]+, |slurm_(?:error|info)\()("gpuwaste: (?:[^"]|" PRIu64 ")*")')
 _VALUE: Final = re.compile(r"%(?:ll)?[sdu]")
@@ -82,4 +95,6 @@ def _plain(event: LogEvent) -> str:
 
 def _room(event: LogEvent) -> str:
     room = event.module.split(".")[1]
+    if event.module.startswith(_HUB):
+        return "hub"
     return room if room in _PARTS else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import gpuwaste.store.hub
+import gpuwaste.advice
 from gpuwaste.advice.verdicts.hits import HIT_SHARE, RunEnd, all_ends, came_true
 
 
@@ -54,7 +54,7 @@ def test_the_table_is_the_definition() -> None:
 
 def test_the_share_of_a_hit_stands_here_alone() -> None:
     """The store's queries get the share of an array's runs that makes a hit as a parameter."""
-    folder = Path(gpuwaste.store.hub.__file__).parent / "queries"
+    folder = Path(next(iter(gpuwaste.advice.__path__))) / "queries"
     texts = [path.read_text() for path in folder.glob("verdicts_*.sql")]
     assert sum(text.count("$hit_share") for text in texts) == 1
     assert not [text for text in texts if re.search(r"[<>=]\s*0\.5", text)]

@@ -68,7 +68,7 @@ def request_cap(target: str, table: JobTable) -> Floats:
 
 
 def _event(target: str) -> Callable[[JobTable], Floats]:
-    """Return what labels a target that comes true or not: verdicts/hits.py, asked once for each way in which a run ends."""
+    """Return what labels a target that comes true or not: verdicts/hits.py, asked once for each way a run ends."""
     ways = [
         came_true(target, RunEnd(state_of(outcome), outcome != Outcome.NEVER_STARTED, under=under, at_limit=at_limit))
         for outcome, at_limit, under in product(sorted(Outcome), _KNOWN, _KNOWN)

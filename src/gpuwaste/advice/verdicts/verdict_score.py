@@ -1,10 +1,11 @@
 """The score of verdicts: precision, recall and calibration of what was really said, by policy and week.
 
-A hit is defined in verdicts/hits.py. Precision is of the verdicts that warned or rejected, or would have in shadow mode or
-without a budget: hits over those with an outcome. What was really rejected has none; the would-be rejects that passed
-at random stand for it. Recall is the share of the verdicts whose job went wrong (a target that the policy named at
-least once came true) that had named it. The calibration error is the mean distance, over ten bins of the probability,
-between what was expected and what came true. Start coverage is the share of expected starts whose 80 % interval held.
+A hit is defined in verdicts/hits.py. Precision is of the verdicts that warned or rejected, or would have in shadow
+mode or without a budget: hits over those with an outcome. What was really rejected has none; the would-be rejects
+that passed at random stand for it. Recall is the share of the verdicts whose job went wrong (a target that the policy
+named at least once came true) that had named it. The calibration error is the mean distance, over ten bins of the
+probability, between what was expected and what came true. Start coverage is the share of expected starts whose 80 %
+interval held.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

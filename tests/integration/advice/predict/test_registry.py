@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.unit.advice.predict.test_registry import three_bundles
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def test_kill_9_at_any_moment_leaves_a_champion_that_loads(tmp_path: Path) -> None:

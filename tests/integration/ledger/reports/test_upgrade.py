@@ -17,7 +17,7 @@ from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import job_document, report_document, top_document
 from gpuwaste.store.database import Database
 
-FIXTURE = Path(__file__).parents[2] / "fixtures/upgrade-0.1"
+FIXTURE = Path(__file__).parents[3] / "fixtures/upgrade-0.1"
 REWORDED = {  # texts of 0.1 that read otherwise today; the numbers in them are compared all the same
     r"the (\d+ GPUs?) stood idle for": r"\1 idle for",
     "end the job with its work": "end the job when its work is done",

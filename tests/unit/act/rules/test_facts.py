@@ -17,7 +17,7 @@ from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 DAY = 86400
-SHIPPED = Path(__file__).parents[3] / "etc" / "rules.d"
+SHIPPED = Path(__file__).parents[4] / "etc" / "rules.d"
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
-SHIPPED = Path(__file__).parents[3] / "etc" / "rules.d"
+SHIPPED = Path(__file__).parents[4] / "etc" / "rules.d"
 NOW = HOUR + 5 * 3600
 XIDS = (48, 79)
 

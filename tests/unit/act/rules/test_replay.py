@@ -15,7 +15,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 
-IDLE = load_rule(Path(__file__).parents[3] / "etc" / "rules.d" / "idle-gpus.toml")
+IDLE = load_rule(Path(__file__).parents[4] / "etc" / "rules.d" / "idle-gpus.toml")
 END = HOUR + 4 * 3600
 
 

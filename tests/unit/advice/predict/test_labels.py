@@ -69,9 +69,9 @@ def test_labels_are_what_scores_judge_by(state: str, elapsed_s: int, limit_s: in
 def test_no_other_module_says_which_states_are_a_failure_or_a_timeout() -> None:
     """advice/verdicts/hits.py is the one place of that: labels and the store's scores name no state of their own."""
     root = Path(next(iter(gpuwaste.advice.predict.__path__))).parent
-    assert "Outcome.FAILED" not in (root / "advice/predict/targets.py").read_text()
+    assert "Outcome.FAILED" not in (root / "predict/targets.py").read_text()
     for part in ("runs", "targets"):
-        text = (root / f"store/hub/queries/verdicts_{part}.sql").read_text()
+        text = (root / f"queries/verdicts_{part}.sql").read_text()
         assert not re.search("FAILED|TIMEOUT|COMPLETED", text), part
 
 

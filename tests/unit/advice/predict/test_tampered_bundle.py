@@ -16,7 +16,7 @@ from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.predict.session import Session
 from gpuwaste.core.errors import ModelError
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 UNSAFE = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "cloudpickle", "yaml"}
 LOADS = {"np.load", "numpy.load"}
 

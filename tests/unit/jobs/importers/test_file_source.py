@@ -20,7 +20,7 @@ from gpuwaste.slurm.accounting.json_jobs import job_pages, looks_like_json
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
 from gpuwaste.slurm.accounting.sacct_file import Cut
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+FIXTURES = Path(__file__).parents[3] / "fixtures"
 RECORDED = FIXTURES / "slurmrestd" / "slurmdb_jobs_v0.0.45.json.xz"
 ROW = "7|gpu1|2024-01-01T10:00:00|2024-01-01T10:00:10|COMPLETED\n"
 

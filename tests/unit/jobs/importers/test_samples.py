@@ -10,7 +10,7 @@ from gpuwaste.jobs.importers.source import ImportSource, parser_of
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+FIXTURES = Path(__file__).parents[3] / "fixtures"
 GiB = 2**30
 MiB = 2**20
 

@@ -7,7 +7,7 @@ from gpuwaste.advice.renewal.card_types import ModelCard
 from gpuwaste.core.codec import convert
 from gpuwaste.models.card_text import card_text
 
-CARDS = Path(__file__).parents[2] / "fixtures" / "cards"
+CARDS = Path(__file__).parents[3] / "fixtures" / "cards"
 PLOTS = (
     "failure.calibration.svg", "failure.precision_recall.svg", "walltime.coverage.svg", "walltime.limits.svg",
 )  # fmt: skip
