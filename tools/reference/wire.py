@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from inspect import cleandoc
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec.json import schema_components
 
@@ -29,6 +29,9 @@ from gpuwaste.net.signing import ACK_HEADER
 from gpuwaste.slurm.run import RunKey
 from tools.reference import wire_advice
 from tools.reference.markdown import code, document, table
+
+if TYPE_CHECKING:
+    from gpuwaste.hub.mount import HubReading
 
 STATUSES: Final = {
     refusal.BAD: "can never succeed: wrong envelope or parameter, or another cluster",
@@ -85,7 +88,7 @@ user. 400: another node's question; 401, 403: not the hub; 503: another question
 
 def routes() -> Iterator[tuple[str, str, str, str]]:
     """Yield (method, path, parameters, what it does) of each documented route."""
-    app = build_app(cast("Services", _Nothing()), "0", ServiceLimits())
+    app = build_app(cast("Services", _Nothing()), "0", ServiceLimits(), cast("HubReading", _Nothing()))
     for path, methods in app.openapi()["paths"].items():
         for method, route in methods.items():
             names = ", ".join(code(p["name"]) for p in route.get("parameters", ()) if p["in"] == "query")

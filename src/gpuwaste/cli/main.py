@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
@@ -13,9 +14,11 @@ from gpuwaste.cli import commands
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, interruptible
 from gpuwaste.cli.programs import missing_words
 from gpuwaste.cli.renamed import current_names
+from gpuwaste.cli.resource_command import ResourceCommand
 from gpuwaste.cli.streams import drop, tell
 from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.show.resource_files import resource_files
 
 EXIT_USAGE: Final = 2
 EXIT_PIPE: Final = 141
@@ -83,14 +86,21 @@ class _Version(argparse.Action):
 
 
 def command_names() -> list[str]:
-    """Return the commands: the files of gpuwaste.cli.commands."""
+    """Return the commands: the files of gpuwaste.cli.commands, and the resources that have one."""
     files = (name for folder in commands.__path__ for name in os.listdir(folder))  # noqa: PTH208 pathlib costs start-up
-    return sorted(name.removesuffix(".py") for name in files if name.endswith(".py") and name[0] != "_")
+    own = {name.removesuffix(".py") for name in files if name.endswith(".py") and name[0] != "_"}
+    return sorted(own | _resource_commands().keys())
 
 
-def load_command(name: str) -> ModuleType:
-    """Import one command: a module with HELP, EXAMPLES, arguments(parser) and run(options) -> exit code."""
-    return importlib.import_module(f"{commands.__name__}.{name}")
+def load_command(name: str) -> ModuleType | ResourceCommand:
+    """Return one command: a module with HELP, EXAMPLES, arguments(parser) and run(options) -> exit code."""
+    resource = _resource_commands().get(name)
+    return resource or importlib.import_module(f"{commands.__name__}.{name}")
+
+
+@cache
+def _resource_commands() -> dict[str, ResourceCommand]:
+    return {file.name: ResourceCommand(file) for file in resource_files() if file.has_command}
 
 
 def build_parser(only: str | None = None, *, names_only: bool = False) -> argparse.ArgumentParser:

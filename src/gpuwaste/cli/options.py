@@ -115,11 +115,17 @@ def roles_of(options: argparse.Namespace, config: "Config") -> "frozenset[Role]"
 
 def add_formats(parser: argparse.ArgumentParser, share: str = "share of GPU time wasted") -> None:
     """Add the formats, -n and --fail-above; `share` says what is compared with its percentage."""
+    add_forms(parser)
+    add(parser, "fail-above", share)
+
+
+def add_forms(parser: argparse.ArgumentParser) -> None:
+    """Add the formats and -n, for a document that has no share of waste."""
     form = parser.add_mutually_exclusive_group()
     for name in ("json", "parsable", "csv"):
         add(form, name, action="store_const", dest="form", const=name)
     add(parser, "noheader")
-    add(parser, "fail-above", share)
+    parser.set_defaults(fail_above=None)
 
 
 def config_of(options: argparse.Namespace) -> "Config":

@@ -15,6 +15,7 @@ from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.headers import HEADERS, SafeHeaders
 from gpuwaste.hub.methods import KnownMethods
 from gpuwaste.hub.models import ErrorAnswer
+from gpuwaste.hub.mount import HubReading, Mount
 from gpuwaste.hub.openapi import DescribedApp, answers
 from gpuwaste.hub.routes import add_routes
 from gpuwaste.hub.services import ServiceLimits, Services
@@ -34,7 +35,7 @@ _GZIP_LEVEL: Final = 5
 _NO_TELEMETRY: Final["TelemetryConfig"] = {"auto_configure": False, "tracing": False, "metrics": False, "logs": False}
 
 
-def build_app(services: Services, version: str, limits: ServiceLimits) -> FastAPI:
+def build_app(services: Services, version: str, limits: ServiceLimits, reading: HubReading) -> FastAPI:
     """Return the application."""
     app = DescribedApp(
         title="gpuwaste hub",
@@ -50,7 +51,9 @@ def build_app(services: Services, version: str, limits: ServiceLimits) -> FastAP
     app.add_middleware(SafeHeaders)
     app.add_middleware(Timing, metrics=services.metrics)  # the last one added is the outermost
     _add_errors(app, services)
-    add_routes(app, Exchange(services, limits))
+    exchange = Exchange(services, limits)
+    add_routes(app, exchange)
+    Mount(app, exchange, reading).all()
     return app
 
 

@@ -22,6 +22,7 @@ from gpuwaste.core.bus import Bus
 from gpuwaste.core.config import Config, ModelsConfig
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.parts import Parts
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.estimate.program_runs_reads import ProgramRuns
@@ -32,6 +33,7 @@ from gpuwaste.hub.inbox_parts import InboxParts
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.mount import HubReading
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.roles import Roles
@@ -215,7 +217,10 @@ class Hub:
         )
         self.inbox = InboxParts(self.store, self.services, clock, inbox)
         self.app = build_app(
-            self.services, own_version(), ports.limits or ServiceLimits(max_body_bytes=hub.max_body_bytes)
+            self.services,
+            own_version(),
+            ports.limits or ServiceLimits(max_body_bytes=hub.max_body_bytes),
+            HubReading(self._parts(), self.store, clock),
         )
         bus.subscribe(RunsStored, lambda event: self.cluster_map.learn(event.records))
         bus.subscribe(Imported, lambda _: self.verdicts.step())
@@ -281,6 +286,9 @@ class Hub:
             inbox=inbox,
             nodes_reporting=sum(age_s < _REPORTING_S for age_s in ages.values()),
         )
+
+    def _parts(self) -> Parts:
+        return Parts(self.config, self.store, *(getattr(self.services, one.name) for one in fields(Services)))
 
     def _accounting(self) -> Accounting:
         status = self.importer.status

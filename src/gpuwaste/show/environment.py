@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+import gpuwaste
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size
 from gpuwaste.ledger.charts.day_bars import day_bars
@@ -50,7 +52,7 @@ def _environment() -> Environment:
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
-        loader=PackageLoader("gpuwaste.show"),
+        loader=FunctionLoader(_template),
         auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -82,6 +84,18 @@ def _environment() -> Environment:
         unknown=words.UNKNOWN,
     )
     return environment
+
+
+@cache
+def _templates() -> Mapping[str, Path]:
+    """Return the files of all templates by their names: each subject keeps its own beside its code."""
+    roots = map(Path, gpuwaste.__path__)
+    return {file.name: file for root in roots for file in root.glob("*/templates/*.html")}
+
+
+def _template(name: str) -> str | None:
+    file = _templates().get(name)
+    return None if file is None else file.read_text(encoding="utf-8")
 
 
 def _whole(text: Callable[..., str]) -> Callable[..., Markup]:

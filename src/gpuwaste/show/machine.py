@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
 
 from msgspec import Struct, to_builtins
 
@@ -96,9 +96,16 @@ def table(document: Document, part: str = "") -> tuple[Sequence[str], list[Row]]
     A report has other tables by their names: users, accounts, clusters, days.
     """
     kind = getattr(document, "document", "")
-    columns, rows_of = _PARTS.get((kind, part)) or _TABLES[kind]
+    columns, rows_of = _PARTS.get((kind, part)) or _TABLES.get(kind) or _own_rows(document)
     mark = {"recorded": getattr(document, "recorded", False)}
     return columns, [{**row, **mark} for row in rows_of(document)]
+
+
+def _own_rows(document: Document) -> tuple[Sequence[str], Callable[[Any], Iterable[Row]]]:
+    """Return the rows of the field that the document's type names as ROWS, and their fields as columns."""
+    name: str = getattr(type(document), "ROWS")  # noqa: B009 the base of documents has none
+    (kind,) = get_args(get_type_hints(type(document))[name])
+    return _columns(kind), _listed(name)
 
 
 def _columns(kind: type[Struct], *hidden: str) -> Sequence[str]:

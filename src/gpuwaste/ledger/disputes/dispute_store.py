@@ -39,7 +39,7 @@ class DisputeStore:
     def newest(self, limit: int) -> list[dict[str, Any]]:
         """Return what was said last."""
         with self._store.reader() as db:
-            return db.rows("disputes_newest", {"limit": limit})
+            return db.rows("disputes_newest", {"limit": limit, "user": None})
 
 
 def _key(run: RunKey) -> dict[str, Any]:
