@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.predict import learn, made_up, manifest_of
-from gpuwaste.act.notify.parts import notify_parts
+from gpuwaste.act.notify.parts import NotifyParts
 from gpuwaste.act.notify.runner import Accounting
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.registry import Registry
@@ -88,7 +88,7 @@ def measured(home: Path, jobs: int, running: int, due: int) -> dict[str, float |
     predictions.step()
     settings = RescoreSettings(enabled=True, lead=Lead(EARLY_S, 2400.0, SHARE), least_p=0.5)
     config = NotifyConfig(address="{user}@example.org")
-    notify = notify_parts(config, store, LedgerSettings(), clock, lambda: Accounting(now, failed=False))
+    notify = NotifyParts.made(config, store, LedgerSettings(), clock, lambda: Accounting(now, failed=False))
     kept = RescoreStore(store, clock)
     more: dict[str, Any] = {"settings": settings, "notices": notify.limits}
     rescorer = Rescorer(kept, predictions, lambda: CLUSTER, clock, tells=lambda: True, **more)

@@ -21,10 +21,9 @@ from bench.soak_fill import fill_hours
 from bench.soak_phase import Phase, print_head, print_phase
 from bench.soak_samples import DAY_S, EVERY_S, SERIES, bytes_of_a_gpu_day
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.hub.store_choice import STORE_NAME
 from gpuwaste.ledger.hour import HOUR_S
 from gpuwaste.store.duckdb_connection import connect
-from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 from gpuwaste.testing.fleet import FleetPlan, write_tokens
 from gpuwaste.testing.fleet_compare import compare
 from gpuwaste.testing.fleet_processes import FleetProcesses

@@ -11,6 +11,7 @@ from tests.browser.scene import ALICE, BOB, OPER
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import batch, hour, record
 
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 
@@ -21,7 +22,7 @@ PATIENCE_MS = 90_000
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     """Run a hub with a running job 7 of alice, whose GPU does nothing."""
     with running_hub(tmp_path_factory.mktemp("live")) as rig:
-        rig.hub.site.refresh()
+        rig.hub.get(ClusterFacts).refresh()
         yield rig
 
 

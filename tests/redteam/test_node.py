@@ -34,7 +34,7 @@ def hub(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub that keeps hours without accounting for 30 days, 300 of each node, at the time of rig's hours."""
     clock = ShiftedClock(HOUR + 7200)
     with running_hub(tmp_path, clock=clock, unaccounted_days=30) as rig:
-        rig.hub.unaccounted.most_rows = 300
+        rig.hub.get(Unaccounted).most_rows = 300
         yield rig
 
 

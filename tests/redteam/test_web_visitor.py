@@ -16,6 +16,7 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.sign_in.browser import PAGE, PUBLIC, SAME, AheadClock, Browser, link_of, pages
 
 from gpuwaste.core.config import WebConfig
+from gpuwaste.hub.sign_in.visitors import Visitors
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 ANOTHER = "nobody" if os.getuid() == 0 else "root"
@@ -290,7 +291,7 @@ def test_a_flood_of_sessions_ends_the_flooder_s_own(hub: Rig) -> None:
     flood = [Browser(hub).sign_in() for _ in range(100)]
     assert [browser.look().status for browser in flood] == [401] * 92 + [200] * 8
     assert other.look().user == "bob"
-    assert hub.services.visitors._sessions.count() == 9
+    assert hub.hub.get(Visitors)._sessions.count() == 9
     links = [link_of(hub) for _ in range(20)]
     assert [Browser(hub).enter(link).status for link in links] == [403] * 16 + [303] * 4
 

@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuwaste.act.actions.action_store import ActionRow
+from gpuwaste.act.actions.hub.parts import ActionParts
+from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Approval, Intent, intent_id
 from gpuwaste.actor.action_poller import ActionPoller
 from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
@@ -20,9 +22,10 @@ from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import ActorConfig, CommonConfig, Config, HubConfig
-from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, open_tcp
+from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
 from gpuwaste.slurm.clients.commands import CommandClient
@@ -32,6 +35,9 @@ from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import shared_runtime
+
+if TYPE_CHECKING:
+    from gpuwaste.net.identity import Checkers
 
 ALL = ("cancel", "comment", "drain", "extend_limit", "hold", "release", "requeue", "signal")
 ACTOR = "gpuwaste"  # of the cluster's users the one that is Operator
@@ -78,12 +84,12 @@ class ActorScene:
             subject=subject, decided_utc=now, expires_utc=now + expires_s, facts='{"idle_s": 7200}',
             options=options or {}, **other,
         )  # fmt: skip
-        assert self.hub.actions.manager.intend([intent]) == [intent.id]
+        assert self.hub.get(ActionParts).manager.intend([intent]) == [intent.id]
         return intent.id
 
     def row(self, action: str) -> ActionRow:
         """Return an action as the hub has it."""
-        return self.hub.actions.store.found(action)[0]
+        return self.hub.get(ActionParts).store.found(action)[0]
 
     def end(self, action: str) -> tuple[str, str]:
         """Return an action's status and the reason of it."""
@@ -170,7 +176,7 @@ class ActorScene:
 
     def events(self) -> list[str]:
         """Return the kinds of all events of actions, in order."""
-        page = self.hub.events.store.page(0, 5000)
+        page = self.hub.get(EventService).store.page(0, 5000)
         return [event.kind for event in page.events if event.kind.startswith("action.")]
 
     def close(self) -> None:
@@ -213,8 +219,8 @@ def actor_scene(cluster: LoopbackCluster, actor_user: str = "root", **actor: Any
         actor=ActorConfig(**{"max_per_hour": 100, **actor}),
     )
     slurm, clock = CommandClient(conf), SystemClock()
-    checkers = {"munge": MungeChecker(Munge(str(cluster.munge_socket)))}
-    hub = Hub(config, HubPorts(slurm, clock, checkers, uid_of=lambda *_: pwd.getpwnam("dave").pw_uid))  # type: ignore[arg-type]
+    checkers: Checkers = {"munge": MungeChecker(Munge(str(cluster.munge_socket)))}
+    hub = Hub(config, HubPorts(slurm, clock, checkers, uid_of=lambda *_: pwd.getpwnam("dave").pw_uid))
     tcp = open_tcp("127.0.0.1:0")
     port = tcp.getsockname()[1]
     server = WebServer(hub.app, tcp, None, None)
@@ -227,7 +233,7 @@ def actor_scene(cluster: LoopbackCluster, actor_user: str = "root", **actor: Any
         scene.close()
         server.stop()
         thread.join(30)
-        hub.curves.close()
+        hub.get(Curves).close()
         hub.store.close()
         # By name: scancel 22.05 finds no task by its own number once the one with the array's number is gone.
         cluster.run(["scancel", "--user=alice"], check=False)

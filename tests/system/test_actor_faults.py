@@ -9,6 +9,7 @@ import pytest
 from tests.system.actor_scene import ActorScene, actor_scene, running, stand_in
 
 from gpuwaste.act.actions.action_types import ActionLent, ActionTaken, Outcome
+from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError, StoreError
@@ -163,7 +164,7 @@ def test_an_actor_that_lost_the_lease_changes_nothing(scene: ActorScene) -> None
     """A report of an actor that another one has followed is not taken."""
     action = scene.intend("cancel", running(scene))
     assert scene.queue("first").claim(["cancel"]).action
-    scene.hub.actions.store.lease("first", -1)
+    scene.hub.get(ActionParts).store.lease("first", -1)
     scene.poller("second").turn()
     assert scene.end(action)[0] == "confirmed", scene.end(action)
     late = scene.queue("first").report(action, "sent", plan={})
@@ -193,7 +194,7 @@ def test_what_is_never_sent(scene: ActorScene, settings: dict[str, Any], expires
 
 def test_the_hub_keeps_the_rate_of_all_actors(scene: ActorScene) -> None:
     """After max_per_hour actions the hub lends none, whoever asks."""
-    scene.hub.actions.manager.max_per_hour = 1
+    scene.hub.get(ActionParts).manager.max_per_hour = 1
     job = running(scene)
     first, second = (scene.intend("comment", job, {"text": text}) for text in ("a", "b"))
     poller = scene.poller()

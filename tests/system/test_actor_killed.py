@@ -7,6 +7,7 @@ import pytest
 from tests.system.actor_scene import ACTOR, ActorScene, actor_scene, running, stand_in
 
 from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 
@@ -140,7 +141,7 @@ def test_an_actor_without_actions_takes_none(scene: ActorScene, tmp_path: Path) 
     job = running(scene)
     action = scene.intend("cancel", job)
     actor = scene.process(actions=[])
-    actor.wait_for(lambda: scene.hub.actions.store.holder() != "", 30, "the actor to ask the hub")
+    actor.wait_for(lambda: scene.hub.get(ActionParts).store.holder() != "", 30, "the actor to ask the hub")
     assert "actor-idle" in actor.tail()
     assert scene.row(action).status == "intended"
     assert scene.run_of(job).state == "RUNNING"

@@ -17,7 +17,7 @@ from gpuwaste.core import refusal
 from gpuwaste.hub import models
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.openapi import schema
-from gpuwaste.hub.services import ServiceLimits, Services
+from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.jobs.map_types import MapAnswer
 from gpuwaste.ledger.curves.curve_types import JobCurves, NodeSamples
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
@@ -32,6 +32,7 @@ from tools.reference.markdown import code, document, table
 
 if TYPE_CHECKING:
     from gpuwaste.hub.mount import HubReading
+    from gpuwaste.hub.services import Services
 
 STATUSES: Final = {
     refusal.BAD: "can never succeed: wrong envelope or parameter, or another cluster",

@@ -20,14 +20,18 @@ class Part:
     """Whether its workers begin some time after the start, when others have what they need."""
 
     @classmethod
-    def of(cls, parts: "Parts") -> Self:
+    def part_of(cls, parts: "Parts") -> Self:
         """Return the part, made of others and of what the daemon was given."""
         raise NotImplementedError
 
+    def before_start(self) -> None:
+        """Do what has to be done before any thread runs."""
+
     @property
     def workers(self) -> "Sequence[Worker]":
-        """The threads to start."""
-        return ()
+        """The threads to start: the attribute `worker`, where there is one."""
+        worker = getattr(self, "worker", None)
+        return () if worker is None else (worker,)
 
     @property
     def reloads(self) -> Reloads:
@@ -38,7 +42,7 @@ class Part:
         """Yield its families."""
         return ()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End what is no worker."""
 
 
@@ -47,22 +51,24 @@ class Parts:
 
     def __init__(self, *given: object) -> None:
         """Take what parts are made of: the configuration, the clock, the store, where the host is met."""
-        self._made: dict[type, Any] = {type(one): one for one in given}
+        self._made: dict[type, Any] = {type(one): one for one in (*given, self)}
         self._making: list[type] = []
 
     def get(self, kind: type[_T]) -> _T:
         """Return the part of a class, or what was given of it, of a subclass too."""
-        found = self._made.get(kind)
-        if found is None:
-            found = next((one for one in self._made.values() if isinstance(one, kind)), None)
+        found: _T | None = self._made.get(kind) or self.find(kind)
         if found is None:
             found = self._make(kind)
         self._made[kind] = found
         return found
 
+    def find(self, kind: type[_T]) -> _T | None:
+        """Return what was given of a class, None for nothing."""
+        return next((one for one in self._made.values() if isinstance(one, kind)), None)
+
     def all(self) -> list[Part]:
         """Return the parts that are made, in the order in which they were."""
-        return [one for one in dict.fromkeys(self._made.values()) if isinstance(one, Part)]
+        return list(dict.fromkeys(one for one in self._made.values() if isinstance(one, Part)))
 
     def _make(self, kind: type) -> Any:
         if not issubclass(kind, Part):
@@ -72,6 +78,6 @@ class Parts:
             raise TypeError(f"parts need each other: {circle}: this is a bug in gpuwaste")
         self._making.append(kind)
         try:
-            return kind.of(self)
+            return kind.part_of(self)
         finally:
             self._making.pop()

@@ -6,23 +6,29 @@ that a lie changes only the estimates of who tells it.
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Self
 
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, LATER, Refusal, not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.estimate.program_runs import program_runs
-from gpuwaste.jobs.cluster_facts import UnknownSiteError
+from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.program_estimate import ProgramRunsAnswer
 from gpuwaste.store.hub.hub_store import HubStore
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
-class ProgramRuns:
+class ProgramRuns(Part):
     """Reads runs of programs; blocks on the store."""
 
     def __init__(self, store: HubStore, cluster: Callable[[], str]) -> None:
         self._store, self._cluster = store, cluster
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HubStore), parts.get(ClusterFacts).cluster)
 
     def of(self, scope: Scope, program: str) -> ProgramRunsAnswer:
         """Return the caller's completed runs of a program. Raises Refusal."""

@@ -18,7 +18,8 @@ from gpuwaste.hub.models import ErrorAnswer
 from gpuwaste.hub.mount import HubReading, Mount
 from gpuwaste.hub.openapi import DescribedApp, answers
 from gpuwaste.hub.routes import add_routes
-from gpuwaste.hub.services import ServiceLimits, Services
+from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.hub.services import Services
 from gpuwaste.hub.timing import Timing
 
 if TYPE_CHECKING:

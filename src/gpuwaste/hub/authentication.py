@@ -1,21 +1,24 @@
 """From a request to its sender: a credential, or the peer of the Unix socket, and what they may read."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Self
 
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.core.groups import user_name
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.roles import Roles
+from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.net.identity import Caller, CredentialChecker, Via
+from gpuwaste.net.identity import Caller, Checkers
 from gpuwaste.net.signing import verify_request
 
-Checkers = Mapping[Via, CredentialChecker]
 
-
-class Identity:
+class Identity(Part):
     """Proves senders and finds their scope. Everything here may block: call it off the event loop."""
 
     def __init__(
@@ -39,6 +42,21 @@ class Identity:
         self._proxy_uids = proxy_uids
         self._actor_uid, self._actor_user = actor
         self._name_of = name_of or user_name
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        hub, ports = parts.get(Config).hub, parts.get(HubPorts)
+        return cls(
+            ports.checkers,
+            parts.get(Roles),
+            parts.get(ClusterFacts),
+            ports.uid_of(hub.agent_user, ports.checkers),
+            ports.name_of,
+            agent_user=hub.agent_user,
+            proxy_uids=parts.get(Visitors).proxy_uids,
+            actor=(ports.actor_uid(hub.actor_user), hub.actor_user),
+        )
 
     def caller(self, authorization: str, method: str, target: str, body: bytes = b"") -> Caller:
         """Return who made the credential for exactly this request. Raises Refusal 401."""

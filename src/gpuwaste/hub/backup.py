@@ -8,15 +8,19 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import CONFLICT, FORBIDDEN, LATER, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.text import words_of
 from gpuwaste.core.version import own_version
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.store.hub.backup_format import STORE, About, BackupSource, tar_parts
 from gpuwaste.store.hub.hub_store import HubStore
@@ -32,7 +36,7 @@ _FAILED: Final = log_event.warning(
 _READY: Final = log_event.info("backup-ready: a backup of {mb} MB is ready for download")
 
 
-class Backups:
+class Backups(Part):
     """One copy at a time; threads may share it."""
 
     def __init__(self, store: HubStore, state_dir: Path, clock: Clock, cluster: Callable[[], str]) -> None:
@@ -45,6 +49,12 @@ class Backups:
         self._state: dict[str, Any] = {"state": "none"}
         self._ready: tuple[About, list[BackupSource]] | None = None
         shutil.rmtree(state_dir / _FOLDER, ignore_errors=True)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        state_dir, clock = Path(parts.get(Config).hub.state_dir), parts.get(HostPorts).clock
+        return cls(parts.get(HubStore), state_dir, clock, parts.get(ClusterFacts).known)
 
     def begin(self, scope: Scope) -> dict[str, Any]:
         """Begin a copy, unless one is being made, and return how it stands. Raises Refusal."""
@@ -77,7 +87,7 @@ class Backups:
             self._state = {"state": "none"}
         return tar_parts(about, iter(sources))
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Break off a copy that is being made."""
         self._store.stop_copy()
         thread = self._thread

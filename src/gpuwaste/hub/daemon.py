@@ -15,17 +15,17 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
-from gpuwaste.hub.authentication import Checkers
+from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.lake_holder import lake_holder
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
-from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts, agent_uid
 from gpuwaste.hub.server import WebServer, make_room
 from gpuwaste.hub.standby import Standby
 from gpuwaste.hub.store_choice import lake_location
+from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.roller import FIRST_S
-from gpuwaste.net.identity import CredentialChecker, CredentialIssuer, Via
+from gpuwaste.net.identity import Checkers, CredentialChecker, CredentialIssuer, Via
 from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
 from gpuwaste.net.notify import SILENT, SystemdNotifier
 from gpuwaste.net.tokens import TokenChecker
@@ -90,19 +90,13 @@ def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> 
     def beat() -> None:
         if hub.store.given_up:
             server.stop()
-        elif hub.importer.worker.alive:
+        elif hub.get(Importer).worker.alive:
             notifier.alive()
 
-    workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
-    workers += [hub.pages.worker, hub.now.worker, hub.shared_runs.worker, hub.services.expectations.worker]
-    workers += [hub.rescorer.worker, *hub.events.workers, *hub.inlets.workers, hub.actions.worker, hub.rules.worker]
-    workers += [hub.renewal.worker, hub.retention.worker, *hub.inbox.workers]
-    if hub.rewriter is not None:
-        workers.append(hub.rewriter.worker)
-    if hub.notify.notifier is not None:
-        hub.notify.notifier.begin()
-        workers.append(hub.notify.notifier.worker)
-    later = {hub.roller.worker, hub.pages.worker, hub.renewal.worker, hub.retention.worker}
+    parts = hub.parts.all()
+    for part in parts:
+        part.before_start()
+    workers = {worker: FIRST_S if part.late else 0.0 for part in parts for worker in part.workers}
     config = hub.config.hub
     server = WebServer(
         hub.app, sockets.tcp, sockets.unix, sockets.tls,
@@ -110,17 +104,15 @@ def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> 
         beat=beat,
     )  # fmt: skip
     try:
-        hub.cluster_map.start()
-        for worker in workers:
-            worker.start(FIRST_S if worker in later else 0.0)
+        for worker, first_s in workers.items():
+            worker.start(first_s)
         server.run()
     finally:
         notifier.stopping()
         for worker in workers:
             worker.end()
-        hub.cluster_map.stop()
-        hub.backups.stop()
-        hub.curves.close()
+        for part in parts:
+            part.close()
         for worker in workers:
             # A Slurm command may hang; a write after the close fails, and is done again at the next start.
             worker.stop(_PATIENCE_S)

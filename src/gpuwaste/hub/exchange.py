@@ -12,7 +12,8 @@ from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.body import read_body
-from gpuwaste.hub.services import ServiceLimits, Services
+from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.hub.services import Services
 from gpuwaste.hub.threads import ThreadPool, Threads
 
 _MAX_NUMBER: Final = 2**40

@@ -1,30 +1,48 @@
 """InboxParts: what a hub has of the lake's inbox: it merges, or it takes; and the figures of either."""
 
 from collections.abc import Iterator
+from typing import Self
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.batch_folder import BatchFolder
 from gpuwaste.hub.inbox_room import InboxRoom
-from gpuwaste.hub.services import Services
+from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.verdict_ingest import VerdictIngest
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.net.health import InboxHealth
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import InboxBacklog
 
 
-class InboxParts:
+class InboxParts(Part):
     """The folder of a hub that serves on a lake, or the room of one that stands by; with a file there is neither."""
 
-    def __init__(self, store: HubStore, services: Services, clock: Clock, room: InboxRoom | None = None) -> None:
+    def __init__(
+        self,
+        store: HubStore,
+        receivers: tuple[Ingest, VerdictIngest],
+        metrics: HubMetrics,
+        clock: Clock,
+        room: InboxRoom | None = None,
+    ) -> None:
         self._clock = clock
         self._room = room
         merges = store.alone and store.has_inbox
-        receivers = services.ingest, services.verdict_ingest
-        self.folder = BatchFolder(store, receivers, clock, services.metrics) if merges else None
-        services.metrics.standing_by.append(self.metrics)
+        self.folder = BatchFolder(store, receivers, clock, metrics) if merges else None
+        metrics.standing_by.append(self.families)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        receivers = parts.get(Ingest), parts.get(VerdictIngest)
+        metrics, room = parts.get(HubMetrics), parts.find(InboxRoom)
+        return cls(parts.get(HubStore), receivers, metrics, parts.get(HostPorts).clock, room)
 
     @property
     def workers(self) -> list[Worker]:
@@ -36,7 +54,7 @@ class InboxParts:
         found = self._waiting()
         return InboxHealth() if found is None else InboxHealth(batches=found.batches, age_s=self._age_s(found))
 
-    def metrics(self) -> Iterator[Metric]:
+    def families(self) -> Iterator[Metric]:
         """Yield the families."""
         found = self._waiting()
         taken = 0 if self._room is None else self._room.batches

@@ -3,11 +3,13 @@
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.loopback import is_loopback_address
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
@@ -16,6 +18,7 @@ from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.gpu_claims import GpuClaims
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.unaccounted import Unaccounted
@@ -30,7 +33,7 @@ _EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller'
 _FIRST_S: Final = 946_684_800  # 2000-01-01: before it there was no Slurm
 
 
-class Ingest(BatchReceiver[AllocationHour]):
+class Ingest(BatchReceiver[AllocationHour], Part):
     """Takes hours."""
 
     path = "/v1/hours"
@@ -57,6 +60,25 @@ class Ingest(BatchReceiver[AllocationHour]):
         self._claims = GpuClaims(store)
         self.check_origin = check_origin
         self._unaccounted = unaccounted
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(
+            parts.get(HubStore),
+            parts.get(Identity),
+            parts.get(ClusterFacts),
+            parts.get(HubMetrics),
+            parts.get(HostPorts).clock,
+            check_origin=parts.get(Config).hub.check_origin,
+            unaccounted=parts.get(Unaccounted),
+            inbox=parts.find(InboxRoom),
+        )
+
+    @property
+    def reloads(self) -> Reloads:
+        """Whether a batch has to come from its node."""
+        return {("hub.check_origin",): lambda c: setattr(self, "check_origin", c.hub.check_origin)}
 
     def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
         changed = self._commits.put(rows)

@@ -1,9 +1,9 @@
 """The hub's own figures for Prometheus: base units, nodes by name, never a user's."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,6 +11,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from gpuwaste.act.notify.notice_store import NoticeStatus
 from gpuwaste.advice.verdicts.verdict import ACTIONS
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.views.rewriter import RESULTS
 
 MAX_NODES: Final = 16_384  # with a batch age each; without check_origin a node's name is what its agent writes
@@ -32,14 +34,14 @@ class Gauges:
     serving: bool = True  # of a hub that stands by nothing else is known
 
 
-class HubMetrics:
+class HubMetrics(Part):
     """Counters that handlers feed, and gauges read at each scrape through `read`."""
 
     def __init__(self, clock: Clock, read: Callable[[], Gauges] = Gauges) -> None:
         self._clock = clock
         self.read = read
-        self.more: list[Callable[[], Iterator[Metric]]] = []  # families of other parts
-        self.standing_by: list[Callable[[], Iterator[Metric]]] = []  # those of a hub that stands by too
+        self.more: list[Callable[[], Iterable[Metric]]] = []  # families of other parts
+        self.standing_by: list[Callable[[], Iterable[Metric]]] = []  # those of a hub that stands by too
         self._lock = threading.Lock()
         self._last_batch_us: dict[str, int] = {}
         self.registry = CollectorRegistry()
@@ -97,6 +99,11 @@ class HubMetrics:
             self._rows.labels(result)
         self._bad_rows.labels("sacct")
         self.registry.register(self)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HostPorts).clock)
 
     def batch(self, node: str, accepted: int, changed: int, rejected: int, age_us: int = 0) -> None:
         """Note a batch that was acknowledged `age_us` ago."""

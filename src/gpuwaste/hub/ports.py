@@ -2,15 +2,13 @@
 
 import pwd
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.groups import unix_groups, user_name
-from gpuwaste.hub.authentication import Checkers
-from gpuwaste.hub.services import ServiceLimits
-from gpuwaste.net.identity import CredentialIssuer
-from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.core.groups import user_name
+from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.net.identity import Checkers
 
 
 def uid_named(name: str) -> int | None:
@@ -30,17 +28,12 @@ def agent_uid(name: str, checkers: Checkers) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class HubPorts:
-    """Where the hub meets the host: tests put others in their place, and nothing behind them."""
+class HubPorts(HostPorts):
+    """Where the hub itself meets the host: credentials and users too."""
 
-    slurm: SlurmClient
-    clock: Clock
     checkers: Checkers
-    name_of: Callable[[int], str] = user_name
-    groups_of: Callable[[str], frozenset[str]] = unix_groups
-    uid_of: Callable[[str, Checkers], int | None] = agent_uid
-    actor_uid: Callable[[str], int | None] = uid_named
-    agents: CredentialIssuer | None = None
-    """By which agents know the hub; None where they are not asked for samples."""
-    limits: ServiceLimits | None = None
+    name_of: Callable[[int], str] = field(default=user_name, kw_only=True)
+    uid_of: Callable[[str, Checkers], int | None] = field(default=agent_uid, kw_only=True)
+    actor_uid: Callable[[str], int | None] = field(default=uid_named, kw_only=True)
+    limits: ServiceLimits | None = field(default=None, kw_only=True)
     """What a client may take; None for what the configuration says."""

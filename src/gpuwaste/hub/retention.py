@@ -1,14 +1,16 @@
 """TableRetention: deletes the rows of the store that are older than their table's retention, on a thread of its own."""
 
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.once import Once
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.table_retention import delete_old, retentions
 
@@ -19,8 +21,10 @@ _FAILED: Final = log_event.warning(
 )
 
 
-class TableRetention:
+class TableRetention(Part):
     """`worker` runs it; whether a feature is used or not, what it has stored goes at its time."""
+
+    late = True
 
     def __init__(self, store: HubStore, clock: Clock, config: Config) -> None:
         self._store = store
@@ -29,6 +33,16 @@ class TableRetention:
         self.use(config)
         self._trouble = Once()
         self.worker = Worker("retention", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config))
+
+    @property
+    def reloads(self) -> Reloads:
+        """How long rows are kept."""
+        return {("hub.verdict_days",): self.use}
 
     def use(self, config: Config) -> None:
         """Keep rows for the days of this configuration from now on."""

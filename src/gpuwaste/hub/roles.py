@@ -2,13 +2,16 @@
 
 import threading
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.site.coordination import coordinated
 
@@ -24,7 +27,7 @@ _STALE: Final = log_event.warning(
 )
 
 
-class Roles:
+class Roles(Part):
     """sacctmgr's answers, kept for minutes, longer while Slurm is down; what was never told gives no right."""
 
     def __init__(
@@ -43,6 +46,17 @@ class Roles:
         self._coordinators: Mapping[ClusterAccount, frozenset[str]] = {}
         self._next_us = 0
         self._asked = False
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        ports = parts.get(HostPorts)
+        return cls(ports.slurm, ports.clock, parts.get(Config).hub.staff_groups, ports.groups_of)
+
+    @property
+    def reloads(self) -> Reloads:
+        """Who is staff."""
+        return {("hub.staff_groups",): lambda c: self.set_staff(c.hub.staff_groups)}
 
     def scope(self, user: str) -> Scope:
         """Return what the user may read now; asks Slurm where the answers have become old."""

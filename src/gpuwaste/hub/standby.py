@@ -16,13 +16,17 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
+from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.inbox_room import InboxRoom
-from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer
+from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.standby_gate import StandbyGate
 from gpuwaste.hub.store_choice import open_reader
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.ledger.curves.service import Curves
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation
 
@@ -95,7 +99,7 @@ class Standby:
             inbox = InboxRoom(self._location, store, self._ports.clock)
             ends.callback(inbox.close)
             hub = Hub(self._config, self._ports, store, inbox)
-            hub.site.cluster()  # documents have its name, and nobody else asks for it here
+            hub.get(ClusterFacts).cluster()  # documents have its name, and nobody else asks for it here
             with self._lock:
                 if not self._over:
                     self._serve(_Reading(hub, store, inbox))
@@ -133,12 +137,12 @@ class _Reading:
         """Use the thresholds that stand in the lake. Raises StoreError where the lake cannot be read any more."""
         self._store.check_version()
         self._inbox.look()
-        self._hub.judging.follow()
+        self._hub.get(Judging).follow()
 
     def close(self) -> None:
         """Close the lake; a read that still runs fails or ends on its own."""
-        self._hub.curves.close()
-        self._hub.services.visitors.close()
+        self._hub.get(Curves).close()
+        self._hub.get(Visitors).close()
         self._inbox.close()
         self._store.close()
 

@@ -7,13 +7,12 @@ from typing import Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.hub.moved_file import check_not_moved
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.store.lake_s3 import SCHEME, S3Keys, S3Place
 
-STORE_NAME: Final = "hub.duckdb"
 SCRATCH: Final = "lake.tmp"
 _SCRATCH_OF_READER: Final = "lake-read.tmp"  # its last reads may still run when the lake is opened to write
 _PASSWORD: Final = re.compile(r"password\s*=|^postgres(ql)?://")

@@ -17,10 +17,10 @@ from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import StoreError, UsageError
 from gpuwaste.core.files import sync_directory
 from gpuwaste.hub.lake_command import lake_without_hubs
-from gpuwaste.hub.store_choice import STORE_NAME, lake_location, open_store
+from gpuwaste.hub.store_choice import lake_location, open_store
 from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.store.hub.erasure import ErasedTable, Erasure, NameLeft
-from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 from gpuwaste.store.hub.inbox import turn, waiting
 from gpuwaste.store.hub.lake_store import LakeStore
 from gpuwaste.store.hub.person_name import PersonName

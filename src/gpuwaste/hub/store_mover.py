@@ -15,8 +15,9 @@ from typing import Final
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import open_lock
 from gpuwaste.hub.lake_command import lake_without_hubs
-from gpuwaste.hub.store_choice import SCRATCH, STORE_NAME
+from gpuwaste.hub.store_choice import SCRATCH
 from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import STORE_NAME
 from gpuwaste.store.hub.move_lakes import FilledLake, SourceLake, WatchedLake
 from gpuwaste.store.hub.moved_file import MOVED, UNFINISHED, forget_moved, note_moved
 from gpuwaste.store.hub.restore import put_store

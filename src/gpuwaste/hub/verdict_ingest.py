@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.authentication import Identity
@@ -18,6 +19,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.events.envelope import event_id
 from gpuwaste.jobs.events.event_store import VERDICT
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.net.batch import Envelope, parse_verdicts
 from gpuwaste.net.identity import Caller
 from gpuwaste.store.database import Database
@@ -27,7 +29,7 @@ _KIND: Final = "job.verdict"
 _FIRST_US: Final = 946_684_800_000_000  # 2000-01-01: before it there was no Slurm
 
 
-class VerdictIngest(BatchReceiver[Verdict]):
+class VerdictIngest(BatchReceiver[Verdict], Part):
     """Takes verdicts."""
 
     path = "/v1/verdicts"
@@ -47,6 +49,18 @@ class VerdictIngest(BatchReceiver[Verdict]):
         super().__init__(identity, site, clock, inbox)
         self._store = store
         self._metrics = metrics
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(
+            parts.get(VerdictStore),
+            parts.get(Identity),
+            parts.get(ClusterFacts),
+            parts.get(HubMetrics),
+            parts.get(HostPorts).clock,
+            inbox=parts.find(InboxRoom),
+        )
 
     def merge(self, db: Database, batches: Sequence[OpenedBatch[Verdict]]) -> Callable[[], None]:
         """Write the verdicts of opened batches, each id once."""

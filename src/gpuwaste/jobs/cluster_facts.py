@@ -4,11 +4,14 @@ import ipaddress
 import socket
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.slurm.clients.client import SlurmClient
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ class UnknownSiteError(GpuwasteError):
     """Slurm has not been reached yet, so what depends on it cannot be told."""
 
 
-class ClusterFacts:
+class ClusterFacts(Part):
     """Facts about the cluster; any thread may ask, one at a time asks Slurm."""
 
     def __init__(self, slurm: SlurmClient, clock: Clock, cluster: str = "", resolve: Resolver | None = None) -> None:
@@ -42,10 +45,20 @@ class ClusterFacts:
         self.nodes: tuple[NodeInfo, ...] = ()  # as Slurm told them last
         self.nodes_read: int | None = None  # when that was, UTC seconds
 
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        ports = parts.get(HostPorts)
+        return cls(ports.slurm, ports.clock, parts.get(Config).common.cluster)
+
     @property
     def known_cluster(self) -> str:
         """The cluster's name as far as it is known, without asking."""
         return self._cluster
+
+    def known(self) -> str:
+        """Return the cluster's name without asking Slurm, "" where it is not known yet."""
+        return self.known_cluster
 
     def cluster(self) -> str:
         """Return the cluster's name. Raises UnknownSiteError."""

@@ -9,13 +9,18 @@ from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.core import log_event
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import RunsStored
 from gpuwaste.jobs.map_types import HeldOnNode, MapRun
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
@@ -53,7 +58,7 @@ class _MapEntry:
 Answer = list[MapRun]
 
 
-class GpuAssignments:
+class GpuAssignments(Part):
     """Answers from memory, and asks slurmctld for what it does not know."""
 
     def __init__(
@@ -72,11 +77,28 @@ class GpuAssignments:
         self._worker = Worker("map", self._turn, clock)
         self.questions: Counter[str] = Counter()
 
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        ports, least_s = parts.get(HostPorts), parts.get(Config).hub.map_min_interval_s
+        part = cls(ports.slurm, parts.get(HubStore), parts.get(ClusterFacts), ports.clock, least_s)
+        parts.get(Bus).subscribe(RunsStored, lambda event: part.learn(event.records))
+        return part
+
+    def before_start(self) -> None:
+        """Start the thread."""
+        self.start()
+
+    @property
+    def reloads(self) -> Reloads:
+        """How often slurmctld is asked."""
+        return {("hub.map_min_interval_s",): lambda c: setattr(self, "min_interval_s", c.hub.map_min_interval_s)}
+
     def start(self) -> None:
         """Start the asking thread."""
         self._worker.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the thread; who waits gets an error."""
         self._worker.stop(2.0)
         with self._lock:

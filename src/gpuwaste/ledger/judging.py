@@ -2,15 +2,19 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, fields, replace
+from typing import Final, Self
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from gpuwaste.core import log_event
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.day_sums import sum_days
 from gpuwaste.ledger.judging_queue import JudgingRules, judge_next, prepare, stand
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -36,7 +40,13 @@ class JudgingProgress:
     anew: float | None = None
 
 
-class Judging:
+_THRESHOLDS: Final = (
+    "agent.ship_every_s",
+    *(f"hub.{field.name}" for field in fields(LedgerSettings) if field.name != "pending_s"),
+)
+
+
+class Judging(Part):
     """`worker` runs it; any thread may ask for the standing settings, and set others."""
 
     def __init__(
@@ -59,6 +69,21 @@ class Judging:
         with store.reader() as db:
             rules = JudgingRules.all(db)
         self.standing = LedgerSettings.from_text(rules[0].thresholds, settings.pending_s) if rules else settings
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        config, store, bus = parts.get(Config), parts.get(HubStore), parts.get(Bus)
+        wanted = LedgerSettings.from_config(config.hub, config.agent.ship_every_s)
+        part = cls(store, wanted, parts.get(HostPorts).clock, bus.publish)
+        store.under_use = part.standing.under_use
+        bus.subscribe(LedgerSettings, lambda ledger: setattr(store, "under_use", ledger.under_use))
+        return part
+
+    @property
+    def reloads(self) -> Reloads:
+        """Other thresholds: all runs are judged anew."""
+        return {_THRESHOLDS: lambda c: self.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s))}
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Judge by other thresholds; the old answers stand until all was judged. For any thread."""

@@ -3,13 +3,16 @@
 import threading
 import time
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.load import HANG_LIMITS
 from gpuwaste.ledger.packing import DayPacking, JobPacking, JudgedPacking, Packing
 from gpuwaste.ledger.rollup import Rollup
@@ -23,8 +26,10 @@ _FAILED: Final = log_event.warning(
 _DONE: Final = log_event.info("rollup-done: {rows} hours older than {days} days summed up by day")
 
 
-class Roller:
+class Roller(Part):
     """`worker` runs it; `days` may be set by any thread."""
+
+    late = True
 
     def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
         self._store = store
@@ -34,6 +39,16 @@ class Roller:
         self._clock = clock
         self.days = days
         self.worker = Worker("rollup", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config).hub.rollup_days)
+
+    @property
+    def reloads(self) -> Reloads:
+        """How old hours are that are added up."""
+        return {("hub.rollup_days",): lambda c: setattr(self, "days", c.hub.rollup_days)}
 
     def _turn(self) -> float:
         self.step(self.worker.stopping)

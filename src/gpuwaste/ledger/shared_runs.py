@@ -2,12 +2,16 @@
 
 import threading
 from collections import OrderedDict
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.core import log_event
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.open_run_snapshot import OpenRunJudge, OpenRunSnapshot, Window
 from gpuwaste.store.hub.hub_store import HubStore
@@ -24,7 +28,7 @@ _NOT_TAKEN: Final = log_event.warning(
 )
 
 
-class SharedRuns:
+class SharedRuns(Part):
     """Any thread may ask; `worker` judges."""
 
     def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock, least: int = LEAST_RUNS) -> None:
@@ -41,6 +45,13 @@ class SharedRuns:
         self._making = threading.Event()
         self._making.set()
         self.worker = Worker("shared-runs", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        part = cls(parts.get(HubStore), parts.get(Judging).standing, parts.get(HostPorts).clock)
+        parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
+        return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next time on; for any thread."""

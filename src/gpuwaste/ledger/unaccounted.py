@@ -8,14 +8,20 @@ now, and nothing of it is lost.
 
 import threading
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from gpuwaste.core import log_event
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import LATER, Refusal
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import Imported
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.unaccounted_store import KnownRun, UnaccountedStore
+from gpuwaste.store.hub.hub_store import HubStore
 
 MOST_ROWS: Final = 50_000  # of a node: eight GPUs with a job a minute each for four days without slurmdbd
 MOST_GPUS: Final = 1024  # ids of a node: 16 GPUs with every placement of their MIG instances
@@ -31,7 +37,7 @@ _REMOVED: Final = log_event.warning(
 _T = TypeVar("_T")
 
 
-class Unaccounted:
+class Unaccounted(Part):
     """`rejected` for any thread, `step` for one. With `days` 0 nothing is bounded."""
 
     def __init__(self, store: UnaccountedStore, clock: Clock, days: int, most_rows: int = MOST_ROWS) -> None:
@@ -44,6 +50,19 @@ class Unaccounted:
         self._full_until_us: dict[str, int] = {}
         self._gpus: dict[str, set[str]] = {}
         self._next_us = 0
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        store = UnaccountedStore(parts.get(HubStore))
+        part = cls(store, parts.get(HostPorts).clock, parts.get(Config).hub.unaccounted_days)
+        parts.get(Bus).subscribe(Imported, lambda event: part.step(event.read_until))
+        return part
+
+    @property
+    def reloads(self) -> Reloads:
+        """How long hours are kept that accounting does not bear out."""
+        return {("hub.unaccounted_days",): lambda c: setattr(self, "days", c.hub.unaccounted_days)}
 
     def rejected(self, node: str, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
         """Return the reason by line for rows that can never be right. Raises Refusal where the node has to wait."""

@@ -6,16 +6,22 @@ wants that: the name of a small account says whose jobs these are, and /metrics 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from gpuwaste.core import log_event
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import Imported
 from gpuwaste.ledger.hour import HOUR_S
 from gpuwaste.ledger.judged_runs import judged_runs
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection
 from gpuwaste.ledger.tally import Tally
@@ -66,7 +72,7 @@ class Counted:
     at_us: int
 
 
-class WasteDay:
+class WasteDay(Part):
     """One thread calls `step`; any may ask for `metrics`."""
 
     def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock, *, by_account: bool = False) -> None:
@@ -76,6 +82,15 @@ class WasteDay:
         self._by_account = by_account
         self._next_us = 0
         self._counted: Counted | None = None
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        by_account = parts.get(Config).hub.metrics_accounts
+        part = cls(parts.get(HubStore), parts.get(Judging).standing, parts.get(HostPorts).clock, by_account=by_account)
+        parts.get(Bus).subscribe(Imported, lambda _: part.step())
+        parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
+        return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next count on; for any thread."""

@@ -3,6 +3,7 @@
 A credential is bound to a digest (wire.signing) of what it travels with. munge and token files implement both sides.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
@@ -50,3 +51,7 @@ class CredentialChecker(Protocol):
     def issue_ack(self, caller: Caller, digest: str) -> str:
         """Return the value of the acknowledgement's header for this caller. Raises AuthError."""
         ...
+
+
+Checkers = Mapping[Via, CredentialChecker]
+"""The checkers of credentials, by the way in which these come."""

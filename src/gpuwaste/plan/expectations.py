@@ -9,18 +9,21 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from gpuwaste.advice.policy.expected_waits import WaitRow
 from gpuwaste.advice.predict.predict_body import parse_requests
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
 from gpuwaste.core.fields import Interval
 from gpuwaste.core.once import Once
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
 from gpuwaste.plan.document import ExpectAnswer, ExpectedRun, WaitTableAnswer
 from gpuwaste.plan.past_run_times import PastRunTimes
@@ -51,7 +54,7 @@ _STALE: Final = log_event.warning(
 )
 
 
-class Expectations:
+class Expectations(Part):
     """Answers for requests and for jobs that wait; any thread, one at a time simulates."""
 
     def __init__(self, store: HubStore, slurm: SlurmClient, clock: Clock, models_dir: Path, draws: int = DRAWS) -> None:
@@ -69,6 +72,12 @@ class Expectations:
         self._trouble = Once()
         self._model = SiteModel(slurm)
         self.worker = Worker("expectations", self.step, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        ports, models_dir = parts.get(HostPorts), Path(parts.get(Config).common.models_dir)
+        return cls(parts.get(HubStore), ports.slurm, ports.clock, models_dir)
 
     def step(self) -> float | None:
         """Read the queue and learn from what has started; returns seconds to wait, None until the next question.

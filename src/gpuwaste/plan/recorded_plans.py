@@ -4,7 +4,7 @@ What is recorded is what the user states: it is bounded, shown beside how the jo
 """
 
 import json
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.advice.verdicts.verdict import END, MAX_LINE, PLAN_POLICY, START, Verdict, new_id
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
@@ -12,21 +12,28 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.fields import Interval
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, LATER, Refusal, not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.plan.document import PlansRecorded, SubmittedPlan
 
 _FARTHEST_S: Final = 3660 * DAY_S  # from now: what no queue reaches
 
 
-class RecordedPlans:
+class RecordedPlans(Part):
     """Takes plans that were submitted; any thread."""
 
     def __init__(self, store: VerdictStore, site: ClusterFacts, clock: Clock) -> None:
         self._store, self._site, self._clock = store, site, clock
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(VerdictStore), parts.get(ClusterFacts), parts.get(HostPorts).clock)
 
     def record(self, scope: Scope, body: bytes) -> PlansRecorded:
         """Keep the plan of the caller's own jobs, once for each. Raises Refusal.

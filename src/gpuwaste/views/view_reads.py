@@ -1,20 +1,29 @@
 """What GET /v1/views answers: views of the whole system, for operators. Blocks on the store."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
+from gpuwaste.core.worker import Worker
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewEntry, ViewsDocument
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.views.compare import compare
 from gpuwaste.views.kept_days import KeptDays
+from gpuwaste.views.language_model import LanguageModel
 from gpuwaste.views.rewriter import Rewriter
 from gpuwaste.views.view import Viewed, all_views, look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window, checked
@@ -45,7 +54,7 @@ def previous(question: ViewQuestion, now: int) -> ViewQuestion:
     return replace(question, start=max(0, start - (end - start)), end=start)
 
 
-class ViewReads:
+class ViewReads(Part):
     """Builds views for operators."""
 
     def __init__(
@@ -58,12 +67,27 @@ class ViewReads:
     ) -> None:
         """Take the prices of energy; without them a view has kilowatt-hours and no costs."""
         self._store = store
-        self._rewriter = rewriter
+        self.rewriter = rewriter
         self._settings = settings
         self._clock = clock
         self._tariff = tariff or SiteTariff(EnergyConfig(), clock)
         with store.reader() as db:
             self._kept = KeptDays(db, store.touched) if store.alone else None
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        config, clock = parts.get(Config).analytics, parts.get(HostPorts).clock
+        count = parts.get(HubMetrics).model_sentence
+        rewriter = Rewriter(LanguageModel(config), clock, count) if config.model_url else None
+        part = cls(parts.get(HubStore), parts.get(Judging).standing, clock, rewriter, parts.get(SiteTariff))
+        parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
+        return part
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """The thread that asks the site's language model, where there is one."""
+        return () if self.rewriter is None else (self.rewriter.worker,)
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""
@@ -82,7 +106,7 @@ class ViewReads:
     def view(self, scope: Scope, name: str, question: ViewQuestion) -> ViewDocument:
         """Return a view. Raises Refusal: 403 for ordinary users, 404 for a view that there is not, 400."""
         document = self._viewed(scope, name, question).document
-        return document if self._rewriter is None else self._rewriter.document(document)
+        return document if self.rewriter is None else self.rewriter.document(document)
 
     def compared(self, scope: Scope, name: str, before: ViewQuestion, after: ViewQuestion) -> ComparisonDocument:
         """Return a view of two windows or two systems side by side. Raises Refusal as `view` does."""

@@ -27,12 +27,17 @@ from gpuwaste.core.config import (
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.scope import Scope
+from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
-from gpuwaste.hub.services import ServiceLimits, Services
+from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.hub.services import Services
+from gpuwaste.hub.sign_in.visitors import Visitors
+from gpuwaste.jobs.gpu_assignments import GpuAssignments
+from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.net.identity import Caller, CredentialIssuer, RetryableAuthError
 from gpuwaste.net.signing import request_digest
 from gpuwaste.slurm.site.cluster_config import NodeInfo
@@ -109,7 +114,7 @@ class Rig:
     @property
     def metrics(self) -> HubMetrics:
         """The hub's metrics."""
-        return self.hub.metrics
+        return self.hub.get(HubMetrics)
 
     def credential(self, uid: int, method: str, target: str, body: bytes = b"", *, origin: str = "10.0.0.1") -> str:
         """Return a fresh value for Authorization."""
@@ -143,7 +148,7 @@ class Rig:
 
     def cookie(self, uid: int) -> str:
         """Sign a user in by a link; return NAME=VALUE of their session's cookie."""
-        body = urlencode({"link": self.services.visitors.link(Scope(USERS[uid]))}).encode()
+        body = urlencode({"link": self.hub.get(Visitors).link(Scope(USERS[uid]))}).encode()
         entered = self.send("POST", "/enter", body, {"Sec-Fetch-Site": "same-origin"})
         return entered.headers["set-cookie"].partition(";")[0]
 
@@ -205,20 +210,20 @@ def running_hub(
     )  # fmt: skip
     hub = Hub(config, ports)
     if slurm.partition_list:
-        hub.importer.step()
+        hub.get(Importer).step()
     short = tempfile.TemporaryDirectory(prefix="gwrig", dir="/tmp")  # a Unix socket's path has 107 bytes
     tcp, path = open_tcp("127.0.0.1:0"), Path(short.name) / "hub.sock"
     port = tcp.getsockname()[1]
     server = WebServer(hub.app, tcp, open_unix(path), tls, bounds or Bounds(header_s=20.0))
     thread = threading.Thread(target=server.run, kwargs={"signals": False})
-    hub.cluster_map.start()
+    hub.get(GpuAssignments).start()
     thread.start()
     try:
         yield Rig(hub, slurm, clock, server, port, path, directory, ports)
     finally:
         server.stop()
         thread.join(30)
-        hub.cluster_map.stop()
-        hub.curves.close()
+        hub.get(GpuAssignments).close()
+        hub.get(Curves).close()
         hub.store.close()
         short.cleanup()

@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 
+from gpuwaste.act.actions.hub.parts import ActionParts
+from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.hub.admission_control import AdmissionLimits
-from gpuwaste.hub.services import ServiceLimits
+from gpuwaste.hub.authentication import Identity
+from gpuwaste.hub.retention import TableRetention
+from gpuwaste.hub.roles import Roles
+from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.mail_server import running_mail_server
 
@@ -47,7 +52,7 @@ def intent(kind: str = "cancel", unique: str = "1", **other: Any) -> Intent:
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """Return a hub that knows the actor's user."""
     with running_hub(tmp_path) as found:
-        found.hub.identity._actor_uid = ACTOR
+        found.hub.get(Identity)._actor_uid = ACTOR
         yield found
 
 
@@ -58,7 +63,7 @@ def _ask(rig: Rig, uid: int, target: str, body: object = None) -> tuple[int, Any
 
 def test_an_intent_is_taken_once(rig: Rig) -> None:
     """The same id again adds nothing; what cannot be done is left out; each new one is an event."""
-    manager = rig.hub.actions.manager
+    manager = rig.hub.get(ActionParts).manager
     good = intent()
     bad = [
         intent("explode", "2"),
@@ -68,14 +73,14 @@ def test_an_intent_is_taken_once(rig: Rig) -> None:
     ]
     assert manager.intend([good, *bad]) == [good.id]
     assert manager.intend([good, good]) == []
-    told = [event for event in rig.hub.events.store.page(0, 100).events if event.kind.startswith("action.")]
+    told = [event for event in rig.hub.get(EventService).store.page(0, 100).events if event.kind.startswith("action.")]
     assert [(event.kind, getattr(event, "run", None)) for event in told] == [("action.intended", RUN)]
 
 
 def test_who_may_do_what(rig: Rig) -> None:
     """Users read nothing, operators read and decide, staff read only, nobody but the actor takes."""
     one = intent(approve="person")
-    rig.hub.actions.manager.intend([one])
+    rig.hub.get(ActionParts).manager.intend([one])
     assert _ask(rig, ALICE, "/v1/actions")[0] == 403
     assert _ask(rig, ALICE, f"/v1/actions/{one.id}/approve", {})[0] == 403
     assert _ask(rig, ALICE, "/v1/actions/stop", {"stop": True})[0] == 403
@@ -83,8 +88,8 @@ def test_who_may_do_what(rig: Rig) -> None:
     claim = {"actor": "a", "kinds": ["cancel"]}
     assert _ask(rig, OPER, "/v1/actions/claim", claim)[0] == 403
     assert _ask(rig, ACTOR, "/v1/actions/claim", claim)[1]["action"] is None
-    rig.hub._roles.set_staff(["staff"])
-    rig.hub._roles._groups_of = lambda _: frozenset({"staff"})
+    rig.hub.get(Roles).set_staff(["staff"])
+    rig.hub.get(Roles)._groups_of = lambda _: frozenset({"staff"})
     assert _ask(rig, ALICE, "/v1/actions")[0] == 200
     assert _ask(rig, ALICE, f"/v1/actions/{one.id[:8]}/approve", {})[0] == 403
     assert _ask(rig, OPER, f"/v1/actions/{one.id[:8]}/approve", {})[1]["action"]["person"] == "oper"
@@ -98,9 +103,9 @@ def test_the_lease_lasts_as_long_as_the_answer_says(tmp_path: Path) -> None:
     """A step renews it in full; a claim says what is left of it: an actor counts on that while it acts."""
     clock = StandingClock(1_700_000_000)
     with running_hub(tmp_path, clock=clock) as rig:
-        rig.hub.identity._actor_uid = ACTOR
+        rig.hub.get(Identity)._actor_uid = ACTOR
         one = intent(decided_utc=1_700_000_000, expires_utc=1_700_000_600)
-        rig.hub.actions.manager.intend([one])
+        rig.hub.get(ActionParts).manager.intend([one])
         claim = {"actor": "a", "kinds": ["cancel"]}
         assert _ask(rig, ACTOR, "/v1/actions/claim", claim)[1]["lease_s"] == 60
         clock.now_s += 25
@@ -116,7 +121,7 @@ def test_the_lease_lasts_as_long_as_the_answer_says(tmp_path: Path) -> None:
 def test_steps_that_are_not_taken(rig: Rig) -> None:
     """Not approved, over, another's lease, the hub's own kind, stopped: the row stays as it is."""
     held, mail = intent(approve="person"), intent("notify", options={"subject": "s", "text": "t"})
-    rig.hub.actions.manager.intend([held, mail])
+    rig.hub.get(ActionParts).manager.intend([held, mail])
     sent = {"actor": "a", "status": "sent", "plan": {}}
     assert not _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", sent)[1]["taken"]
     assert not _ask(rig, ACTOR, f"/v1/actions/{mail.id}/step", sent)[1]["taken"]
@@ -128,7 +133,9 @@ def test_steps_that_are_not_taken(rig: Rig) -> None:
     assert _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", sent)[1]["taken"]
     assert _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", {"actor": "a", "status": "confirmed"})[1]["taken"]
     assert not _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", sent)[1]["taken"]
-    kinds = [event.kind for event in rig.hub.events.store.page(0, 100).events if event.kind.startswith("action.")]
+    kinds = [
+        event.kind for event in rig.hub.get(EventService).store.page(0, 100).events if event.kind.startswith("action.")
+    ]
     assert kinds == ["action.intended", "action.intended", "action.approved", "action.sent", "action.confirmed"]
 
 
@@ -145,7 +152,7 @@ def test_bad_bodies(rig: Rig, body: bytes) -> None:
 def test_bodies_of_whoever_sends_them_are_bounded_in_all(tmp_path: Path) -> None:
     """Whoever claims to be the actor has proven nothing until the body is read: bodies in memory have one bound."""
     with running_hub(tmp_path, limits=ServiceLimits(gate=AdmissionLimits(held_bytes=200))) as rig:
-        rig.hub.identity._actor_uid = ACTOR
+        rig.hub.get(Identity)._actor_uid = ACTOR
         claim: dict[str, Any] = {"actor": "a", "kinds": ["cancel"]}
         assert _ask(rig, ACTOR, "/v1/actions/claim", claim)[0] == 200
         assert _ask(rig, ACTOR, "/v1/actions/claim", {**claim, "kinds": ["x" * 60] * 4})[0] == 503
@@ -171,11 +178,11 @@ def test_mail_is_sent_once_and_breaks_no_header(tmp_path: Path) -> None:
         with running_hub(tmp_path, notify=notify) as rig:
             options = {"subject": "Your job \u202e is idle", "text": "line\n.\n\nFrom: x"}
             one = intent("notify", options=options)
-            manager, mail = rig.hub.actions.manager, rig.hub.actions._mail
+            manager, mail = rig.hub.get(ActionParts).manager, rig.hub.get(ActionParts)._mail
             assert manager.intend([one]) == [one.id]
             mail.send_due()
             mail.send_due()
-            row = rig.hub.actions.store.found(one.id)[0]
+            row = rig.hub.get(ActionParts).store.found(one.id)[0]
             assert row.status == "confirmed", row
             (mail_sent,) = server.received
             assert mail_sent.to == ("alice@example.org",)
@@ -190,14 +197,14 @@ def test_mail_waits_while_the_server_is_down(tmp_path: Path) -> None:
     )
     with running_hub(tmp_path / "a", notify=notify) as rig:
         one = intent("notify", options={"subject": "s", "text": "t"})
-        rig.hub.actions.manager.intend([one])
-        rig.hub.actions._mail.send_due()
-        row = rig.hub.actions.store.found(one.id)[0]
+        rig.hub.get(ActionParts).manager.intend([one])
+        rig.hub.get(ActionParts)._mail.send_due()
+        row = rig.hub.get(ActionParts).store.found(one.id)[0]
         assert (row.status, "mail server" in row.reason) == ("intended", True)
     with running_hub(tmp_path / "b") as rig:
-        rig.hub.actions.manager.intend([one])
-        rig.hub.actions._mail.send_due()
-        assert rig.hub.actions.store.found(one.id)[0].status == "moot"
+        rig.hub.get(ActionParts).manager.intend([one])
+        rig.hub.get(ActionParts)._mail.send_due()
+        assert rig.hub.get(ActionParts).store.found(one.id)[0].status == "moot"
 
 
 def test_mail_waits_while_addresses_cannot_be_looked_up(tmp_path: Path) -> None:
@@ -210,12 +217,12 @@ def test_mail_waits_while_addresses_cannot_be_looked_up(tmp_path: Path) -> None:
         )  # fmt: skip
         with running_hub(tmp_path / "hub", notify=notify) as rig:
             one = intent("notify", options={"subject": "s", "text": "t"})
-            rig.hub.actions.manager.intend([one])
-            rig.hub.actions._mail.send_due()
-            assert rig.hub.actions.store.found(one.id)[0].status == "intended"
+            rig.hub.get(ActionParts).manager.intend([one])
+            rig.hub.get(ActionParts)._mail.send_due()
+            assert rig.hub.get(ActionParts).store.found(one.id)[0].status == "intended"
             addresses.write_text("alice alice@example.org\n")
-            rig.hub.actions._mail.send_due()
-            assert rig.hub.actions.store.found(one.id)[0].status == "confirmed"
+            rig.hub.get(ActionParts)._mail.send_due()
+            assert rig.hub.get(ActionParts).store.found(one.id)[0].status == "confirmed"
 
 
 def test_a_reload_changes_how_long_actions_are_kept(rig: Rig) -> None:
@@ -223,4 +230,4 @@ def test_a_reload_changes_how_long_actions_are_kept(rig: Rig) -> None:
     hub = rig.hub
     shorter = replace(hub.config, hub=replace(hub.config.hub, verdict_days=7))
     hub.reloader(lambda: shorter).reload()
-    assert hub.retention._days == {"hub.verdict_days": 7, "notify.audit_days": 400}
+    assert hub.get(TableRetention)._days == {"hub.verdict_days": 7, "notify.audit_days": 400}

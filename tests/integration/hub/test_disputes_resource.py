@@ -12,6 +12,7 @@ from tests.unit.hub.rig import record
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.scope import Scope
+from gpuwaste.ledger.disputes.disputes import Disputes
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 ALICE, BOB = 1001, 1002
@@ -22,8 +23,8 @@ def hub(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub where root is an operator, with a dispute of alice and one of bob."""
     with running_hub(tmp_path, FakeSlurm(levels={"root": "Operator"})) as rig:
         rig.store.upsert_jobs([record(20, "alice"), record(21, "bob")])
-        rig.services.disputes.say(Scope("alice"), "20", b"words=%3Dwarm")
-        rig.services.disputes.say(Scope("bob"), "21", b"words=busy")
+        rig.hub.get(Disputes).say(Scope("alice"), "20", b"words=%3Dwarm")
+        rig.hub.get(Disputes).say(Scope("bob"), "21", b"words=busy")
         yield rig
 
 

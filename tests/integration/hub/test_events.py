@@ -16,6 +16,8 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_now import ALICE, BOB, CAROL, NOW, OPEN, OPER, used
 from tests.unit.hub.rig import HOUR, ShiftedClock, batch, hour, record
 
+from gpuwaste.act.events.event_reads import EventReads
+from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.events.event_types import CatalogueDocument, OutletsDocument
 from gpuwaste.act.events.sources import SourceStores, sources
 from gpuwaste.advice.verdicts.verdict import Verdict
@@ -23,7 +25,10 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.hub.routes.events import MAX_STREAMS
+from gpuwaste.hub.verdict_ingest import VerdictIngest
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.catalogue import catalogue
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.net.batch import Envelope
 from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.cluster_process import wait_until
@@ -50,7 +55,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     slurm = FakeSlurm(node_list=nodes, levels={"oper": "Operator"}, account_coordinators=coordinators)
     outlets = tmp_path / "outlets.d"
     with running_hub(tmp_path, slurm, clock=MovingClock(NOW), hub_keys={"outlets_dir": str(outlets)}) as found:
-        found.hub.site.refresh()
+        found.hub.get(ClusterFacts).refresh()
         found.store.upsert_jobs(
             [record(7, "alice", **OPEN, name="train"), record(8, "bob", "proj2", **{**OPEN, "nodes": "gpu2"})]
         )
@@ -77,7 +82,7 @@ def later(rig: Rig, seconds: int) -> None:
 
 def test_each_caller_sees_the_events_of_their_own_runs(rig: Rig) -> None:
     """Alice her job's, carol those of her account, an operator all; what a node does is for operators."""
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     runs = {user: {subject for _, subject in told(rig, user)} for user in (ALICE, BOB, CAROL)}
     assert runs == {ALICE: {f"gw/7@{HOUR}"}, BOB: {f"gw/8@{HOUR}"}, CAROL: {f"gw/7@{HOUR}"}}
     assert ("gpuwaste.node.silent", "node/gpu2") in told(rig)
@@ -87,20 +92,20 @@ def test_each_caller_sees_the_events_of_their_own_runs(rig: Rig) -> None:
 def test_idle_gpus_open_grow_and_close(rig: Rig) -> None:
     """An event when they are idle for long enough, one when the time has doubled, one at the end; no others."""
     waste = f"gw/7@{HOUR}"
-    assert rig.hub.events.look() == 2  # it, and the silent node
+    assert rig.hub.get(EventService).look() == 2  # it, and the silent node
     assert told(rig, kinds="waste.*") == [("gpuwaste.waste.opened", waste)]
     later(rig, 60)
-    assert rig.hub.events.look() == 0
+    assert rig.hub.get(EventService).look() == 0
     later(rig, 2400)
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     assert not told(rig, kinds="waste.*")[1:], "nothing is known of the GPU since: it is not at work again"
     more = {"hour_utc": HOUR + 3600, "t0_ms": (HOUR + 3600) * 1000, "t1_ms": (HOUR + 4800) * 1000}
     rows = used(7, 0, until=HOUR + 3600, seq=2), used(7, 0, **more, util_ms={0: 1_200_000}, idle_run_ms=1_200_000)
     assert rig.post(batch(*rows)).status == 200
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     assert told(rig, kinds="waste.*")[1:] == [("gpuwaste.waste.grown", waste)]
     rig.store.upsert_jobs([record(7, "alice", end=HOUR + 5000, elapsed_s=5000, state="CANCELLED")])
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     assert told(rig, kinds="waste.*")[2:] == [("gpuwaste.waste.closed", waste)]
     data = asked(rig, ALICE, "/v1/events?kinds=waste.opened")["events"][0]["data"]
     assert (data["jobid"], data["user"], data["gpus"]) == (7, "alice", 1)
@@ -109,11 +114,11 @@ def test_idle_gpus_open_grow_and_close(rig: Rig) -> None:
 
 def test_a_restart_tells_nothing_twice(rig: Rig) -> None:
     """New sources find in the stream what is open, and close it."""
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     before = told(rig)
-    rig.hub.events._sources = sources(SourceStores(rig.store, rig.hub.events.store))
+    rig.hub.get(EventService)._sources = sources(SourceStores(rig.store, rig.hub.get(EventService).store))
     later(rig, 60)
-    assert rig.hub.events.look() == 0
+    assert rig.hub.get(EventService).look() == 0
     assert told(rig) == before
     rig.store.upsert_jobs(
         [
@@ -121,36 +126,36 @@ def test_a_restart_tells_nothing_twice(rig: Rig) -> None:
             record(8, "bob", "proj2", end=NOW + 30, elapsed_s=2430, nodes="gpu2"),
         ]
     )
-    rig.hub.events._sources = sources(SourceStores(rig.store, rig.hub.events.store))
-    rig.hub.events.look()
+    rig.hub.get(EventService)._sources = sources(SourceStores(rig.store, rig.hub.get(EventService).store))
+    rig.hub.get(EventService).look()
     closed = [kind for kind, _ in told(rig)[len(before) :]]
     assert sorted(closed) == ["gpuwaste.job.ended"] * 2 + ["gpuwaste.node.back", "gpuwaste.waste.closed"]
 
 
 def test_causes_are_told_as_runs_are_judged(rig: Rig) -> None:
     """From the first look on; each cause of a run once, also where runs are judged again."""
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     end = NOW + 600
     later(rig, 1200)
     rig.store.upsert_jobs([record(7, "alice", end=end, elapsed_s=end - HOUR, state="COMPLETED")])
     row = used(7, 0, until=end, seq=3)
     assert rig.post(batch(row)).status == 200
     later(rig, 40_000)
-    rig.hub.judging.step(rig.hub.judging.worker.stopping)
-    rig.hub.events.look()
+    rig.hub.get(Judging).step(rig.hub.get(Judging).worker.stopping)
+    rig.hub.get(EventService).look()
     found = asked(rig, ALICE, "/v1/events?kinds=waste.finding")["events"]
     assert found, "no cause was told"
     causes = [event["data"]["cause"] for event in found]
     assert "gpus_untouched" in causes
     assert len(causes) == len(set(causes))
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     assert asked(rig, ALICE, "/v1/events?kinds=waste.finding")["events"] == found
 
 
 def test_a_verdict_is_an_event_with_its_row(rig: Rig) -> None:
     """Told in the transaction that stores it, once."""
     verdict = Verdict("a" * 16, "gw", NOW * 1_000_000, "submit", "default", "shadow", "pass", "warn", user="alice")
-    ingest = rig.services.verdict_ingest
+    ingest = rig.hub.get(VerdictIngest)
     envelope = Envelope("gw", "ctl", "boot", "0.1.0", 1)
     ingest._store_rows([verdict], envelope, 0)
     ingest._store_rows([verdict], envelope, 0)
@@ -178,7 +183,7 @@ def test_a_question_that_is_none_is_refused(rig: Rig, question: str, words: str)
 
 def test_pages_go_on_where_the_last_ended(rig: Rig) -> None:
     """Asked by ones, the same events come in the same order; at the end `next` stays."""
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     whole = asked(rig, OPER)
     after, found = 0, []
     while (page := asked(rig, OPER, f"/v1/events?after={after}&limit=1"))["next"] != after:
@@ -257,8 +262,8 @@ def test_a_user_has_four_streams_however_many_they_ask_for_at_once(rig: Rig) -> 
 def test_a_reader_who_is_behind_pauses_between_pages(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bob, who may see none of 3,000 events, makes the hub read half of the time at most, until he has read them."""
     rig.store.upsert_jobs([record(n, "alice") for n in range(100, 1600)])
-    last, reads = rig.services.events.last(), []
-    read, done = rig.services.events.texts, threading.Event()
+    last, reads = rig.hub.get(EventReads).last(), []
+    read, done = rig.hub.get(EventReads).texts, threading.Event()
 
     def noted(scope: Scope, after: int, *rest: Any) -> Any:
         began = time.monotonic()
@@ -268,7 +273,7 @@ def test_a_reader_who_is_behind_pauses_between_pages(rig: Rig, monkeypatch: pyte
             done.set()
         return found
 
-    monkeypatch.setattr(rig.services.events, "texts", noted)
+    monkeypatch.setattr(rig.hub.get(EventReads), "texts", noted)
     target = "/v1/events/stream?after=0"
     with socket.create_connection(("127.0.0.1", rig.port), 30) as one:
         head = f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: {rig.credential(BOB, 'GET', target)}\r\n\r\n"
@@ -290,7 +295,7 @@ def test_an_outlet_of_the_configuration_gets_the_stream(tmp_path: Path) -> None:
         )
         with running_hub(tmp_path, hub_keys={"outlets_dir": str(outlets)}) as rig:
             rig.store.upsert_jobs([record(7, "alice")])
-            for worker in rig.hub.events.workers:
+            for worker in rig.hub.get(EventService).workers:
                 worker.start()
             try:
                 wait_until(lambda: len(receiver.events) == 2, 30, "two events")
@@ -301,7 +306,7 @@ def test_an_outlet_of_the_configuration_gets_the_stream(tmp_path: Path) -> None:
                 assert 'gpuwaste_hub_outlet_events_total{outlet="hook"} 2.0' in metrics
                 assert 'gpuwaste_hub_outlet_up{outlet="hook"} 1.0' in metrics
             finally:
-                for worker in rig.hub.events.workers:
+                for worker in rig.hub.get(EventService).workers:
                     worker.stop()
 
 
@@ -315,7 +320,7 @@ def test_a_gpu_that_the_driver_lost_is_told_once(rig: Rig) -> None:
     assert rig.post(batch(lost)).status == 200
     assert rig.post(batch(gap, node="gpu2"), origin="10.0.0.2").status == 200
     for _ in range(2):
-        rig.hub.events.look()
+        rig.hub.get(EventService).look()
         later(rig, 60)
     assert told(rig, ALICE, "gpu.*") == [("gpuwaste.gpu.lost", f"gw/7@{HOUR}")]
     assert told(rig, BOB, "gpu.*") == []
@@ -328,7 +333,7 @@ def test_xid_errors_are_told_once_for_each_number_and_hour(rig: Rig) -> None:
     for seq, count in ((2, 1), (3, 4)):
         row = hour(7, seq=seq, gpu_uuid="GPU-7", xids={79: count, 13: 2})
         assert rig.post(batch(row)).status == 200
-        rig.hub.events.look()
+        rig.hub.get(EventService).look()
         later(rig, 60)
     found = asked(rig, OPER, "/v1/events?kinds=gpu.xid")["events"]
     assert [(one["data"]["xid"], one["data"]["count"], one["data"]["user"]) for one in found] == [
@@ -357,15 +362,15 @@ def test_simulations_saved_between_two_looks_are_each_told_once(rig: Rig) -> Non
     for name in names:
         save(name)
     (folder / "notes.json").write_text("{}")
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     assert told_names() == names
-    rig.hub.events._sources = sources(SourceStores(rig.store, rig.hub.events.store, folder))
+    rig.hub.get(EventService)._sources = sources(SourceStores(rig.store, rig.hub.get(EventService).store, folder))
     later(rig, 4 * 86400)
     save(names[0])
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     assert told_names() == names
     save("d" * 12)
-    rig.hub.events.look()
+    rig.hub.get(EventService).look()
     assert told_names() == [*names, "d" * 12]
 
 
@@ -384,7 +389,7 @@ def test_a_saved_simulation_that_proposes_a_change_is_told_once(rig: Rig) -> Non
     ):
         (folder / f"{name}.json").write_text(json.dumps(text))
         for _ in range(2):
-            rig.hub.events.look()
+            rig.hub.get(EventService).look()
             later(rig, 60)
     (event,) = asked(rig, OPER, "/v1/events?kinds=policy.*")["events"]
     assert (event["data"]["simulation"], event["data"]["change"], event["data"]["low_s"]) == (

@@ -23,6 +23,7 @@ from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.predict.bundle import BASELINE, Bundle, load_bundle
 from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocument
+from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.verdicts.verdict import TOLD
@@ -40,6 +41,7 @@ from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
 from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.models.policy_replay import PolicyReplay, ReplayPeriod
 from gpuwaste.slurm.site.defaults import SiteDefaults
@@ -75,7 +77,7 @@ class Askers:
     @property
     def live(self) -> Any:
         """The hub's own state."""
-        return self.hub.services.predictions._live
+        return self.hub.hub.get(Predictions)._live
 
     def advisor(self, drawn: Sequence[Drawn]) -> list[PolicyDecision]:
         """Return the decisions of the advisor's judge on what a plugin sends; each day is a new one."""
@@ -93,7 +95,7 @@ class Askers:
         """Return the hub's documents on the requests, as an operator sees them."""
         asked = [{n: v for n, v in vars_of(one).items() if v is not None} for one in drawn]
         body = json.dumps({"requests": asked}).encode()
-        answered = self.hub.services.predictions.for_requests(OPERATOR, body)
+        answered = self.hub.hub.get(Predictions).for_requests(OPERATOR, body)
         return convert(json.loads(json.dumps(answered.to_json())), PredictAnswer, "answer").predictions
 
     def predict(self, drawn: Sequence[Drawn]) -> list[PredictDocument]:
@@ -131,7 +133,7 @@ def seed(request: pytest.FixtureRequest) -> int:
 def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path, seed: int) -> Askers:
     """Give the hub a past of some users, policies of every kind, and a model or none."""
     hub.slurm.partition_list = PARTITIONS
-    hub.hub.importer.step()
+    hub.hub.get(Importer).step()
     folder = hub.directory / "policies.d"
     folder.mkdir()
     for name, text in POLICIES.items():
@@ -142,7 +144,7 @@ def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path, seed: int) 
         registry = Registry(hub.directory / "models")
         registry.promote(registry.add(BASELINE))
         bundle = load_bundle(BASELINE)
-    predictions, now = hub.services.predictions, int(time.time())
+    predictions, now = hub.hub.get(Predictions), int(time.time())
     predictions.step()
     random.seed(seed)
     table, jobs = history(random.Random(seed), now)

@@ -13,7 +13,7 @@ from tests.unit.hub.rig import AGENT_UID, batch, hour
 
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.hub.admission_control import RETRY_AFTER_S, AdmissionControl, AdmissionLimits
-from gpuwaste.hub.services import ServiceLimits
+from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.testing.cluster_process import wait_until
 
 

@@ -6,6 +6,8 @@ import socket
 import pytest
 from tests.integration.hub.rig import Rig
 
+from gpuwaste.advice.predict.predictions import Predictions
+
 CHUNK = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
 POST = b"POST /v1/hours HTTP/1.1\r\nHost: h\r\n"
 
@@ -117,7 +119,7 @@ def test_no_path_or_parameter_leads_anywhere(hub: Rig, target: str, uid: int) ->
 
 def test_hostile_words_of_a_question_are_no_defect(hub: Rig) -> None:
     """A lone surrogate, NUL, a number beyond every float, in each member of a question: 200 or words."""
-    hub.services.predictions.step()
+    hub.hub.get(Predictions).step()
     values: tuple[object, ...] = ("\ud800", "\x00", "a" * 5000, 10**400, -1, float("nan"), [[]], {"a": 1}, True, None)
     for value in values:
         for member in ("user", "name", "account", "partition", "time_limit_s", "gpus", "mem_b", "script", "submit"):

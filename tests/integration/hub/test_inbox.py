@@ -19,6 +19,7 @@ from tests.unit.hub.rig import HOUR, batch, hour, record
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.batch_folder import BatchFolder
+from gpuwaste.hub.inbox_parts import InboxParts
 from gpuwaste.hub.inbox_room import MOST_AGE_S
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.store.database import Database
@@ -65,7 +66,7 @@ def beside(hub: Rig) -> Iterator[Rig]:
 
 
 def folder(hub: Rig) -> BatchFolder:
-    found = hub.hub.inbox.folder
+    found = hub.hub.get(InboxParts).folder
     assert found is not None
     return found
 

@@ -13,7 +13,7 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import AGENT_UID, HOUR, batch, hour
 
-from gpuwaste.hub.services import ServiceLimits
+from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient

@@ -20,6 +20,7 @@ from gpuwaste.act.events.inlet_parts import InletParts
 from gpuwaste.act.events.inlet_types import InletsDocument
 from gpuwaste.core.codec import convert
 from gpuwaste.core.refusal import Refusal
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 
@@ -33,7 +34,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     written(folder, WEBHOOK.replace("[inlet]", "[inlet]\nper_minute = 10"))
     slurm = FakeSlurm(levels={"oper": "Operator"})
     with running_hub(tmp_path, slurm, hub_keys={"inlets_dir": str(folder)}) as found:
-        found.hub.site.refresh()
+        found.hub.get(ClusterFacts).refresh()
         yield found
 
 

@@ -15,6 +15,7 @@ from gpuwaste.core.errors import ModelError, NoDataError
 from gpuwaste.jobs.history.table import table_of
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.waits.training import MIN_STARTED, train_waits, waits_registry
+from gpuwaste.plan.expectations import Expectations
 from gpuwaste.plan.learnt_waits import LearntWaits
 from gpuwaste.plan.waits.trees import load_trees
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -114,7 +115,7 @@ def queue(hub: Rig) -> Rig:
 
 def test_the_hub_answers_from_its_bundle(queue: Rig, models: Path) -> None:
     """What waited an hour although nodes were free is expected to do so; a partition not learnt is simulated."""
-    expectations: Any = queue.hub.services.expectations
+    expectations: Any = queue.hub.get(Expectations)
     expectations._models_dir = models
     answer = ask(queue, ALICE, {**HOUR, "gpus": 2}, {**HOUR, "partition": "big", "gpus": 2}, {**HOUR, "gpus": 99})
     assert answer.status == 200, answer.body

@@ -19,6 +19,7 @@ from gpuwaste.core.typed import convert
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.views.language_model import LanguageModel
 from gpuwaste.views.rewriter import RESULTS, Rewriter
+from gpuwaste.views.view_reads import ViewReads
 
 OPER = 1004
 EDGES = f"start={HOUR - 86400}&end={HOUR + 86400}"
@@ -48,7 +49,7 @@ def test_an_operator_gets_the_models_words_once_they_are_there(tmp_path: Path) -
     with running_model(overall) as model, running_hub(tmp_path, analytics=model.config()) as rig:
         rig.store.upsert_jobs([record(7, EVIL), record(8, "bob", "proj2")])
         assert rig.post(IDLE).status == 200
-        rewriter = rig.hub.rewriter
+        rewriter = rig.hub.get(ViewReads).rewriter
         assert rewriter is not None
         first = convert(rig.get(OPER, f"/v1/views/waste?{EDGES}").json, ViewDocument)
         assert (first.model, model.asked) == ("", [])
@@ -72,10 +73,11 @@ def test_the_model_gets_no_value_and_no_name(tmp_path: Path) -> None:
     with running_model(overall) as model, running_hub(tmp_path, analytics=model.config()) as rig:
         rig.store.upsert_jobs([record(7, EVIL), record(8, "bob", "proj2")])
         assert rig.post(IDLE).status == 200
-        assert rig.hub.rewriter is not None
+        rewriter = rig.hub.get(ViewReads).rewriter
+        assert rewriter is not None
         for name in ("waste", "states", "jobs"):
             assert rig.get(OPER, f"/v1/views/{name}?{EDGES}").status == 200
-        while rig.hub.rewriter.step() is not None:
+        while rewriter.step() is not None:
             pass
         assert len(model.sentences()) == len(set(model.sentences())) > 5
         assert not [
@@ -86,13 +88,14 @@ def test_the_model_gets_no_value_and_no_name(tmp_path: Path) -> None:
 def test_a_page_does_not_wait_for_the_model(tmp_path: Path) -> None:
     """While the model answers nothing, pages come with the sentences by rules."""
     with running_model(overall) as model, running_hub(tmp_path, analytics=model.config()) as rig:
-        assert rig.hub.rewriter is not None
+        rewriter = rig.hub.get(ViewReads).rewriter
+        assert rewriter is not None
         model.go_on.clear()
-        rig.hub.rewriter.worker.start()
+        rewriter.worker.start()
         for _ in range(3):
             assert rig.page(OPER, f"/analytics/jobs?{EDGES}").status == 200
         model.go_on.set()
-        rig.hub.rewriter.worker.stop(30)
+        rewriter.worker.stop(30)
 
 
 LIES: dict[str, tuple[Callable[[str], str], str]] = {

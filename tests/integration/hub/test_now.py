@@ -10,10 +10,13 @@ from tests.unit.hub.rig import AGENT_UID, HOUR, FakeClock, ShiftedClock, batch, 
 from tests.unit.show.pages.parsed import without_spans
 
 from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.now.now_reads import FRESH_S, OLD_S, NowReads
 from gpuwaste.ledger.now.now_text import now_text
@@ -51,7 +54,7 @@ def now_hub(tmp_path: Path) -> Iterator[Rig]:
         account_coordinators={"proj1": frozenset({"carol"})},
     )
     with running_hub(tmp_path, slurm, clock=ShiftedClock(NOW)) as rig:
-        rig.hub.site.refresh()
+        rig.hub.get(ClusterFacts).refresh()
         yield rig
 
 
@@ -119,8 +122,8 @@ def test_a_node_whose_agent_is_silent_is_named_since_its_last_word(filled: Rig) 
     """gpu2 holds GPUs and never reported: silent since its job began; later gpu1 is, since its last report."""
     assert asked(filled, OPER)["silent"] == [{"node": "gpu2", "state": "MIXED", "since": HOUR, "gpus": 2, "jobs": 1}]
     reads = NowReads(
-        filled.store, filled.hub.site, filled.services.verdicts, settings=LedgerSettings(),
-        clock=FakeClock(HOUR + 7200), importer=filled.hub.importer,
+        filled.store, filled.hub.get(ClusterFacts), filled.hub.get(VerdictReads), settings=LedgerSettings(),
+        clock=FakeClock(HOUR + 7200), importer=filled.hub.get(Importer),
     )  # fmt: skip
     later = reads.document(Scope("oper", everything=True), 50)
     assert [(node.node, node.since, node.gpus) for node in later.silent] == [("gpu2", HOUR, 2), ("gpu1", REPORTED, 2)]
@@ -253,8 +256,8 @@ def test_figures_are_shared_while_they_are_young_and_never_shown_when_old(filled
     assert isinstance(store, CountingStore)
     clock = FakeClock(NOW)
     reads = NowReads(
-        store, filled.hub.site, filled.services.verdicts, settings=LedgerSettings(), clock=clock,
-        importer=filled.hub.importer,
+        store, filled.hub.get(ClusterFacts), filled.hub.get(VerdictReads), settings=LedgerSettings(), clock=clock,
+        importer=filled.hub.get(Importer),
     )  # fmt: skip
     stranger = Scope("nobody")
 

@@ -13,9 +13,12 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.act.events.stream import node_silent
 from tests.unit.hub.rig import ShiftedClock, record
 
+from gpuwaste.act.events.event_service import EventService
 from gpuwaste.core.config import WebConfig
 from gpuwaste.core.errors import StoreError
 from gpuwaste.hub.places import OF_USER
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -39,7 +42,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub with a running job 7 of alice and 8 of bob."""
     slurm = FakeSlurm(levels={"oper": "Operator"})
     with running_hub(tmp_path, slurm, clock=MovingClock(NOW), web=WebConfig(idle_h=1.0)) as found:
-        found.hub.site.refresh()
+        found.hub.get(ClusterFacts).refresh()
         found.store.upsert_jobs([record(7, "alice", **RUNNING), record(8, "bob", "proj2", **RUNNING)])
         yield found
 
@@ -91,7 +94,7 @@ def test_a_reader_is_told_of_their_own_jobs_alone(rig: Rig) -> None:
         following(rig, cookies[OPER], "/jobs/7/changes") as other,
     ):
         rig.store.upsert_jobs([record(8, "bob", "proj2")])
-        rig.hub.events.store.tell([node_silent()])
+        rig.hub.get(EventService).store.tell([node_silent()])
         for stream in (bob, oper):
             assert "event: changed\ndata: \n\n" in stream.until("changed")
         for stream in (alice, job, other):
@@ -110,7 +113,7 @@ def test_what_came_between_a_page_and_its_stream_is_news(rig: Rig) -> None:
     rig.store.upsert_jobs([record(7, "alice")])
     with following(rig, cookie, target) as late:  # nobody followed until now: the place of the page alone tells it
         assert "changed" in late.until("changed")
-    known = f"/jobs/7/changes?after={rig.hub.events.store.last(0)}"
+    known = f"/jobs/7/changes?after={rig.hub.get(EventService).store.last(0)}"
     with following(rig, cookie, known) as quiet, following(rig, cookie, "/jobs/7/changes?after=-1e9") as odd:
         assert "changed" not in quiet.until("\n:\n") + odd.until("\n:\n")
 
@@ -123,9 +126,9 @@ def test_a_store_that_refuses_ends_the_stream_without_a_traceback(
     def refuse() -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(rig.hub.now, "renew", refuse)
+    monkeypatch.setattr(rig.hub.get(NowReads), "renew", refuse)
     with following(rig, rig.cookie(OPER), "/now/changes") as oper:
-        rig.hub.events.store.tell([node_silent()])
+        rig.hub.get(EventService).store.tell([node_silent()])
         assert "changed" not in oper.until("never", 30)
     assert [record.levelname for record in caplog.records if record.exc_info] == []
 

@@ -14,6 +14,7 @@ from tests.unit.show.pages.parsed import without_spans
 
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.disputes.disputes import Disputes
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.table_retention import delete_old, retentions
 
@@ -400,7 +401,7 @@ def test_a_form_that_is_not_the_owner_s_or_not_whole_changes_nothing(
 
 def test_what_was_said_goes_with_the_verdicts_of_its_time(filled: Rig) -> None:
     """It is kept as long as verdicts are."""
-    filled.services.disputes.say(Scope("alice"), "7", b"words=x")
+    filled.hub.get(Disputes).say(Scope("alice"), "7", b"words=x")
     days = {kept.days: 1 for _, kept in retentions()}
     delete_old(filled.store, filled.clock, days)
     assert len(filled.page(ALICE, "/jobs/7.json").json["disputes"]) == 1

@@ -13,7 +13,7 @@ from tests.unit.plan.when.queues import queue as small_queue
 
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.plan import expectations as hub_expectations
-from gpuwaste.plan.expectations import LEARN_S
+from gpuwaste.plan.expectations import LEARN_S, Expectations
 from gpuwaste.plan.start_time.expectation import expect
 from gpuwaste.slurm.formats.gres import GresOnNode
 from gpuwaste.slurm.site.cluster_config import Partition
@@ -124,7 +124,7 @@ def test_the_client_asks_for_a_plan(queue: Rig, tmp_path: Path) -> None:
 
 def test_who_does_not_ask_pays_nothing(queue: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a question, and a day after the last one, the hub neither asks Slurm nor loads the simulator."""
-    expectations, before = queue.services.expectations, dict(queue.slurm.rpcs)
+    expectations, before = queue.hub.get(Expectations), dict(queue.slurm.rpcs)
     assert (expectations.step(), queue.slurm.rpcs) == (None, before)
     assert ask(queue, ALICE, {**HOUR, "gpus": 1}).status == 200
     assert expectations.step() == LEARN_S
@@ -134,7 +134,7 @@ def test_who_does_not_ask_pays_nothing(queue: Rig, monkeypatch: pytest.MonkeyPat
 
 def test_learning_goes_on_after_slurm_was_silent(queue: Rig, caplog: pytest.LogCaptureFixture) -> None:
     """The hub's own step says once that slurmctld does not answer, and learns again when it does."""
-    expectations = queue.services.expectations
+    expectations = queue.hub.get(Expectations)
     queue.slurm.failure = "scontrol: no answer"
     assert ask(queue, ALICE, {**HOUR, "gpus": 1}).status == 503
     assert [expectations.step(), expectations.step()] == [LEARN_S, LEARN_S]

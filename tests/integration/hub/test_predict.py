@@ -18,7 +18,7 @@ from gpuwaste.advice import live as live_module
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.hub.services import ServiceLimits
+from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.net.health import PredictionHealth
@@ -57,7 +57,7 @@ def shared_ready(shared_hub: Rig) -> Rig:
 def with_history(hub: Rig) -> Rig:
     """Have a hub read its history: five of alice's jobs have failed, four of bob's ran well."""
     hub.store.upsert_jobs([*(ended(n) for n in range(1, 6)), *(ended(n, "bob", "COMPLETED") for n in range(6, 10))])
-    hub.services.predictions.step()
+    hub.hub.get(Predictions).step()
     return hub
 
 
@@ -83,10 +83,10 @@ def test_until_the_history_is_read_the_answer_is_later(hub: Rig) -> None:
     """The hub takes everything else at once; a prediction asks to come back, and then is there."""
     answer = ask(hub, ALICE, {"name": "train"})
     assert (answer.status, answer.headers["retry-after"]) == (503, "10")
-    assert hub.services.predictions.health().state == "starting"
-    hub.services.predictions.step()
+    assert hub.hub.get(Predictions).health().state == "starting"
+    hub.hub.get(Predictions).step()
     assert ask(hub, ALICE, {"name": "train"}).status == 200
-    assert hub.services.predictions.health().state == "ready"
+    assert hub.hub.get(Predictions).health().state == "ready"
 
 
 def test_the_callers_own_history_speaks(ready: Rig) -> None:
@@ -214,24 +214,24 @@ def test_what_happens_is_followed(ready: Rig) -> None:
     """Jobs that end after the start are known at the next step, and counted in the health's event."""
     before = failure(ask(ready, BOB, {"name": "train"}))["basis"]
     ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 54)])
-    ready.services.predictions.step()
+    ready.hub.get(Predictions).step()
     assert failure(ask(ready, BOB, {"name": "train"}))["basis"] > before
-    assert ready.services.predictions.health().event == ready.store.counts()["last_event"]
+    assert ready.hub.get(Predictions).health().event == ready.store.counts()["last_event"]
 
 
 def test_far_behind_the_history_is_replayed(ready: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an import of years the state is made anew in the order of time, and goes on from there."""
     monkeypatch.setattr(live_module, "FAR_BEHIND", 10)
     ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 90)])
-    ready.services.predictions.step()
+    ready.hub.get(Predictions).step()
     said = failure(ask(ready, BOB, {"name": "train"}))
     assert said["p"] > 0.5  # his last jobs failed
-    assert ready.services.predictions.health().event == ready.store.counts()["last_event"]
+    assert ready.hub.get(Predictions).health().event == ready.store.counts()["last_event"]
 
 
 def test_a_new_champion_is_used_and_a_corrupt_one_is_not(ready: Rig, tmp_path: Path) -> None:
     """The link decides; a bundle that cannot be loaded leaves the one before, and health and metrics say so."""
-    models, predictions = tmp_path / "models", ready.services.predictions
+    models, predictions = tmp_path / "models", ready.hub.get(Predictions)
     first = promote(models, "first", 0.25)
     predictions.step()
     said = failure(ask(ready, ALICE, {"name": "train"}))
@@ -256,7 +256,7 @@ def test_a_new_champion_is_used_and_a_corrupt_one_is_not(ready: Rig, tmp_path: P
 def test_a_run_learns_from_the_models_errors(ready: Rig, tmp_path: Path) -> None:
     """Jobs submitted under a champion are scored, and their ends move its corrections."""
     promote(tmp_path / "models", "first", 0.25)
-    predictions = ready.services.predictions
+    predictions = ready.hub.get(Predictions)
     predictions.step()
     ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 58)])
     predictions.step()
@@ -266,7 +266,7 @@ def test_a_run_learns_from_the_models_errors(ready: Rig, tmp_path: Path) -> None
 def test_a_restart_goes_on(ready: Rig, tmp_path: Path) -> None:
     """What was known at the end of one hub is what the next one begins with, corrections included."""
     promote(tmp_path / "models", "first", 0.25)
-    predictions = ready.services.predictions
+    predictions = ready.hub.get(Predictions)
     predictions.step()
     ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 58)])
     predictions.step()
@@ -285,7 +285,7 @@ def test_another_rule_of_under_use_counts_the_history_anew(
 ) -> None:
     """The running hub replays, as does one that starts; a model of another rule goes on and is named once."""
     promote(tmp_path / "models", "gpus", 0.25, "gpu_underused")
-    predictions = ready.services.predictions
+    predictions = ready.hub.get(Predictions)
     predictions.step()
     assert predictions.health().note == ""
     for below_pct in (20.0, 30.0):
@@ -328,7 +328,7 @@ def restart(predictions: Predictions) -> None:
 
 def test_a_broken_saved_state_is_replayed(ready: Rig, tmp_path: Path) -> None:
     """Garbage where the state was saved costs a replay, and nothing else."""
-    predictions = ready.services.predictions
+    predictions = ready.hub.get(Predictions)
     restart(predictions)
     (tmp_path / "history" / "state").write_bytes(b"garbage")
     predictions.step()
@@ -337,7 +337,7 @@ def test_a_broken_saved_state_is_replayed(ready: Rig, tmp_path: Path) -> None:
 
 def test_the_thread_ends_and_saves(ready: Rig, tmp_path: Path) -> None:
     """The thread stops when it is told to, and leaves the state for the next start."""
-    worker = ready.services.predictions.worker
+    worker = ready.hub.get(Predictions).worker
     worker.start()
     worker.stop(20)
     assert not worker.alive
@@ -357,7 +357,7 @@ import sys
 sys.modules["numpy"] = None
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.refusal import Refusal
@@ -400,7 +400,7 @@ def _use(hub: Rig, text: str) -> None:
     folder = hub.directory / "policies.d"
     folder.mkdir(exist_ok=True)
     (folder / "a.toml").write_text(text)
-    hub.services.predictions.step()
+    hub.hub.get(Predictions).step()
 
 
 def test_shadow_tells_operators_alone(ready: Rig) -> None:
@@ -428,10 +428,10 @@ def test_policies_are_read_again_and_bad_ones_change_nothing(ready: Rig) -> None
     assert _said(ready, ALICE)["action"] == "annotate"
     _use(ready, _WARNING.format("wrn"))
     assert _said(ready, ALICE)["action"] == "annotate"
-    assert "'wrn' is not a mode" in ready.services.predictions.health().error
+    assert "'wrn' is not a mode" in ready.hub.get(Predictions).health().error
     _use(ready, _WARNING.format("warn"))
     assert _said(ready, ALICE)["action"] == "warn"
-    assert ready.services.predictions.health().error == ""
+    assert ready.hub.get(Predictions).health().error == ""
 
 
 def test_where_scripts_are_not_known_failures_only_warn(ready: Rig) -> None:
@@ -445,14 +445,14 @@ def test_where_scripts_are_not_known_failures_only_warn(ready: Rig) -> None:
 def test_whole_node_partitions_are_known(ready: Rig) -> None:
     """What the importer stored of the partitions is used: no advice on GPUs where a job holds its nodes alone."""
     ready.store.set_partitions("gw", {"whole": True, "gpu": False})
-    ready.services.predictions.step()
+    ready.hub.get(Predictions).step()
     answer = ask(ready, ALICE, {"partition": "whole"}, {"partition": "gpu,whole"}, {"partition": "gpu"})
     assert [p["facts"]["whole_node"] for p in answer.json["predictions"]] == [True, True, False]
 
 
 def test_a_script_beyond_the_budget_of_a_question_is_not_read(ready: Rig) -> None:
     """Where reading has used up its CPU a job is predicted without its script, says so, and no policy judges it."""
-    ready.services.predictions._reading_s = 0.0
+    ready.hub.get(Predictions)._reading_s = 0.0
     answer = ask(ready, OPER, {"user": "alice", "name": "train", "script": "#!/bin/sh\n# not read yet\n"})
     (found,) = answer.json["predictions"]
     assert [note for note in found["notes"] if "not read" in note] != []

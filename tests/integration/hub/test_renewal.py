@@ -15,12 +15,16 @@ from tests.integration.hub.test_events import MovingClock
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import HOUR, record
 
+from gpuwaste.act.events.event_service import EventService
 from gpuwaste.advice.predict.bundle import BASELINE
 from gpuwaste.advice.predict.bundle_files import read_bundle
+from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.renewal.renewal import Renewal
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.testing.webhook_receiver import webhook_receiver
 
 ALICE, OPER = 1001, 1004
@@ -32,8 +36,8 @@ HOOK = '[webhook]\nurl = "{url}"\nnetworks = ["127.0.0.0/8"]\n'
 @contextlib.contextmanager
 def hub(directory: Path, models: ModelsConfig | None = RULE, **more: Any) -> Iterator[Rig]:
     with running_hub(directory, clock=MovingClock(HOUR + 86400), models=models, **more) as rig:
-        rig.hub.site.refresh()
-        rig.hub.site.cluster()
+        rig.hub.get(ClusterFacts).refresh()
+        rig.hub.get(ClusterFacts).cluster()
         yield rig
 
 
@@ -108,7 +112,7 @@ def test_a_better_challenger_is_promoted_and_told_with_its_evidence(tmp_path: Pa
         site = Site(rig)
         old, new = on_trial(site)
         site.judge(old, {new: 0.5, YARDSTICK: 0.0})
-        found = rig.hub.renewal.step()
+        found = rig.hub.get(Renewal).step()
         assert found is not None
         assert (found.changed, site.champion(), Registry(site.models).challenger()) == ("promoted", "new", None)
         (event,) = site.events("model.promoted")
@@ -120,9 +124,9 @@ def test_a_better_challenger_is_promoted_and_told_with_its_evidence(tmp_path: Pa
         assert shown["low"] > 0.1
         assert shown["better"] == 1.0
         assert "300 jobs of 25 users" in data["reason"]
-        rig.hub.predictions.step()
-        rig.hub.renewal.step()
-        rig.hub.events.look()
+        rig.hub.get(Predictions).step()
+        rig.hub.get(Renewal).step()
+        rig.hub.get(EventService).look()
         assert len(site.events("model.promoted")) == 1
         metrics = {s.labels["change"]: s.value for f in families(rig) if f == "model_changes" for s in families(rig)[f]}
         assert metrics == {"promoted": 1, "rolled back": 0}
@@ -153,7 +157,7 @@ def test_otherwise_the_champion_stays(  # noqa: PLR0917 a case
         site = Site(rig)
         old, new = on_trial(site)
         site.judge(old, {new: skill}, jobs=jobs, users=users)
-        rig.hub.renewal.step()
+        rig.hub.get(Renewal).step()
         assert (site.champion(), site.events("model.promoted")) == ("old", [])
         document = site.trial()
         assert words in document["decision"]
@@ -167,7 +171,7 @@ def test_as_installed_the_rule_is_off(tmp_path: Path) -> None:
         site = Site(rig)
         old, new = on_trial(site)
         site.judge(old, {new: 0.9}, jobs=1100)
-        assert rig.hub.renewal.step() is not None
+        assert rig.hub.get(Renewal).step() is not None
         assert site.champion() == "old"
 
 
@@ -178,7 +182,7 @@ def test_one_user_cannot_push_a_model_into_use(tmp_path: Path) -> None:
         old, new = on_trial(site)
         site.judge(old, {new: -0.4}, own=0.4, jobs=300)
         site.judge(old, {new: 1.0}, own=-1.0, jobs=3000, users=1)
-        rig.hub.renewal.step()
+        rig.hub.get(Renewal).step()
         assert site.champion() == "old"
 
 
@@ -188,24 +192,24 @@ def test_a_champion_that_is_worse_than_the_baseline_is_rolled_back(tmp_path: Pat
         site = Site(rig)
         old, new = on_trial(site)
         site.judge(old, {new: 0.5, YARDSTICK: 0.2})
-        rig.hub.renewal.step()
+        rig.hub.get(Renewal).step()
         site.judge(new, {YARDSTICK: 0.2}, own=-0.3, jobs=90)
-        rig.hub.renewal.step()
+        rig.hub.get(Renewal).step()
         assert site.champion() == "new"
         site.judge(new, {YARDSTICK: 0.2}, own=-0.3)
-        found = rig.hub.renewal.step()
+        found = rig.hub.get(Renewal).step()
         assert found is not None
         assert (found.changed, site.champion()) == ("rolled back", "old")
         (event,) = site.events("model.rolled_back")
         data = event["data"]
         assert (data["name"], data["model_hash"], data["before"], data["by"]) == ("old", old, new, "rule")
         assert "the baseline's" in data["reason"]
-        rig.hub.predictions.step()
-        rig.hub.events.look()
+        rig.hub.get(Predictions).step()
+        rig.hub.get(EventService).look()
         assert [event["type"] for event in site.events("model.promoted,model.rolled_back")] == [
             "gpuwaste.model.promoted", "gpuwaste.model.rolled_back",
         ]  # fmt: skip
-        assert rig.hub.renewal.step().changed == ""  # type: ignore[union-attr]
+        assert rig.hub.get(Renewal).step().changed == ""  # type: ignore[union-attr]
 
 
 def test_without_a_champion_before_it_stays_and_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -215,7 +219,7 @@ def test_without_a_champion_before_it_stays_and_is_said_once(tmp_path: Path, cap
         only = promote(site.models, "only", 0.3)
         site.judge(only, {YARDSTICK: 0.3}, own=-0.3)
         for _ in range(2):
-            rig.hub.renewal.step()
+            rig.hub.get(Renewal).step()
         assert site.champion() == "only"
         assert sum("no model was in use before it" in record.getMessage() for record in caplog.records) == 1
 
@@ -227,7 +231,7 @@ def test_training_and_drift_are_told_once(tmp_path: Path) -> None:
         old, new = on_trial(site)
         site.judge(old, {new: 0.0}, own=-1.0)
         for _ in range(2):
-            rig.hub.renewal.step()
+            rig.hub.get(Renewal).step()
         told = {event["data"]["name"]: event["data"] for event in site.events("model.trained")}
         assert {name: one["role"] for name, one in told.items()} == {"old": "champion", "new": "challenger"}
         assert told["new"]["model_hash"] == new
@@ -235,7 +239,7 @@ def test_training_and_drift_are_told_once(tmp_path: Path) -> None:
         assert (drift["data"]["target"], drift["data"]["jobs"], drift["data"]["model_hash"]) == ("failure", 300, old)
         assert drift["data"]["ece"] > 0.5
     with hub(tmp_path, replace(RULE, renew=False)) as rig:
-        rig.hub.renewal.step()
+        rig.hub.get(Renewal).step()
         assert len(Site(rig).events("model.trained,model.drift")) == 3
 
 
@@ -247,12 +251,12 @@ def test_a_person_s_promotion_is_told_too_and_not_as_the_rule_s(tmp_path: Path) 
         (outlets / "hook.toml").write_text(HOOK.format(url=receiver.url))
         with hub(tmp_path, hub_keys={"outlets_dir": str(outlets)}) as rig:
             site = Site(rig)
-            rig.hub.predictions.step()
+            rig.hub.get(Predictions).step()
             for name in ("one", "two"):
                 promote(site.models, name, 0.3)
-                rig.hub.predictions.step()
-                rig.hub.events.look()
-                rig.hub.events.look()
+                rig.hub.get(Predictions).step()
+                rig.hub.get(EventService).look()
+                rig.hub.get(EventService).look()
             assert [(e["data"]["name"], e["data"]["by"]) for e in site.events("model.promoted")] == [
                 ("one", "person"), ("two", "person"),
             ]  # fmt: skip
@@ -263,7 +267,7 @@ def test_only_operators_see_the_trial(tmp_path: Path) -> None:
     with hub(tmp_path) as rig:
         assert rig.get(ALICE, "/v1/models/trial").status == 403
         assert rig.get(OPER, "/v1/models/trial").status == 503
-        assert rig.hub.renewal.step() is not None
+        assert rig.hub.get(Renewal).step() is not None
         assert rig.get(ALICE, "/v1/models/trial").status == 403
         assert Site(rig).trial()["decision"] == "no model in use"
 
@@ -273,10 +277,10 @@ def test_a_registry_that_cannot_be_used_is_said_and_changes_nothing(tmp_path: Pa
     with hub(tmp_path) as rig:
         site = Site(rig)
         old, new = on_trial(site)
-        rig.hub.renewal.step()
+        rig.hub.get(Renewal).step()
         site.judge(old, {new: 0.5})
         (site.models / "new" / "failure.onnx").write_bytes(b"another")
-        assert rig.hub.renewal.worker.turn() == 300
+        assert rig.hub.get(Renewal).worker.turn() == 300
         assert site.champion() == "old"
         assert "its checksum is not the one" in site.trial()["error"]
 

@@ -13,12 +13,17 @@ from tests.integration.hub.test_events import MovingClock
 from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.act.notify.notice_store import NoticeStore
+from gpuwaste.act.notify.parts import NotifyParts
+from gpuwaste.act.rescoring_part import RescoringPart
+from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
 from gpuwaste.advice.verdicts.verdict import Action, Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import ConfigError, StoreError
+from gpuwaste.hub.retention import TableRetention
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.job import JobRescored
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -67,9 +72,9 @@ def hub(directory: Path, mail: MailServer | None = None, keys: Any = WANTED, **n
         (outlets / "hook.toml").write_text(HOOK.format(url=receiver.url))
         clock = MovingClock(HOUR + 30)
         with running_hub(directory, clock=clock, notify=notice, hub_keys={"outlets_dir": str(outlets), **keys}) as rig:
-            rig.hub.site.refresh()
+            rig.hub.get(ClusterFacts).refresh()
             rig.store.upsert_jobs([*(past(n) for n in range(1, 7)), running(7)])
-            rig.hub.predictions.step()
+            rig.hub.get(Predictions).step()
             yield rig
 
 
@@ -81,10 +86,11 @@ def mail() -> Iterator[MailServer]:
 
 def rescore(rig: Rig) -> None:
     """Do what the hub's threads do."""
-    rig.hub.predictions.step()
-    rig.hub.rescorer.step()
-    if rig.hub.notify.notifier is not None:
-        rig.hub.notify.notifier.step()
+    rig.hub.get(Predictions).step()
+    rig.hub.get(RescoringPart).rescorer.step()
+    notifier = rig.hub.get(NotifyParts).notifier
+    if notifier is not None:
+        notifier.step()
 
 
 def document(rig: Rig, job: int = 7, uid: int = ALICE) -> Any:
@@ -138,7 +144,7 @@ def test_a_model_scores_them_as_it_scores_a_submission(tmp_path: Path) -> None:
     """The bundle in use answers, and its hash is in the event: the same path as `gpuwaste predict`."""
     with hub(tmp_path) as rig:
         name = promote(tmp_path / "models", "m", 0.7)
-        rig.hub.predictions.step()
+        rig.hub.get(Predictions).step()
         rescore(rig)
         (said,) = document(rig)["said_again"]
         assert said["p"]["failure"] == pytest.approx(0.7)
@@ -221,7 +227,7 @@ def test_off_nothing_happens(tmp_path: Path) -> None:
     """Without [hub] rescore nothing is said, told or shown, and the thread waits for ever."""
     with hub(tmp_path, keys={}) as rig:
         later(rig, LIMIT_S - 2400)
-        assert rig.hub.rescorer.step() is None
+        assert rig.hub.get(RescoringPart).rescorer.step() is None
         assert not moments(rig)
         assert not events(rig)
         assert "while it ran" not in rig.page(ALICE, "/jobs/7").body.decode()
@@ -368,5 +374,5 @@ def test_old_rows_are_forgotten(tmp_path: Path) -> None:
         rescore(rig)
         later(rig, 2 * 86400)
         assert isinstance(rig.store, HubStore)
-        rig.hub.retention.step()
+        rig.hub.get(TableRetention).step()
         assert not document(rig)["said_again"]

@@ -12,6 +12,8 @@ from tests.integration.hub.test_rules import LADDER, firings, later, passed, wor
 from gpuwaste.act.actions.action_store import ActionQuestion, ActionRow
 from gpuwaste.act.actions.action_types import ActionReport
 from gpuwaste.act.actions.hub.action_manager import ActionManager
+from gpuwaste.act.actions.hub.parts import ActionParts
+from gpuwaste.act.rules.rule_service import RuleService
 
 rig = test_rules.rig
 CANCEL = """mode = "act"
@@ -29,13 +31,13 @@ WARNED = 'valid = "12h"\n' + LADDER.replace("MODE", "act")
 
 def lent(rig: Rig) -> str:
     """Return the kind of the action that the actor would be lent, "" for none."""
-    row = rig.hub.actions.manager.next(["cancel", "comment"])
+    row = rig.hub.get(ActionParts).manager.next(["cancel", "comment"])
     return row.intent.kind if row else ""
 
 
 def rows(rig: Rig, kind: str) -> list[ActionRow]:
     """Return the actions of a kind, the oldest first."""
-    found = rig.hub.actions.store.listed(ActionQuestion(0, 2**40))
+    found = rig.hub.get(ActionParts).store.listed(ActionQuestion(0, 2**40))
     return [row for row in reversed(found) if row.intent.kind == kind]
 
 
@@ -50,7 +52,7 @@ def mailed(rig: Rig) -> None:
     for row in rows(rig, "notify"):
         for status in ("sent", "confirmed"):
             report = ActionReport(actor="hub", status=status)
-            assert row.status != "intended" or rig.hub.actions.manager.report(row, report) == ""
+            assert row.status != "intended" or rig.hub.get(ActionParts).manager.report(row, report) == ""
 
 
 def shown(rig: Rig, row: ActionRow) -> Any:
@@ -65,7 +67,7 @@ def test_after_an_outage_nothing_is_lent_until_it_is_known_to_hold(rig: Rig) -> 
     assert lent(rig) == "cancel"
     pause(rig, 7200)
     assert lent(rig) == ""
-    manager = ActionManager(rig.hub.actions.store, 20)  # as after a start
+    manager = ActionManager(rig.hub.get(ActionParts).store, 20)  # as after a start
     assert manager.next(["cancel"]) is None
     passed(rig)  # what the agents know is two hours old
     assert lent(rig) == ""
@@ -91,7 +93,7 @@ def test_a_warning_that_cannot_be_sent_ends_the_cancellation(rig: Rig) -> None:
     """Without a mail server the hub sends no mail; the later step is moot with that reason."""
     write(rig, WARNED)
     passed(rig)
-    rig.hub.actions._mail.send_due()
+    rig.hub.get(ActionParts)._mail.send_due()
     assert [row.status for row in rows(rig, "notify")] == ["moot"]
     passed(rig, 7, 480)
     (row,) = rows(rig, "cancel")
@@ -121,7 +123,7 @@ def test_an_edited_rule_withdraws_what_its_old_version_wanted(rig: Rig) -> None:
     write(rig, APPROVED)
     passed(rig)
     (row,) = rows(rig, "cancel")
-    assert rig.hub.actions.manager.decide(row, "oper", approve=True)
+    assert rig.hub.get(ActionParts).manager.decide(row, "oper", approve=True)
     write(rig, "expires = 2099-01-01\n" + APPROVED)
     passed(rig)
     assert [(one.status, one.reason) for one in rows(rig, "cancel")] == [
@@ -138,7 +140,7 @@ def test_a_removed_rule_withdraws_what_it_wanted(rig: Rig, *, others: bool) -> N
         write(rig, CANCEL.replace("idle_s >= 600.0", "idle_s >= 1e9"), "other")
     passed(rig)
     (row,) = rows(rig, "cancel")
-    assert rig.hub.actions.manager.decide(row, "oper", approve=True)
+    assert rig.hub.get(ActionParts).manager.decide(row, "oper", approve=True)
     (rig.directory / "rules.d" / "idle.toml").unlink()
     passed(rig)
     assert [(one.status, one.reason) for one in rows(rig, "cancel")] == [("moot", "the rule was removed")]
@@ -170,7 +172,7 @@ def test_a_rule_that_is_put_back_begins_with_a_new_warning(rig: Rig, *, restart:
     write(rig, CANCEL.replace("idle_s >= 600.0", "idle_s >= 1e9"), "other")
     passed(rig)
     if restart:
-        rig.hub.rules._known = None
+        rig.hub.get(RuleService)._known = None
     write(rig, WARNED)
     passed(rig, 1, 60)
     assert [row.status for row in rows(rig, "notify")] == ["confirmed", "intended"]
@@ -193,4 +195,4 @@ def test_an_edit_does_not_reset_the_budget(rig: Rig) -> None:
     later(rig, 60)
     passed(rig)
     assert [done for *_, done in firings(rig)] == [False, True]
-    assert rig.hub.rules.figures.left["idle"] == {"budget of the rule": 1}
+    assert rig.hub.get(RuleService).figures.left["idle"] == {"budget of the rule": 1}

@@ -13,8 +13,12 @@ from tests.unit.hub.rig import HOUR, batch, record
 
 from gpuwaste.act.actions.action_store import ActionQuestion
 from gpuwaste.act.actions.action_types import ActionReport
+from gpuwaste.act.actions.hub.parts import ActionParts
+from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.moments import ModelMoment
 from gpuwaste.act.rules.rule_service import RuleService
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -43,7 +47,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     (tmp_path / "rules.d").mkdir()
     keys = {"rules_dir": str(tmp_path / "rules.d")}
     with running_hub(tmp_path, slurm, clock=MovingClock(NOW), hub_keys=keys) as found:
-        found.hub.site.refresh()
+        found.hub.get(ClusterFacts).refresh()
         found.store.upsert_jobs(
             [
                 record(7, "alice", **OPEN),
@@ -99,7 +103,7 @@ def firings(rig: Rig) -> list[tuple[str, str, int, bool]]:
 
 def intents(rig: Rig) -> list[tuple[str, str]]:
     """Return kind and subject of the actions that the store has, the oldest first."""
-    rows = rig.hub.actions.store.listed(ActionQuestion(0, 2**40))
+    rows = rig.hub.get(ActionParts).store.listed(ActionQuestion(0, 2**40))
     return sorted((row.intent.kind, row.intent.subject) for row in rows)
 
 
@@ -107,7 +111,7 @@ def passed(rig: Rig, times: int = 1, seconds: int = 0) -> None:
     for _ in range(times):
         if seconds:
             later(rig, seconds)
-        rig.hub.rules.step()
+        rig.hub.get(RuleService).step()
 
 
 @pytest.mark.parametrize(("mode", "wanted"), [("observe", []), ("notify", ["notify"]), ("act", ["cancel", "notify"])])
@@ -123,23 +127,23 @@ def test_events_are_seen_in_what_rules_have_just_taken(rig: Rig) -> None:
     """The runs are judged once a minute for both; without a pass of the rules the sources judge them by themselves."""
     write(rig, LADDER.replace("MODE", "observe"))
     passed(rig)
-    taken = rig.hub.now._known
-    rig.hub.events.look()
-    assert rig.hub.now._known is taken
-    rig.hub.events.look()
-    assert rig.hub.now._known is not taken
+    taken = rig.hub.get(NowReads)._known
+    rig.hub.get(EventService).look()
+    assert rig.hub.get(NowReads)._known is taken
+    rig.hub.get(EventService).look()
+    assert rig.hub.get(NowReads)._known is not taken
     passed(rig)
     later(rig, 120)
-    taken = rig.hub.now._known
-    rig.hub.events.look()
-    assert rig.hub.now._known is not taken, "two minutes old"
+    taken = rig.hub.get(NowReads)._known
+    rig.hub.get(EventService).look()
+    assert rig.hub.get(NowReads)._known is not taken, "two minutes old"
 
 
 def test_the_texts_name_the_facts(rig: Rig) -> None:
     """What the user reads has the job's id and a duration; the intent keeps the facts as they were."""
     write(rig, LADDER.replace("MODE", "notify"))
     passed(rig, 1)
-    intent = rig.hub.actions.store.listed(ActionQuestion(0, 2**40))[0].intent
+    intent = rig.hub.get(ActionParts).store.listed(ActionQuestion(0, 2**40))[0].intent
     assert intent.options["text"] == "Your job 7 has held 1 idle GPUs for 33 min."
     assert (intent.user, intent.account, str(intent.run)) == ("alice", "proj1", RUN)
     assert json.loads(intent.facts)["ledger.idle_s"] == 2000
@@ -150,7 +154,7 @@ def test_a_restart_does_no_step_twice(rig: Rig) -> None:
     write(rig, LADDER.replace("MODE", "act"))
     passed(rig, 1)
     for _ in range(3):
-        rig.hub.rules._known = None
+        rig.hub.get(RuleService)._known = None
         passed(rig, 1, 60)
     assert intents(rig) == [("notify", RUN)]
 
@@ -165,7 +169,7 @@ def test_what_waits_is_dropped_once_the_condition_holds_no_more(rig: Rig, *, sen
     write(rig, f'{head}notify = "none"\n[[do]]\nafter = "0s"\naction = "cancel"\n')
     passed(rig, 1)
     passed(rig, 2, 480)
-    manager = rig.hub.actions.manager
+    manager = rig.hub.get(ActionParts).manager
     (waiting,) = manager.store.listed(ActionQuestion(0, 2**40))
     assert manager.decide(waiting, "oper", approve=True)
     if sent:
@@ -187,7 +191,7 @@ def test_a_restart_of_the_hub_drops_only_what_is_over(rig: Rig, *, works: bool, 
     )
     write(rig, f'{head}notify = "none"\n[[do]]\nafter = "0s"\naction = "cancel"\n')
     passed(rig, 1)
-    store = rig.hub.actions.store
+    store = rig.hub.get(ActionParts).store
     (waiting,) = store.listed(ActionQuestion(0, 2**40))
     assert isinstance(rig.clock, MovingClock)
     rig.clock.later_s += 7200
@@ -212,10 +216,10 @@ def test_a_crash_after_the_intent_makes_no_second_action(rig: Rig, monkeypatch: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(rig.hub.rules.store, "save", crash)
+        patch.setattr(rig.hub.get(RuleService).store, "save", crash)
         with pytest.raises(KeyboardInterrupt):
-            rig.hub.rules.step()
-    rig.hub.rules._known = None
+            rig.hub.get(RuleService).step()
+    rig.hub.get(RuleService)._known = None
     passed(rig, 2, 60)
     assert intents(rig) == [("notify", RUN)]
     assert len(firings(rig)) == 1
@@ -234,7 +238,7 @@ def test_exempt_jobs_are_left_alone(rig: Rig, table: str) -> None:
     write(rig, LADDER.replace("MODE", "act").replace("[[do]]", f"[exempt]\n{table}\n[[do]]", 1))
     passed(rig, 1)
     assert not firings(rig)
-    assert sum(rig.hub.rules.figures.left["idle"].values()) == 1
+    assert sum(rig.hub.get(RuleService).figures.left["idle"].values()) == 1
 
 
 def test_a_job_of_which_little_is_known_is_left_alone(rig: Rig) -> None:
@@ -249,7 +253,7 @@ def test_a_job_of_which_little_is_known_is_left_alone(rig: Rig) -> None:
     assert rig.post(batch(used(7, 0, **known))).status == 200
     passed(rig, 1)
     assert not firings(rig)
-    assert rig.hub.rules.figures.left["idle"] == {"coverage": 1}
+    assert rig.hub.get(RuleService).figures.left["idle"] == {"coverage": 1}
 
 
 def test_what_is_not_known_never_acts(rig: Rig) -> None:
@@ -260,7 +264,7 @@ def test_what_is_not_known_never_acts(rig: Rig) -> None:
     assert sorted(subject for _, subject, *_ in firings(rig)) == [f"gw/7@{HOUR}", f"gw/8@{HOUR}"]
     assert isinstance(rig.clock, MovingClock)
     rig.clock.later_s += 20_000
-    rig.hub.rules.step()
+    rig.hub.get(RuleService).step()
     assert len(firings(rig)) == 2
 
 
@@ -269,10 +273,10 @@ def test_a_clock_that_jumps_makes_nothing_hold_longer(rig: Rig) -> None:
     write(rig, LADDER.replace("MODE", "act").replace('since = "ledger.idle_s"', ""))
     passed(rig, 1)
     later(rig, 4000)
-    rig.hub.rules.step()
+    rig.hub.get(RuleService).step()
     assert isinstance(rig.clock, MovingClock)
     rig.clock.later_s -= 3000
-    rig.hub.rules.step()
+    rig.hub.get(RuleService).step()
     assert not firings(rig)
 
 
@@ -284,7 +288,7 @@ def test_an_id_used_again_is_another_subject(rig: Rig) -> None:
     ended = record(7, "alice", end=begin - 50, elapsed_s=begin - 50 - HOUR, state="CANCELLED")
     rig.store.upsert_jobs([ended, record(7, "alice", **{**OPEN, "start": begin, "submit": begin - 5})])
     later(rig, 300)
-    rig.hub.rules.step()
+    rig.hub.get(RuleService).step()
     assert [subject for _, subject, *_ in firings(rig)] == [RUN]
 
 
@@ -294,7 +298,7 @@ def test_budgets_hold_steps_back(rig: Rig) -> None:
     write(rig, text)
     passed(rig, 12, 480)
     assert [step for *_, step, _ in firings(rig)] == [1]
-    assert rig.hub.rules.figures.left["idle"] == {"budget of the user": 1}
+    assert rig.hub.get(RuleService).figures.left["idle"] == {"budget of the user": 1}
 
 
 @pytest.mark.parametrize(
@@ -305,7 +309,7 @@ def test_a_rule_rests(rig: Rig, line: str, why: str) -> None:
     write(rig, line + LADDER.replace("MODE", "act"))
     passed(rig, 1)
     assert not firings(rig)
-    assert rig.hub.rules.figures.left["idle"] == {why: 1}
+    assert rig.hub.get(RuleService).figures.left["idle"] == {why: 1}
 
 
 def test_a_rule_of_events_sees_only_their_subjects(rig: Rig) -> None:
@@ -323,14 +327,14 @@ def test_one_bad_rule_leaves_the_others(rig: Rig) -> None:
     write(rig, LADDER.replace("MODE", "act").replace("idle_s >=", "idel_s >="), "typo")
     passed(rig, 1)
     assert firings(rig) == [("idle", RUN, 1, False)]
-    assert len(rig.hub.rules.rules.errors) == 1
+    assert len(rig.hub.get(RuleService).rules.errors) == 1
 
 
 def test_nothing_is_done_without_rules(rig: Rig) -> None:
     """By default no rule is there, and a pass does nothing."""
-    assert rig.hub.rules.step() == []
+    assert rig.hub.get(RuleService).step() == []
     assert not firings(rig)
-    assert isinstance(rig.hub.rules, RuleService)
+    assert isinstance(rig.hub.get(RuleService), RuleService)
 
 
 def ask(rig: Rig, uid: int, target: str) -> Any:
@@ -417,13 +421,13 @@ def test_a_rule_about_the_model_in_use(rig: Rig) -> None:
     text += '[[do]]\naction = "notify"\nto = "staff"\nsubject = "Model {model.name}"\ntext = "x"\n'
     text += '[[do]]\naction = "rollback"\n'
     write(rig, text, "drift")
-    rig.hub.rules.step()
+    rig.hub.get(RuleService).step()
     assert not firings(rig)
-    rig.hub.rules._model = lambda: ModelMoment("night", "cafe", NOW - 3600)
+    rig.hub.get(RuleService)._model = lambda: ModelMoment("night", "cafe", NOW - 3600)
     passed(rig, 3, 60)
     assert firings(rig) == [("drift", "model/night", step, True) for step in (1, 2)]
     assert intents(rig) == [("notify", "model/night"), ("rollback", "model/night")]
-    rows = rig.hub.actions.store.listed(ActionQuestion(0, 2**40))
+    rows = rig.hub.get(ActionParts).store.listed(ActionQuestion(0, 2**40))
     assert {(row.intent.run, row.intent.user, row.intent.options.get("subject")) for row in rows} == {
         (None, "", "Model night"),
         (None, "", None),

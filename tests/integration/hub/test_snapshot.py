@@ -59,15 +59,15 @@ def client(hub: Rig, uid: int = AGENT_UID) -> HubClient:
 def test_the_state_travels_and_goes_on(hub: Rig, tmp_path: Path) -> None:
     """What was loaded stands at the hub's own event, answers alike, and takes the next events."""
     hub.store.upsert_jobs([ended(n) for n in range(1, 6)])
-    hub.services.predictions.step()
+    hub.hub.get(Predictions).step()
     place = tmp_path / "advisor" / "history"
     client(hub).get_snapshot(place)
     follower = Follower.load(place, "gw", HistoryState.load)
     assert follower.seq == hub.store.counts()["last_event"] == 10
     hub.store.upsert_jobs([ended(6)])
     follower.apply(hub.store.history(follower.seq, 99))
-    hub.services.predictions.step()
-    live = hub.services.predictions._live
+    hub.hub.get(Predictions).step()
+    live = hub.hub.get(Predictions)._live
     assert live is not None
     asked = JobRequest("alice", 1_700_009_000, account="proj1", partition="gpu", name="train")
     mine = follower.state
@@ -82,7 +82,7 @@ def test_a_replayed_history_knows_the_scripts_that_failed(hub: Rig, tmp_path: Pa
     store = VerdictStore(hub.store, SystemClock())
     store.add([replace(verdict(1), script="00000000000000ff")], "ctl")
     hub.store.upsert_jobs([failed, ended(2)])
-    hub.services.predictions.step()
+    hub.hub.get(Predictions).step()
     client(hub).get_snapshot(tmp_path / "history")
     recall = Follower.load(tmp_path / "history", "gw", HistoryState.load).recall
     assert recall.script_says(failed.user, failed.name, "00000000000000ff") == "same"
@@ -91,7 +91,7 @@ def test_a_replayed_history_knows_the_scripts_that_failed(hub: Rig, tmp_path: Pa
 
 def test_a_snapshot_replaces_the_one_before(hub: Rig, tmp_path: Path) -> None:
     """As a whole: no file of the old one is left, and no half of a new one."""
-    hub.services.predictions.step()
+    hub.hub.get(Predictions).step()
     place = tmp_path / "history"
     place.mkdir()
     (place / "old").write_text("old")
@@ -116,7 +116,7 @@ def test_a_hub_without_the_extra_says_so(hub: Rig, tmp_path: Path, monkeypatch: 
         raise ModuleNotFoundError(name="numpy")
 
     monkeypatch.setattr(Predictions, "_begin", begin)
-    hub.services.predictions.step()
+    hub.hub.get(Predictions).step()
     with pytest.raises(WireError, match="extra") as caught:
         client(hub).get_snapshot(tmp_path / "history")
     assert not isinstance(caught.value, RetryableWireError)
@@ -124,8 +124,8 @@ def test_a_hub_without_the_extra_says_so(hub: Rig, tmp_path: Path, monkeypatch: 
 
 def test_predictions_go_on_while_a_snapshot_is_taken(hub: Rig) -> None:
     """Snapshots in one thread, predictions and events in others: all are answered, each snapshot is whole."""
-    hub.services.predictions.step()
-    live = hub.services.predictions._live
+    hub.hub.get(Predictions).step()
+    live = hub.hub.get(Predictions)._live
     assert live is not None
     failed: list[BaseException] = []
 
@@ -145,7 +145,7 @@ def test_predictions_go_on_while_a_snapshot_is_taken(hub: Rig) -> None:
     thread.start()
     for job in range(1, 30):
         hub.store.upsert_jobs([ended(job)])
-        hub.services.predictions.step()
+        hub.hub.get(Predictions).step()
         live.advise(Adviser(load_files(())), AdviceRequest(JobRequest("alice", 1_700_009_000, name="train")))
     thread.join(60)
     assert failed == []

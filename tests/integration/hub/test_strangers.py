@@ -8,7 +8,9 @@ from tests.integration.hub.rig import Answer, Rig, running_hub
 
 from gpuwaste.core.config import WebConfig
 from gpuwaste.core.errors import SlurmError
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.headers import HEADERS
+from gpuwaste.hub.sign_in.visitors import Visitors
 
 EVIL = {"Host": "evil.example"}
 REJECTED = "page-rejected"
@@ -59,7 +61,7 @@ def test_each_answer_has_the_headers(rig: Rig, method: str, path: str, status: i
 
 def test_a_defect_s_answer_has_them(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The 500 is made outside of every middleware."""
-    monkeypatch.setattr(rig.hub.metrics, "text", lambda: 1 / 0)
+    monkeypatch.setattr(rig.metrics, "text", lambda: 1 / 0)
     answer = rig.send("GET", "/metrics")
     assert (answer.status, missing(answer)) == (500, set())
 
@@ -89,8 +91,8 @@ def test_a_hub_without_munge_logs_one_line_for_many_requests(
     def fails(*_: object) -> None:
         raise SlurmError("sacctmgr does not answer")
 
-    monkeypatch.setattr(type(rig.services.identity), "reader", fails)
-    monkeypatch.setattr(type(rig.services.visitors), "scope", fails)
+    monkeypatch.setattr(type(rig.hub.get(Identity)), "reader", fails)
+    monkeypatch.setattr(type(rig.hub.get(Visitors)), "scope", fails)
     for _ in range(20):
         assert rig.send("GET", "/v1/report").status == rig.send("GET", "/me").status == 503
     lines = [str(getattr(one, "event", "")) for one in caplog.records]

@@ -22,6 +22,7 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.hub.per_user_limit import MOST
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.hub.threads import REPORTS_AT_ONCE, REPORTS_OF_USER
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -35,7 +36,7 @@ CONNECTIONS = 200
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub with job 7 of alice and 8 of bob."""
     with running_hub(tmp_path, FakeSlurm(levels={"oper": "Operator"}), web=WebConfig()) as found:
-        found.hub.site.refresh()
+        found.hub.get(ClusterFacts).refresh()
         found.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
         yield found
 
@@ -62,7 +63,7 @@ def status(one: socket.socket) -> int:
 @contextlib.contextmanager
 def all_reports_taken(rig: Rig) -> Iterator[None]:
     """Hold every place in which the store is asked for a report, as six that hang would."""
-    places = rig.services.reads._turns
+    places = rig.hub.get(DocumentQueries)._turns
     for _ in range(REPORTS_AT_ONCE):
         assert places.acquire(timeout=patient(30))
     try:
@@ -173,7 +174,7 @@ def test_nothing_needs_the_pool_of_the_framework(rig: Rig) -> None:
 
 def test_many_who_ask_for_health_wait_for_one_answer(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hundred strangers who ask at once each gets an answer that was made after they asked, of two or three."""
-    made, go_on, read = 0, threading.Event(), rig.hub.metrics.text
+    made, go_on, read = 0, threading.Event(), rig.metrics.text
 
     def text() -> bytes:
         nonlocal made
@@ -181,7 +182,7 @@ def test_many_who_ask_for_health_wait_for_one_answer(rig: Rig, monkeypatch: pyte
         assert go_on.wait(patient(60))
         return read()
 
-    monkeypatch.setattr(rig.hub.metrics, "text", text)
+    monkeypatch.setattr(rig.metrics, "text", text)
     with flood(rig, "x=1", ["/metrics"] * 100) as sent:
         wait_until(lambda: made == 1, 30, "the first to be at work")
         assert rig.send("GET", "/v1/health").status == 200, "the loop has read them all by then"

@@ -15,7 +15,10 @@ from tests.unit.hub.rig import batch
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.judging import Judging
+from gpuwaste.ledger.roller import Roller
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
@@ -91,7 +94,7 @@ def tell(hub: Rig, site: DrawnSite, clock: StillClock) -> None:
     for now, known in ((middle, [_as_of(run, middle) for run in site.runs if run.submit <= middle]), (END, site.runs)):
         clock.now = now
         slurm.records = [*known, BadRow(now, "no time", "a|b\0c")]
-        hub.hub.importer.step()
+        hub.hub.get(Importer).step()
         _send_hours(hub, [row for row in site.hours if row.hour_utc <= now])
         rows = [
             verdict(
@@ -101,16 +104,16 @@ def tell(hub: Rig, site: DrawnSite, clock: StillClock) -> None:
             for run in site.runs if run.verdict_id and run.submit <= now
         ]  # fmt: skip
         assert hub.post(body(*rows), target="/v1/verdicts").status == 200
-        hub.hub.judging.step(never)
-        hub.hub.roller.step(never)
+        hub.hub.get(Judging).step(never)
+        hub.hub.get(Roller).step(never)
     late = [replace(row, seq=2, util_ms={7: row.t1_ms - row.t0_ms}) for row in site.hours[::7]]
     _send_hours(hub, late)
     slurm.partition_list = [Partition("gpu", whole_node=True), Partition("whole", whole_node=True)]
     slurm.records = [replace(run, user="dora") if run.job_id % 10 == 0 else run for run in site.runs]
-    hub.hub.importer.step()
+    hub.hub.get(Importer).step()
     hub.store.quarantine("agent:gpu1", [Aside(1, "no JSON", "{'"), Aside(1, "no JSON", "{'")])
-    hub.hub.judging.step(never)
-    hub.hub.roller.step(never)
+    hub.hub.get(Judging).step(never)
+    hub.hub.get(Roller).step(never)
 
 
 def _as_of(run: JobRecord, now: int) -> JobRecord:

@@ -22,6 +22,8 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.importers.page_files import PageFiles
+from gpuwaste.ledger.disputes.disputes import Disputes
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import Arrival, InboxWriter
@@ -96,7 +98,7 @@ def test_a_hub_serves_the_same_sums_without_the_name(tmp_path: Path, capsys: pyt
     with hub_of(state, clock) as hub:
         tell_of_site(hub, DrawnSite(1), clock)
         run = next(job for job in DrawnSite(1).runs if job.user == "alice" and job.job_id % 10)
-        hub.services.disputes.say(Scope("alice"), str(run.job_id), b"words=alice+disagrees")
+        hub.hub.get(Disputes).say(Scope("alice"), str(run.job_id), b"words=alice+disagrees")
         before = [hub.get(OPER, target).json for target in targets]
     assert "alice" in json.dumps(before)
     assert erase(state, "alice") == 0
@@ -104,7 +106,7 @@ def test_a_hub_serves_the_same_sums_without_the_name(tmp_path: Path, capsys: pyt
     with hub_of(state, clock) as hub:
         after = [hub.get(OPER, target).json for target in targets]
         assert "alice" not in json.dumps(after)
-        hub.hub.judging.step(threading.Event())
+        hub.hub.get(Judging).step(threading.Event())
         assert "alice" not in json.dumps([hub.get(OPER, target).json for target in targets])
     for old, new in zip(before, after, strict=True):
         for name in ("gpu_s", "wasted_s", "idle_s", "job_count", "jobs_total", "coverage"):

@@ -1,7 +1,7 @@
 """EventReads: the stream, the catalogue and the outlets as readers ask for them."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -9,10 +9,13 @@ from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.events.event_types import EventsAnswer, OutletRow, OutletsDocument, RefusedEvent
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.catalogue import PREFIX, kinds_of
 from gpuwaste.jobs.events.envelope import Event, encoded, event_of
+from gpuwaste.jobs.host_ports import HostPorts
 
 MAX_EVENTS: Final = 5000
 _MAX_PATTERNS: Final = 20
@@ -20,13 +23,18 @@ _REFUSED: Final = 100
 EventText = tuple[int, str, bytes]
 
 
-class EventReads:
+class EventReads(Part):
     """Any thread may ask."""
 
     def __init__(self, parts: EventService, cluster_of: Callable[[], str], clock: Clock) -> None:
         self._parts = parts
         self._cluster_of = cluster_of
         self._clock = clock
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(EventService), parts.get(ClusterFacts).known, parts.get(HostPorts).clock)
 
     def page(self, scope: Scope, after: int, limit: int, kinds: str) -> bytes:
         """Return an EventsAnswer as JSON: what the caller may see; `kinds` are patterns separated by commas."""

@@ -3,21 +3,30 @@
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from prometheus_client.metrics_core import Metric
 
+from gpuwaste.act.events.inlet_parts import InletParts
 from gpuwaste.act.events.outlet_files import load_outlets
 from gpuwaste.act.events.outlet_metrics import OutletStanding, families
 from gpuwaste.act.events.outlet_sender import OutletSender
 from gpuwaste.act.events.sources import EventSource, SourceSnapshot, SourceStores, sources
+from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now import Now
+from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.net.health import PredictionHealth
+from gpuwaste.sim.kept_simulations import DIRECTORY as SIMULATIONS
 from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 60.0  # agents report each quarter of an hour, or each minute
@@ -44,7 +53,7 @@ class SourceViews:
     idle_min_s: Callable[[], float]
 
 
-class EventService:
+class EventService(Part):
     """`workers` run it: one looks, one for each outlet hands over. Nothing runs where there is no outlet."""
 
     def __init__(
@@ -74,6 +83,21 @@ class EventService:
         self._held_utc = 0
         self._sources: list[EventSource] = sources(SourceStores(store, self.store, simulations))
         self._looker = Worker("event sources", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        hub = parts.get(Config).hub
+        now, predictions, judging = parts.get(NowReads), parts.get(Predictions), parts.get(Judging)
+        return cls(
+            parts.get(HubStore),
+            parts.get(HostPorts).clock,
+            parts.get(ClusterFacts).known,
+            outlets=Path(hub.outlets_dir),
+            site=parts.get(InletParts).kinds,
+            views=SourceViews(now.take, now.since, predictions.health, lambda: judging.standing.finding_min_s),
+            simulations=Path(hub.state_dir) / SIMULATIONS,
+        )
 
     @property
     def workers(self) -> list[Worker]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from prometheus_client.metrics_core import Metric
 
@@ -17,10 +17,14 @@ from gpuwaste.act.events.signing import UnsignedError
 from gpuwaste.act.events.site_events import texts_of
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, TOO_MANY, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.store.hub.hub_store import HubStore
 
 MAX_BODY: Final = 1 << 20
@@ -36,7 +40,7 @@ _FORGED: Final = log_event.warning(
 )
 
 
-class InletParts:
+class InletParts(Part):
     """`workers` fetch; `take` is for requests, from any thread."""
 
     def __init__(self, store: HubStore, clock: Clock, cluster: Callable[[], str], inlets: Path) -> None:
@@ -63,6 +67,12 @@ class InletParts:
             _LEFT_OUT.log(error=wrong)
         self.kinds = frozenset(name for intake in self._intakes.values() for name in intake.file.own)
         """The kinds that the site's inlets declare."""
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        inlets = Path(parts.get(Config).hub.inlets_dir)
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(ClusterFacts).known, inlets)
 
     @property
     def workers(self) -> list[Worker]:

@@ -1,9 +1,8 @@
 """The parts that send notices, made from [notify]."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from gpuwaste.act.notify.addresses import AddressBook
 from gpuwaste.act.notify.limit_notices import LimitNotices
@@ -14,34 +13,67 @@ from gpuwaste.act.notify.planner import Planner
 from gpuwaste.act.notify.runner import Accounting, NoticeRunner
 from gpuwaste.act.notify.service import NoticeService
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.config import Config, NotifyConfig
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.worker import Worker
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 
 
-@dataclass(frozen=True, slots=True)
-class NotifyParts:
+class NotifyParts(Part):
     """The answers of the routes, and the sender where a mail server is configured."""
 
-    service: NoticeService
-    notifier: NoticeRunner | None
-    limits: LimitNotices
+    def __init__(
+        self,
+        planner: Planner,
+        mailer: SmtpMailer | None,
+        clock: Clock,
+        accounting: Callable[[], Accounting],
+        count: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.notifier = None if mailer is None else NoticeRunner(planner, mailer, clock, accounting, count)
+        self.service = NoticeService(planner, self.notifier, clock)
+        self.limits = LimitNotices(planner)
 
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub. Raises ConfigError."""
+        config, clock, importer = parts.get(Config).notify, parts.get(HostPorts).clock, parts.get(Importer)
 
-def notify_parts(  # noqa: PLR0917 the hub's own parts, in the order of ARCHITECTURE
-    config: NotifyConfig,
-    store: HubStore,
-    ledger: LedgerSettings,
-    clock: Clock,
-    accounting: Callable[[], Accounting],
-    count: Callable[[str], None] = lambda _: None,
-) -> NotifyParts:
-    """Wire the parts. Raises ConfigError."""
-    settings = NotifySettings.from_config(config)
-    planner = Planner(store, NoticeStore(store, clock), settings, ledger, address_book(config))
-    mailer = smtp_mailer(config)
-    notifier = None if mailer is None else NoticeRunner(planner, mailer, clock, accounting, count)
-    return NotifyParts(NoticeService(planner, notifier, clock), notifier, LimitNotices(planner))
+        def accounting() -> Accounting:
+            return Accounting(importer.status.read_until, bool(importer.status.failures))
+
+        ledger, count = parts.get(Judging).standing, parts.get(HubMetrics).notice
+        return cls.made(config, parts.get(HubStore), ledger, clock, accounting, count)
+
+    @classmethod
+    def made(  # noqa: PLR0917 in the order of ARCHITECTURE
+        cls,
+        config: NotifyConfig,
+        store: HubStore,
+        ledger: LedgerSettings,
+        clock: Clock,
+        accounting: Callable[[], Accounting],
+        count: Callable[[str], None] = lambda _: None,
+    ) -> Self:
+        """Return the part around a store. Raises ConfigError."""
+        settings = NotifySettings.from_config(config)
+        planner = Planner(store, NoticeStore(store, clock), settings, ledger, address_book(config))
+        return cls(planner, smtp_mailer(config), clock, accounting, count)
+
+    def before_start(self) -> None:
+        """Note what was being sent when the hub ended."""
+        if self.notifier is not None:
+            self.notifier.begin()
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """The sender."""
+        return () if self.notifier is None else (self.notifier.worker,)
 
 
 def address_book(config: NotifyConfig) -> AddressBook:

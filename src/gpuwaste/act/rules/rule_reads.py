@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -23,13 +23,18 @@ from gpuwaste.act.rules.rule_types import (
     RuleStanding,
     SubjectLook,
 )
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -39,7 +44,7 @@ _MOST: Final = 20  # runs of a job that are looked at
 _LONGEST_S: Final = 366 * DAY_S
 
 
-class RuleReads:
+class RuleReads(Part):
     """Any thread may ask; every method may raise Refusal or StoreError."""
 
     def __init__(
@@ -51,6 +56,14 @@ class RuleReads:
         self._clock = clock
         self._settings = settings
         self._replaying = threading.Lock()
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        clock, cluster = parts.get(HostPorts).clock, parts.get(ClusterFacts).known
+        part = cls(parts.get(RuleService), parts.get(HubStore), cluster, clock, parts.get(Judging).standing)
+        parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
+        return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next replay on; for any thread."""

@@ -4,10 +4,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from prometheus_client.metrics_core import Metric
 
+from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.rules.engine import KEPT_S, Ladders, PassInstant, RulePass, evaluate
 from gpuwaste.act.rules.facts import ABOUTS, About
 from gpuwaste.act.rules.in_use import RulesInUse
@@ -21,15 +22,22 @@ from gpuwaste.act.rules.rule_firings import event, stored
 from gpuwaste.act.rules.rule_metrics import RuleFigures, families
 from gpuwaste.act.rules.rule_store import RuleStore, StoredLadder
 from gpuwaste.act.rules.rule_withdrawals import Withdrawals
+from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.catalogue import kinds_of
 from gpuwaste.jobs.events.envelope import event_of
 from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.now.now import Now
+from gpuwaste.ledger.now.now_reads import NowReads
+from gpuwaste.net.health import PredictionHealth
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -43,7 +51,7 @@ _NOT_EVALUATED: Final = log_event.warning(
 _FIRED: Final = log_event.info("rule-fired: rule {rule} ({mode}): step {step}, {action}, {subject}")
 
 
-class RuleService:
+class RuleService(Part):
     """`worker` runs it; any thread may read `rules`, `figures` and `store`."""
 
     def __init__(  # noqa: PLR0917 the hub's parts that it needs
@@ -77,6 +85,22 @@ class RuleService:
         self._known: dict[tuple[str, str], Ladders] | None = None
         self._withdrawals = Withdrawals()
         self.worker = Worker("rules", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        config, predictions = parts.get(Config), parts.get(Predictions)
+        return cls(
+            parts.get(HubStore),
+            parts.get(HostPorts).clock,
+            parts.get(ClusterFacts).known,
+            parts.get(NowReads).take,
+            parts.get(ActionParts).manager,
+            Path(config.hub.rules_dir),
+            config.hub.rules_every_s,
+            xids=[int(number) for number in config.agent.health_xids if number.isdecimal()],
+            model=lambda: _in_use(predictions.health()),
+        )
 
     def step(self) -> list[RulePass]:
         """Evaluate the rules once. Raises StoreError."""
@@ -229,3 +253,7 @@ def _changes(
                 steps = (ladder.began, ladder.step, ladder.step_utc, ladder.round)
                 changed.append(StoredLadder(rule.name, rule.hash, subject, *steps))
     return changed, gone
+
+
+def _in_use(found: PredictionHealth) -> ModelMoment:
+    return ModelMoment(found.model, found.model_hash, found.created)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, Self
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.policy.in_use import PoliciesInUse
@@ -19,17 +19,22 @@ from gpuwaste.advice.predict.texts import script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.cpu_budget import CpuBudget, NotReadError, ReadingBudget
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.history.requests import request_of
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
 from gpuwaste.net.health import PredictionHealth
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -54,7 +59,7 @@ _STALE: Final = log_event.warning(
 _NOT_INSTALLED: Final = log_event.info("predictions-not-installed: {missing}")
 
 
-class Predictions:
+class Predictions(Part):
     """Answers for requests and for jobs of the store; `worker` keeps them up to date."""
 
     def __init__(
@@ -86,6 +91,21 @@ class Predictions:
         self._trouble = Once()
         self._missing = ""
         self.worker = Worker("predictions", self.step, clock, last=self._save)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        config, importer = parts.get(Config), parts.get(Importer)
+        return cls(
+            parts.get(HubStore),
+            parts.get(ClusterFacts).cluster,
+            clock=parts.get(HostPorts).clock,
+            metrics=parts.get(HubMetrics),
+            models_dir=Path(config.common.models_dir),
+            state_dir=Path(config.hub.state_dir),
+            policies_dir=Path(config.advisor.policies_dir),
+            defaults=lambda: importer.defaults,
+        )
 
     def _save(self) -> None:
         if self._live is not None:

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec.structs import replace
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -12,12 +13,16 @@ from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
 from gpuwaste.advice.renewal.trial_types import TrialDocument
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config, ModelsConfig
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import FORBIDDEN, LATER, NOT_INSTALLED, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:
@@ -31,9 +36,13 @@ _NOT_COMPARED: Final = log_event.warning(
     "Check `[common] models_dir`, which the hub must be able to write to where `[models] renew` is on, and the store.",
 )
 
+_RENEWAL: Final = tuple(f"models.{field.name}" for field in fields(ModelsConfig) if field.name != "min_trial_days")
 
-class Renewal:
+
+class Renewal(Part):
     """`worker` runs it; any thread may ask. `settings` may be replaced while it runs."""
+
+    late = True
 
     def __init__(
         self, store: HubStore, clock: Clock, cluster: Callable[[], str], models_dir: Path, settings: RenewalSettings
@@ -47,6 +56,18 @@ class Renewal:
         self._trouble = Once()
         self._changes: Counter[str] = Counter()
         self.worker = Worker("renewal", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        config, clock = parts.get(Config), parts.get(HostPorts).clock
+        models_dir, settings = Path(config.common.models_dir), RenewalSettings.from_config(config.models)
+        return cls(parts.get(HubStore), clock, parts.get(ClusterFacts).known, models_dir, settings)
+
+    @property
+    def reloads(self) -> Reloads:
+        """When a model takes another one's place."""
+        return {_RENEWAL: lambda c: setattr(self, "settings", RenewalSettings.from_config(c.models))}
 
     def step(self) -> TrialDocument | None:
         """Compare once; None before the cluster is known. Raises GpuwasteError, ModuleNotFoundError."""

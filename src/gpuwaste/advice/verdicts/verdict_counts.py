@@ -1,14 +1,18 @@
 """VerdictCounts: counts the verdicts that are kept, now and then, in the importer's loop."""
 
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import Imported
 
 EVERY_S: Final = 600.0
 
 
-class VerdictCounts:
+class VerdictCounts(Part):
     """One thread calls `step`; `counts` may be read by any."""
 
     def __init__(self, store: VerdictStore, clock: Clock) -> None:
@@ -16,6 +20,13 @@ class VerdictCounts:
         self._clock = clock
         self._next_us = 0
         self.counts: dict[tuple[str, bool], int] = {}  # by action and whether a run has told the token
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        part = cls(parts.get(VerdictStore), parts.get(HostPorts).clock)
+        parts.get(Bus).subscribe(Imported, lambda _: part.step())
+        return part
 
     def step(self) -> None:
         """Count if it is time. Raises StoreError."""

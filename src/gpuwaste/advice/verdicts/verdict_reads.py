@@ -5,7 +5,7 @@ Blocks on the store: call it off the event loop.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from msgspec import json
 from msgspec.structs import replace
@@ -15,11 +15,13 @@ from gpuwaste.advice.verdicts.verdict_score import ScoreDocument, score_document
 from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
 from gpuwaste.advice.verdicts.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.slurm.accounting.job import JobRecord
 
@@ -57,13 +59,18 @@ class RunOfVerdict(Protocol):
     def verdict_id(self) -> str: ...  # noqa: D102
 
 
-class VerdictReads:
+class VerdictReads(Part):
     """Builds the documents within a caller's scope."""
 
     def __init__(self, store: VerdictStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._scores = ResponseCache(clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(VerdictStore), parts.get(HostPorts).clock)
 
     def listed(self, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
         """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if they did not exist."""

@@ -4,16 +4,18 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from gpuwaste.advice.verdicts.hits import HIT_SHARE, all_ends
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount, account_rows
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import FAR_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -59,12 +61,17 @@ class Pick:
         }
 
 
-class VerdictStore:
+class VerdictStore(Part):
     """The verdicts of a hub's store; threads share it as they share the store."""
 
     def __init__(self, store: HubStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock)
 
     def add(self, verdicts: Sequence[Verdict], node: str, told: Sequence[StoredEvent] = ()) -> list[str]:
         """Take verdicts that the advisor on `node` sent, each id once, and the events that tell of them.

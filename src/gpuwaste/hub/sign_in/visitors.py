@@ -11,9 +11,12 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config, WebConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.sign_in.cookie import cookie_of
 from gpuwaste.hub.sign_in.lake_tokens import LakeTokens, tokens_of
 from gpuwaste.hub.sign_in.origins import Origins, require_same_origin
@@ -21,6 +24,7 @@ from gpuwaste.hub.sign_in.proxy_header import ProxyHeader, uids_of
 from gpuwaste.hub.sign_in.rejection import LINK, Rejection
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
 from gpuwaste.hub.sign_in.token_table import TokenLimits, Tokens, TokenTable
+from gpuwaste.jobs.host_ports import HostPorts
 
 LINK_S: Final = 60
 REFRESH: Final = "gpuwaste-refresh"  # header of a page that refreshes itself: its reader may be away
@@ -43,7 +47,7 @@ class SignInNeeded(Refusal):
         super().__init__(UNAUTHORIZED, "nobody is signed in: run `gpuwaste web` and open its link")
 
 
-class Visitors:
+class Visitors(Part):
     """Links, sessions and the proxy's header; for any thread. What is refused is counted, its reason logged.
 
     Whoever is asked about a link or a session raises StoreError where they are in a lake that does not answer.
@@ -68,6 +72,12 @@ class Visitors:
         self._sessions = tokens("session", _session_limits(settings))
         self._metrics = SignInMetrics(registry, self._sessions.count)
         self._log = EventLog(clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> "Visitors":
+        """Return the part of a hub."""
+        config, clock = parts.get(Config), parts.get(HostPorts).clock
+        return make_visitors(config, parts.get(Roles).scope, clock, parts.get(HubMetrics).registry)
 
     @property
     def proxy_uids(self) -> frozenset[int]:

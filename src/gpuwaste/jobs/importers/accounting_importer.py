@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting import AccountingImport, ImportSettings
 from gpuwaste.jobs.importers.accounting_windows import windows
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -65,7 +68,7 @@ class ImportStatus:
     bad_rows: int = 0  # since the start
 
 
-class Importer:
+class Importer(Part):
     """Brings runs from accounting, run by `worker`; keeps trying while it is down."""
 
     def __init__(
@@ -97,6 +100,26 @@ class Importer:
         self._missing: frozenset[RunKey] = frozenset()
         self.defaults: SiteDefaults | None = None  # what the partitions give, None until Slurm has been asked
         self.worker = Worker("importer", self.step, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        ports = parts.get(HostPorts)
+        return cls(
+            parts.get(HubStore),
+            ports.slurm,
+            parts.get(ClusterFacts),
+            metrics=parts.get(HubMetrics),
+            clock=ports.clock,
+            settings=_settings(parts.get(Config)),
+            bus=parts.get(Bus),
+        )
+
+    @property
+    def reloads(self) -> Reloads:
+        """How often accounting is read, and how far back."""
+        keys = ("hub.sacct_every_s", "hub.sacct_overlap_s", "hub.sacct_first_days")
+        return {keys: lambda c: setattr(self, "settings", _settings(c))}
 
     @property
     def status(self) -> ImportStatus:
@@ -169,3 +192,8 @@ class Importer:
             _FAILED.log(error=words)
         failures = self._trouble.times
         return min(backoff_s(failures, _BACKOFF_FIRST_S, BACKOFF_MAX_S), self.settings.every_s * failures)
+
+
+def _settings(config: Config) -> ImportSettings:
+    hub = config.hub
+    return ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days)

@@ -3,18 +3,21 @@
 import threading
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.history_store import KeptPage
 from gpuwaste.jobs.importers.importer import read_again
 from gpuwaste.jobs.importers.page_details import PageDetails
 from gpuwaste.jobs.importers.page_files import PageFiles
-from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 
 _TELL_S: Final = 60.0
 _PROGRESS: Final = log_event.info("pages-read: {percent:.0f} % of {pages} raw pages read again for new columns")
@@ -26,8 +29,10 @@ _FAILED: Final = log_event.warning(
 )
 
 
-class PageReader:
+class PageReader(Part):
     """`worker` runs it, and ends where nothing is due; a hub that is killed goes on with the next page."""
+
+    late = True
 
     def __init__(self, store: HubStore, path: Path, clock: Clock) -> None:
         self._pages = PageDetails(store)
@@ -36,6 +41,12 @@ class PageReader:
         self._clock = clock
         self._told_us = 0
         self.worker = Worker("pages", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        path = Path(parts.get(Config).hub.state_dir) / STORE_NAME
+        return cls(parts.get(HubStore), path, parts.get(HostPorts).clock)
 
     def _turn(self) -> float | None:
         return HOUR_S if self.step(self.worker.stopping) else None

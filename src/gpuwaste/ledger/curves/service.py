@@ -10,16 +10,20 @@ from collections.abc import Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import replace as replaced
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import LATER, Refusal, not_found
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.curves.agents import AgentSamples, without
 from gpuwaste.ledger.curves.curve_types import MOST_GPUS, MOST_NODES, HourMean, JobCurves, NodeCurves, RunCurves
 from gpuwaste.ledger.curves.limits import QuestionBudget
@@ -45,7 +49,7 @@ _FINAL: Final = frozenset({"answered", "no_samples", "past_retention", "gone", "
 Hours = dict[str, list[HourMean]]
 
 
-class Curves:
+class Curves(Part):
     """Answers for a job's samples; blocks, for the threads of requests."""
 
     def __init__(
@@ -68,6 +72,20 @@ class Curves:
         self._lock = threading.Lock()
         self._under_way: dict[Hashable, Future[bytes]] = {}
         self._pool = ThreadPoolExecutor(_MOST_AT_ONCE * MOST_NODES, "curves")  # nobody waits for another's node
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        config, ports = parts.get(Config), parts.get(HostPorts)
+        url, prometheus, ca = config.hub.agent_url, config.hub.prometheus_url, config.common.hub_ca
+        site = parts.get(ClusterFacts)
+        return cls(
+            parts.get(DocumentQueries),
+            parts.get(HubStore),
+            ports.clock,
+            agents=AgentSamples(url, ca, ports.agents, site, ports.clock) if url and ports.agents is not None else None,
+            prometheus=PrometheusSamples(prometheus, ca) if prometheus else None,
+        )
 
     def packed(self, scope: Scope, printed_id: str, question: JobQuestion, node: str | None) -> bytes:
         """Return the document as gzip'd JSON; `node` keeps to one node of the runs. Raises Refusal."""

@@ -1,16 +1,19 @@
 """Disputes: the owner of a job says that its judgement is wrong. Blocks on the store: call it off the event loop."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Self
 from urllib.parse import parse_qs
 
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, Refusal, not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.disputes.dispute_store import DisputeStore
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
 from gpuwaste.ledger.reports.report_types import Dispute
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.store.hub.hub_store import HubStore
 
 MAX_WORDS: Final = 500
 _MAX_RUNS: Final = 1000  # of one job: the newest
@@ -18,11 +21,16 @@ _NEWEST: Final = 50
 _FIELDS: Final = 4
 
 
-class Disputes:
+class Disputes(Part):
     """Takes what owners say, and shows it to who may see the job."""
 
     def __init__(self, store: DisputeStore) -> None:
         self._store = store
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(DisputeStore(parts.get(HubStore), parts.get(HostPorts).clock))
 
     def say(self, scope: Scope, printed_id: str, body: bytes) -> None:
         """Keep what the form of a job's page sends. Raises Refusal: 404 where the job is not the caller's own."""

@@ -1,13 +1,17 @@
 """SiteTariff: the tariff in force, read again when its file changes; a file that cannot be used changes nothing."""
 
 import threading
+from dataclasses import fields
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.parts import Part, Parts, Reloads
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.energy.tariff import Tariff
 from gpuwaste.ledger.energy.tariff_file import read_tariff
 
@@ -17,8 +21,10 @@ _REJECTED: Final = log_event.error(
     "`gpuwaste config check` prints the same error. The hub tries again within a minute of the file's next change.",
 )
 
+_ENERGY: Final = tuple(f"energy.{field.name}" for field in fields(EnergyConfig))
 
-class SiteTariff:
+
+class SiteTariff(Part):
     """For any thread."""
 
     def __init__(self, config: EnergyConfig, clock: Clock) -> None:
@@ -28,6 +34,16 @@ class SiteTariff:
         self._read_once = False
         self._next_us = 0
         self.use(config)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(Config).energy, parts.get(HostPorts).clock)
+
+    @property
+    def reloads(self) -> Reloads:
+        """What energy costs."""
+        return {_ENERGY: lambda c: self.use(c.energy)}
 
     def use(self, config: EnergyConfig) -> None:
         """Take another section [energy]."""

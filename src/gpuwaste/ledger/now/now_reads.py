@@ -7,17 +7,21 @@ takes it anew while somebody looks, and nothing is done while nobody does.
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.core import log_event
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.held import HeldRun
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.now.now import Now, SlurmNodes, now_document, take_now
 from gpuwaste.ledger.now.now_types import NowDocument
@@ -35,7 +39,7 @@ _NOT_TAKEN: Final = log_event.warning(
 )
 
 
-class NowReads:
+class NowReads(Part):
     """Any thread may ask; `worker` takes the figures anew."""
 
     def __init__(
@@ -62,6 +66,20 @@ class NowReads:
         self._sharing = threading.Lock()
         self._shared: tuple[Now, int, NowDocument] | None = None
         self.worker = Worker("now", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        part = cls(
+            parts.get(HubStore),
+            parts.get(ClusterFacts),
+            parts.get(VerdictReads),
+            settings=parts.get(Judging).standing,
+            clock=parts.get(HostPorts).clock,
+            importer=parts.get(Importer),
+        )
+        parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
+        return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next time on; for any thread."""

@@ -3,7 +3,7 @@
 import re
 import threading
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from msgspec.structs import replace
 
@@ -11,20 +11,24 @@ from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
 from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.energy_config import EnergyConfig
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, Refusal, not_found
 from gpuwaste.core.request_coalescer import RequestCoalescer
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.hub.threads import REPORTS_AT_ONCE
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import clusters
 from gpuwaste.jobs.named_runs import pick_named
 from gpuwaste.ledger.energy.energy_costs import job_with_energy
 from gpuwaste.ledger.energy.energy_reads import EnergyReads
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
+from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.neighbours import neighbours_of
 from gpuwaste.ledger.reports.report import picked_job_document, top_document
@@ -41,7 +45,7 @@ _FACTS_S: Final = 60.0
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 
 
-class DocumentQueries:
+class DocumentQueries(Part):
     """Builds documents within a caller's scope."""
 
     def __init__(
@@ -67,6 +71,15 @@ class DocumentQueries:
         self._energy = EnergyReads(store, self.tariff, clock, self._turns)
         self._jobs: RequestCoalescer[str, JobDocument] = RequestCoalescer()
         self._facts = ResponseCache(clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        clock = parts.get(HostPorts).clock
+        store, ledger = parts.get(HubStore), parts.get(Judging).standing
+        part = cls(store, ledger, clock, parts.get(SharedRuns), parts.get(SiteTariff))
+        parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
+        return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""

@@ -45,6 +45,7 @@ _OTHER_COLUMNS: Final = "".join(
     f", {name} = s.{name}" for name in HOUR_COLUMNS.types if name not in (*HOUR_KEY, "final")
 )
 _CAME_AGAIN: Final = log_event.info("old-hours-ignored: {rows} hours of days that are summed up came again, ignored")
+STORE_NAME: Final = "hub.duckdb"  # below [hub] state_dir
 ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no day from then on was added up
 
 

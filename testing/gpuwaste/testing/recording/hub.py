@@ -10,8 +10,8 @@ from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.daemon import make_checkers, serve
+from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.hub_sockets import HubSockets
-from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow

@@ -24,9 +24,11 @@ from gpuwaste.agent.daemon import Agent, NodeEdges
 from gpuwaste.agent.own_node import OwnNode as NodeSite
 from gpuwaste.core.event_log import EventLog
 from gpuwaste.hub.daemon import make_checkers
-from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, listening, open_tcp
+from gpuwaste.jobs.gpu_assignments import GpuAssignments
+from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.testing.recording.clock import PlayedClock
 from gpuwaste.testing.recording.edge import PlayedNode, PlayedSlurm
@@ -99,7 +101,7 @@ class PlayedSite:
         self._server = WebServer(self._hub.app, socket)
         self._serving = threading.Thread(target=self._server.run, kwargs={"signals": False}, name="hub", daemon=True)
         self._serving.start()
-        self._hub.cluster_map.start()
+        self._hub.get(GpuAssignments).start()
         return self
 
     def __exit__(
@@ -109,7 +111,7 @@ class PlayedSite:
             played.agent.close()
         self._server.stop()
         self._serving.join(_END_S)
-        self._hub.cluster_map.stop()
+        self._hub.get(GpuAssignments).close()
         self._hub.store.close()
 
     @property
@@ -133,7 +135,7 @@ class PlayedSite:
                 say((entry.t_us - self.opening.t_us) / 1e6, entry.text)
             else:
                 self._play(entry)
-        self._hub.importer.step()
+        self._hub.get(Importer).step()
         return self.heard
 
     def _play(self, entry: Entry) -> None:
@@ -144,7 +146,7 @@ class PlayedSite:
                 self._start(entry)
             case Accounted():
                 self._slurm.take(entry)
-                self._hub.importer.step()
+                self._hub.get(Importer).step()
             case SiteFacts() | Devices():
                 self._slurm.take(entry)
             case RecordedCommand(command=("top", *_), user=user):

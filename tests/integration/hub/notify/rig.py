@@ -10,7 +10,7 @@ from tests.unit.hub.rig import FakeClock
 from tests.unit.ledger.builders import T0, add_rows, hour, job
 
 from gpuwaste.act.notify.notice_store import NoticeStore
-from gpuwaste.act.notify.parts import NotifyParts, notify_parts
+from gpuwaste.act.notify.parts import NotifyParts
 from gpuwaste.act.notify.runner import Accounting, NoticeRunner
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -40,7 +40,7 @@ class Rig:
         """Make the parts anew, as a hub does that starts."""
         self.config |= changes
         config = NotifyConfig(**{"smtp_port": self.mail.port, **self.config})
-        self.parts = notify_parts(config, self.store, LedgerSettings(), self.clock, self.accounting)
+        self.parts = NotifyParts.made(config, self.store, LedgerSettings(), self.clock, self.accounting)
         self.notifier.begin()
 
     @property

@@ -15,6 +15,7 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import WebConfig
+from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.threads import ThreadPool
 from gpuwaste.net.http import UnixConnection
 from gpuwaste.testing.patience import patient
@@ -121,7 +122,7 @@ def pages(directory: Path, web: WebConfig | None = None, clock: SystemClock | No
 
         @rig.hub.app.api_route(PAGE, methods=["GET", "POST"])
         async def page(request: Request) -> Response:
-            scope = await ThreadPool(1).run("", rig.services.visitors.scope, request)
+            scope = await ThreadPool(1).run("", rig.hub.get(Visitors).scope, request)
             found: dict[str, Any] = asdict(scope) | {"accounts": sorted(scope.accounts)}
             return Response(json.dumps(found), media_type="application/json")
 

@@ -9,6 +9,7 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.sign_in.browser import link_of, pages
 
 from gpuwaste.core.config import WebConfig
+from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.testing import chromium
 from gpuwaste.testing.patience import patient
 
@@ -40,8 +41,8 @@ def test_a_link_that_is_opened_signs_in(hub: Rig) -> None:
     """The script posts the token by itself: a session is there, the link is used up, the policy refused nothing."""
     link = link_of(hub)
     page, console = opened(hub, f"/enter#{link.partition('#')[2]}", "text=Sign out")
-    assert hub.services.visitors._sessions.count() == 1
-    assert hub.services.visitors._links.take(link.partition("#")[2]) is None
+    assert hub.hub.get(Visitors)._sessions.count() == 1
+    assert hub.hub.get(Visitors)._links.take(link.partition("#")[2]) is None
     assert link.partition("#")[2] not in page
     assert "Content Security Policy" not in console
 
@@ -50,7 +51,7 @@ def test_a_link_that_was_used_says_so_and_none_leaves_the_form(hub: Rig) -> None
     """A used token leads to the page that says what to do; without one the form waits for a paste."""
     opened(hub, "/enter#" + "a" * 43, "text=was used already")
     opened(hub, "/enter", 'form[action="/enter"]')
-    assert hub.services.visitors._sessions.count() == 0
+    assert hub.hub.get(Visitors)._sessions.count() == 0
 
 
 def test_a_link_that_somebody_sent_changes_no_session_by_itself(hub: Rig) -> None:
@@ -63,5 +64,5 @@ def test_a_link_that_somebody_sent_changes_no_session_by_itself(hub: Rig) -> Non
         return Response(status_code=303, headers=headers)
 
     opened(hub, "/led-astray", "text=A session is open in this browser")
-    assert hub.services.visitors._links.take(theirs) == "bob"
-    assert hub.services.visitors._sessions.count() == 1
+    assert hub.hub.get(Visitors)._links.take(theirs) == "bob"
+    assert hub.hub.get(Visitors)._sessions.count() == 1

@@ -12,6 +12,7 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.sign_in.browser import PAGE, PUBLIC, SAME, AheadClock, Browser, link_of, pages
 
 from gpuwaste.core.config import WebConfig
+from gpuwaste.hub.roles import Roles
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 
@@ -41,7 +42,7 @@ def test_roles_are_those_of_the_api(hub: Rig) -> None:
     assert [found[uid]["accounts"] for uid in (1001, 1003, 1004)] == [[], [["gw", "proj1"]], []]
     operator = Browser(hub).sign_in(1004)
     hub.slurm.levels["oper"] = "None"
-    hub.hub._roles._asked = False
+    hub.hub.get(Roles)._asked = False
     assert json.loads(operator.look().body)["everything"] is False
 
 

@@ -1,7 +1,7 @@
 """ActionParts: the hub's side of actions: manager, figures, a thread that mails and ends what is overdue."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, Self
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
@@ -15,7 +15,9 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.once import Once
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 5.0
@@ -25,7 +27,7 @@ _NOT_TAKEN: Final = log_event.warning(
 )
 
 
-class ActionParts:
+class ActionParts(Part):
     """`worker` runs it."""
 
     def __init__(self, store: HubStore, clock: Clock, config: Config) -> None:
@@ -37,6 +39,11 @@ class ActionParts:
         self._mail = ActionMail(self.manager, mailer, book, settings, clock)
         self._trouble = Once()
         self.worker = Worker("actions", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config))
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the families. Raises StoreError."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 import msgspec
 
@@ -20,9 +20,11 @@ from gpuwaste.act.actions.action_types import (
 )
 from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.act.actions.hub.action_manager import ActionManager
+from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.actions.hub.steps import entry
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import AuthError, ParseError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, LATER, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
@@ -36,13 +38,18 @@ _WINDOW_S: Final = 60 * DAY_S
 _T = TypeVar("_T")
 
 
-class ActionService:
+class ActionService(Part):
     """Any thread may ask; every method blocks on the store and may raise Refusal or StoreError."""
 
     def __init__(self, manager: ActionManager, identity: Identity) -> None:
         self._manager = manager
         self._store = manager.store
         self._identity = identity
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(ActionParts).manager, parts.get(Identity))
 
     def listed(self, scope: Scope, question: ActionQuestion) -> ActionsDocument:
         """Return actions, to operators and staff."""

@@ -1,0 +1,41 @@
+"""RescoringPart: running jobs are predicted again, and events and mails tell of it."""
+
+from typing import Self
+
+from gpuwaste.act.events.event_service import EventService
+from gpuwaste.act.notify.parts import NotifyParts
+from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
+from gpuwaste.advice.rescoring.rescore_store import RescoreStore
+from gpuwaste.advice.rescoring.rescorer import Rescorer
+from gpuwaste.core.bus import Bus
+from gpuwaste.core.config import Config
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import Imported
+from gpuwaste.store.hub.hub_store import HubStore
+
+
+class RescoringPart(Part):
+    """Runs the rescorer."""
+
+    def __init__(self, rescorer: Rescorer) -> None:
+        self.rescorer = rescorer
+        self.worker = rescorer.worker
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        events, clock = parts.get(EventService), parts.get(HostPorts).clock
+        rescorer = Rescorer(
+            RescoreStore(parts.get(HubStore), clock),
+            parts.get(Predictions),
+            parts.get(ClusterFacts).known,
+            clock,
+            settings=RescoreSettings.from_config(parts.get(Config)),
+            notices=parts.get(NotifyParts).limits,
+            tells=lambda: bool(events.senders),
+        )
+        parts.get(Bus).subscribe(Imported, lambda _: rescorer.worker.wake())
+        return cls(rescorer)

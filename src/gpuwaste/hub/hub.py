@@ -1,0 +1,77 @@
+"""The hub, wired: the parts of every room around one store, and what answers requests to them."""
+
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+import gpuwaste
+from gpuwaste.core.bus import Bus
+from gpuwaste.core.config import Config
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.reload import Reloader
+from gpuwaste.core.version import own_version
+from gpuwaste.hub.app import build_app
+from gpuwaste.hub.backup import Backups
+from gpuwaste.hub.hub_health import HubHealth
+from gpuwaste.hub.inbox_parts import InboxParts
+from gpuwaste.hub.inbox_room import InboxRoom
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.mount import HubReading
+from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.retention import TableRetention
+from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.hub.services import Services
+from gpuwaste.hub.store_choice import open_store
+from gpuwaste.net.program_metrics import ProgramCollector
+from gpuwaste.store.hub.hub_store import HubStore
+
+_T = TypeVar("_T")
+_OWN: Final[tuple[type[Part], ...]] = (TableRetention, InboxParts, Backups, HubHealth)
+_SECTIONS: Final = ("common", "hub", "web", "analytics", "models", "energy")
+
+
+class Hub:
+    """The hub's parts, wired: no thread runs and nothing listens yet."""
+
+    def __init__(
+        self, config: Config, ports: HubPorts, store: HubStore | None = None, inbox: InboxRoom | None = None
+    ) -> None:
+        """Put the parts together, around a store that another hub writes or else the hub's own, opened here.
+
+        `inbox` is where batches go that this hub takes for the other one.
+
+        Raises ConfigError, StoreError.
+        """
+        self.config, self.clock = config, ports.clock
+        self.store = store or open_store(config.hub, ports.clock)
+        self.parts = Parts(config, ports, self.store, Bus(), *(() if inbox is None else (inbox,)))
+        metrics = self.get(HubMetrics)
+        metrics.registry.register(ProgramCollector(own_version(), self.clock.utc_us, Path(config.hub.state_dir)))
+        for kind in _kinds():
+            self.get(kind)
+        metrics.more += [part.metrics for part in self.parts.all()]
+        self.services = Services.of(self.parts)
+        self.app = build_app(
+            self.services,
+            own_version(),
+            ports.limits or ServiceLimits(max_body_bytes=config.hub.max_body_bytes),
+            HubReading(self.parts, self.store, self.clock),
+        )
+
+    def get(self, kind: type[_T]) -> _T:
+        """Return a part."""
+        return self.parts.get(kind)
+
+    def reloader(self, read: Callable[[], Config]) -> Reloader:
+        """Return what puts a changed configuration in force, as far as the parts can."""
+        changes = {keys: apply for part in self.parts.all() for keys, apply in part.reloads.items()}
+        return Reloader(self.config, read, _SECTIONS, changes)
+
+
+def _kinds() -> Iterator[type[Part]]:
+    """Yield the parts of each room: PARTS of its file hub_parts.py, which is found by being there."""
+    for root in dict.fromkeys(map(Path, gpuwaste.__path__)):
+        for file in sorted(root.glob("*/hub_parts.py")):
+            yield from importlib.import_module(f"gpuwaste.{file.parent.name}.hub_parts").PARTS
+    yield from _OWN

@@ -1,0 +1,84 @@
+"""How the hub fares: the answer of GET /v1/health, and the gauges that are read at each scrape."""
+
+from typing import Final, Self
+
+from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.verdicts.verdict_counts import VerdictCounts
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.version import own_version
+from gpuwaste.hub.inbox_parts import InboxParts
+from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.gpu_assignments import GpuAssignments
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.ledger.judging import Judging
+from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN
+from gpuwaste.net.health import AccountingHealth, HealthAnswer
+from gpuwaste.store.hub.hub_store import HubStore
+
+_REPORTING_S: Final = 3600.0
+
+
+class HubHealth(Part):
+    """Asks the parts."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._store = parts.get(HubStore)
+        self._clock = parts.get(HostPorts).clock
+        parts.get(HubMetrics).read = self._gauges
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts)
+
+    def answer(self) -> HealthAnswer:
+        """Return the answer of GET /v1/health."""
+        get, now = self._parts.get, self._clock.utc_us() / 1e6
+        cluster, inbox = get(ClusterFacts).known_cluster, get(InboxParts).health()
+        if not self._store.alone:
+            return HealthAnswer(
+                role="stands by",
+                version=own_version(),
+                cluster=cluster,
+                now=now,
+                protocol=(PROTOCOL_MIN, PROTOCOL_MAX),
+                under_use=self._store.under_use,
+                inbox=inbox,
+            )
+        importer, prediction = get(Importer), get(Predictions).health()
+        status = importer.status
+        ok = not status.failures and status.read_until is not None
+        return HealthAnswer(
+            status="ok" if ok and not prediction.error and not inbox.late else "degraded",
+            version=own_version(),
+            cluster=cluster,
+            now=now,
+            protocol=(PROTOCOL_MIN, PROTOCOL_MAX),
+            accounting=AccountingHealth(ok=ok, lag_s=importer.lag_s(), failures=status.failures, error=status.error),
+            prediction=prediction,
+            ledger=get(Judging).health(),
+            under_use=get(Predictions).under_use,
+            inbox=inbox,
+            nodes_reporting=sum(age_s < _REPORTING_S for age_s in get(HubMetrics).batch_ages_s().values()),
+        )
+
+    def _gauges(self) -> Gauges:
+        if not self._store.alone:
+            return Gauges(serving=False)
+        counts = self._store.counts()
+        counts.pop("last_event")
+        importer, prediction = self._parts.get(Importer), self._parts.get(Predictions).health()
+        return Gauges(
+            counts,
+            self._store.size_b(),
+            importer.lag_s(),
+            not importer.status.failures,
+            dict(self._parts.get(GpuAssignments).questions),
+            self._parts.get(VerdictCounts).counts,
+            (prediction.model, prediction.model_hash) if prediction.model_hash else None,
+            None if prediction.created is None else self._clock.utc_us() / 1e6 - prediction.created,
+            None if prediction.state == "not installed" else not prediction.error,
+        )

@@ -1,0 +1,20 @@
+"""HostPorts: where parts of the hub meet its host: Slurm, the clock, groups. Tests put others in their place."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.groups import unix_groups
+from gpuwaste.net.identity import CredentialIssuer
+from gpuwaste.slurm.clients.client import SlurmClient
+
+
+@dataclass(frozen=True, slots=True)
+class HostPorts:
+    """Where the hub's parts meet the host, and nothing behind it."""
+
+    slurm: SlurmClient
+    clock: Clock
+    groups_of: Callable[[str], frozenset[str]] = field(default=unix_groups, kw_only=True)
+    agents: CredentialIssuer | None = field(default=None, kw_only=True)
+    """By which agents know the hub; None where they are not asked for samples."""

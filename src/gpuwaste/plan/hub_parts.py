@@ -1,0 +1,11 @@
+"""What of this room runs in the hub, in the order in which its threads start."""
+
+from typing import Final
+
+from gpuwaste.plan.expectations import Expectations
+from gpuwaste.plan.recorded_plans import RecordedPlans
+
+PARTS: Final = (
+    Expectations,
+    RecordedPlans,
+)
