@@ -22,5 +22,5 @@ beside AS MATERIALIZED (
 SELECT *
 FROM beside
 CROSS JOIN (SELECT count(*) AS runs, count(*) FILTER (NOT coalesce(visible, false)) AS others FROM beside) counted
-ORDER BY coalesce(visible, false) DESC, gpus DESC, "start"
+ORDER BY coalesce(visible, false) DESC, gpus DESC, "start", printed_id
 LIMIT $most;

@@ -1,0 +1,1 @@
+"""What is asked: each module yields names and answers."""
