@@ -210,6 +210,6 @@ All ways of wrapping, for a chain and for four chains beside each other:
   modelled: real queue times are longer by some seconds to a minute.
 - A job of a chain is submitted when the one before it has ended. The paper submitted it when that one would have ended
   without waiting.
-- The log of Curie is [a reconstruction](../decisions/0032-public-logs.md) with users and without groups: each user is
+- The log of Curie is [a reconstruction](../decisions/0013-reading-slurm.md) with users and without groups: each user is
   an account.
 """

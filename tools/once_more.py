@@ -1,7 +1,7 @@
 """python -m tools.once_more CACHE FOLDER...: ends with 0 where what failed may run once more, alone.
 
 CACHE is the cache folder of a pytest that has ended; at most FEW tests have failed in it, all below the folders given
-(docs/decisions/0066, 0117).
+(docs/decisions/0028).
 """
 
 import json

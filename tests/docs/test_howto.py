@@ -232,3 +232,13 @@ def test_the_page_of_the_services_lists_what_a_reload_changes() -> None:
         (row,) = re.findall(rf"^\| {name} \| (.*) \|$", page, flags=re.MULTILINE)
         keys = set(re.findall(r'"(?:agent|hub|advisor)\.(\w+)"', (ROOT / path).read_text(encoding="utf-8")))
         assert {key for key in keys & known if f"{key}`" not in row} == set(), name
+
+
+def test_the_index_has_every_decision() -> None:
+    """docs/decisions/README.md links each record once, in order; numbers have no gap and are those of the titles."""
+    folder = ROOT / "docs/decisions"
+    records = sorted(path.name for path in folder.glob("0*.md"))
+    assert re.findall(r"\]\((0[^)]*)\)", (folder / "README.md").read_text(encoding="utf-8")) == records
+    for number, name in enumerate(records, start=1):
+        assert name.startswith(f"{number:04}-"), name
+        assert (folder / name).read_text(encoding="utf-8").startswith(f"# {number:04} "), name

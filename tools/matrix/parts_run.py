@@ -76,7 +76,7 @@ def run_part(part: Part, chosen: Release, folder: Path) -> Cell:
 
 
 def run_turn(chosen: Release, folder: Path) -> Cell:
-    """Run the turn. Where a few of its tests failed beside others, they run once more alone (docs/decisions/0066)."""
+    """Run the turn. Where a few of its tests failed beside others, they run once more alone (docs/decisions/0028)."""
     alone = run_part(TURN_ALONE, chosen, folder)
     cell = _both(run_part(TURN, chosen, folder), alone)
     if not may_run_again(list(cell.failed), ["tests/"]):

@@ -1,6 +1,6 @@
 """A small SQLite file that loses nothing: the outboxes of agent and advisor, and the journal of the actor.
 
-WAL mode with synchronous FULL (docs/decisions/0004): what a transaction stored is on disk when it returns. One process
+WAL mode with synchronous FULL: what a transaction stored is on disk when it returns. One process
 holds the file; a corrupt one is set aside, and a new one begun.
 """
 
