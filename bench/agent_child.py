@@ -22,8 +22,10 @@ from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.daemon import Agent, NodeEdges
 from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.agent.sample_server import Askers
-from gpuwaste.core.config import AgentConfig, CommonConfig, Config
+from gpuwaste.core.agent_config import AgentConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeChecker
 from gpuwaste.net.tokens import TokenIssuer

@@ -26,8 +26,8 @@ from gpuwaste.advice.predict.targets import TARGETS
 from gpuwaste.advice.rescoring.rescore_settings import EARLY_S, SHARE, RescoreSettings
 from gpuwaste.advice.rescoring.rescore_store import Lead, RescoreStore
 from gpuwaste.advice.rescoring.rescorer import Rescorer
+from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.history.requests import request_of

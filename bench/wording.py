@@ -18,8 +18,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.config import AnalyticsConfig
 from gpuwaste.core.errors import WireError
+from gpuwaste.core.site_config import AnalyticsConfig
 from gpuwaste.core.units import DAY_S
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.store.database import Database
@@ -45,7 +45,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--answers", type=Path, help="file that keeps the answers, to go on with it later")
     parser.add_argument("stores", nargs="+", type=Path)
     options = parser.parse_args(words)
-    model = KeptAnswers(AnalyticsConfig(options.url, options.model, 120.0), options.answers)
+    model = KeptAnswers(AnalyticsConfig(options.url, options.model), options.answers)
     found = [document for store in options.stores for document in documents(store)]
     rules = sorted({rule for document in found for rule in _rules(document)})
     results, taken = asked(model, rules, options.tries, time.monotonic() + options.seconds)
@@ -73,7 +73,7 @@ class KeptAnswers(LanguageModel):
     """A model whose answers are kept in a file."""
 
     def __init__(self, config: AnalyticsConfig, file: Path | None) -> None:
-        super().__init__(config)
+        super().__init__(config, 120.0)
         self._file = file
         self._kept: dict[str, str] = {}
         if file is not None and file.exists():

@@ -8,7 +8,7 @@ from tests.unit.views.sites import document
 from tests.unit.views.test_views import MONTH_LONG, busy
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import AnalyticsConfig
+from gpuwaste.core.site_config import AnalyticsConfig
 from gpuwaste.views.language_model import LanguageModel
 from gpuwaste.views.rewriter import RESULTS, Rewriter
 
@@ -19,10 +19,10 @@ def test_a_real_model_changes_no_number() -> None:
     """Each sentence of a view has the numbers of the rules' one, whoever worded it, and each was counted."""
     if URL not in os.environ:
         pytest.skip(f"no {URL} (http://127.0.0.1:8000/v1) and {MODEL}: see docs/how-to/analyze.md for a small model")
-    config = AnalyticsConfig(os.environ[URL], os.environ.get(MODEL, "any"), 120.0)
+    config = AnalyticsConfig(os.environ[URL], os.environ.get(MODEL, "any"))
     counted: list[str] = []
     found = document(busy(), "waits", MONTH_LONG)
-    after = Rewriter(LanguageModel(config), SystemClock(), counted.append).asked(found)
+    after = Rewriter(LanguageModel(config, 120.0), SystemClock(), counted.append).asked(found)
     assert len(counted) == len(found.narrative)
     assert set(counted) <= set(RESULTS) - {"no_answer", "bad_answer"}
     assert counted.count("worded") == len(after.model_sentences)

@@ -12,7 +12,7 @@ from tools.reference import PAGES, commands, configuration, doctor, events, exit
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
 from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
-from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config
+from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config, site_keys
 from gpuwaste.hub.openapi import schema
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.ledger.sample import UnknownReason
@@ -151,6 +151,16 @@ def test_every_field_that_travels_is_documented() -> None:
     assert set(found) == set(sent)
     assert [name for name, part in found.items() if not part.get("description")] == []
     assert "| `energy_j` | `number 0..1e+15 or null` | energy, joules |" in wire.page()
+
+
+def test_the_example_begins_with_what_a_site_must_look_at() -> None:
+    """The first lines of the example are a file that loads, with the keys and values of the page on installation."""
+    first = EXAMPLE.read_text(encoding="utf-8").partition("All keys by section")[0]
+    own = tomllib.loads("".join(re.findall(r"^#     (.*\n)", first, re.MULTILINE)))
+    install = (ROOT / "docs/how-to/install.md").read_text(encoding="utf-8")
+    assert own == tomllib.loads(re.findall(r"```toml\n(.*?)```", install, re.DOTALL)[0])
+    assert [(section, key) for section, table in own.items() for key in table] == [row[:2] for row in site_keys()]
+    assert config_from_dict(own, "site.toml").hub.listen == "0.0.0.0:9461"
 
 
 def test_the_example_is_the_defaults() -> None:

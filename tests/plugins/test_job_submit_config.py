@@ -9,7 +9,7 @@ import pytest
 from tests.plugins.client_driver import Client
 
 from gpuwaste.advice.plugin_reader import read_as_plugin
-from gpuwaste.core.config import AdvisorConfig, PluginConfig
+from gpuwaste.core.advice_config import AdvisorConfig, PluginConfig
 
 DEFAULTS = {
     **{key: str(value) for key, value in dataclasses.asdict(PluginConfig()).items()},
@@ -49,7 +49,7 @@ def read(harness: Path, path: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def test_defaults_are_those_of_the_programs(harness: Path, tmp_path: Path) -> None:
-    """Without a file the plugins take what core/config.py says, and say so in one line."""
+    """Without a file the plugins take what core/advice_config.py says, and say so in one line."""
     settings, log = read(harness, tmp_path / "none.toml")
     assert settings == DEFAULTS
     assert log == [f"gpuwaste: {tmp_path}/none.toml: No such file or directory; using the defaults"]

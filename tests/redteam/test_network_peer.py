@@ -16,7 +16,8 @@ from tests.integration.hub.rig import running_hub
 from tests.self_signed import self_signed
 
 from gpuwaste.agent.control import ask_agent
-from gpuwaste.core.config import CommonConfig, Config
+from gpuwaste.core.config import Config
+from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.testing.cluster_process import wait_until

@@ -15,7 +15,7 @@ import pytest
 from tests.integration.hub.rig import Rig
 from tests.integration.hub.sign_in.browser import PAGE, PUBLIC, SAME, AheadClock, Browser, link_of, pages
 
-from gpuwaste.core.config import WebConfig
+from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.sign_in.visitors import Visitors
 
 ME = pwd.getpwuid(os.getuid()).pw_name

@@ -20,8 +20,11 @@ from gpuwaste.actor.action_poller import ActionPoller
 from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.journal import ActionJournal
+from gpuwaste.core.act_config import ActorConfig
 from gpuwaste.core.clock import Clock, SystemClock
-from gpuwaste.core.config import ActorConfig, CommonConfig, Config, HubConfig
+from gpuwaste.core.config import Config
+from gpuwaste.core.hub_config import HubConfig
+from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, open_tcp
@@ -159,8 +162,8 @@ class ActorScene:
         shutil.chown(state, ACTOR, ACTOR)
         config = self.directory / f"{name}.toml"
         actor = {
-            "actions": list(ALL), "state_dir": str(state), "stop_file": str(self.stop_file), "poll_s": 0.2,
-            "confirm_s": 20.0, "listen": f"127.0.0.1:{free_port()}", "max_per_hour": 100, **keys,
+            "actions": list(ALL), "state_dir": str(state), "stop_file": str(self.stop_file),
+            "listen": f"127.0.0.1:{free_port()}", "max_per_hour": 100, **keys,
         }  # fmt: skip
         common = {
             "hub_url": f"http://127.0.0.1:{self.port}", "munge_socket": str(self.cluster.munge_socket),

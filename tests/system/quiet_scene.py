@@ -162,7 +162,7 @@ def _site() -> Iterator[Site]:
             plugin={"deadline_us": 1_000_000},
             hub={"actor_user": ACTOR, "rescore": True},
             actor={
-                "actions": ["cancel"], "state_dir": str(state), "stop_file": str(state / "stop"), "poll_s": 0.5,
+                "actions": ["cancel"], "state_dir": str(state), "stop_file": str(state / "stop"),
                 "listen": f"127.0.0.1:{free_port()}",
             },
         )  # fmt: skip

@@ -105,7 +105,7 @@ class Host:
                 "mig_minors": str(self.site.nodes[NODE].mig_minors),
             },
             "hub": {"listen": f"127.0.0.1:{port}", "sacct_every_s": 2.0},
-            "advisor": {"listen": f"127.0.0.1:{self.site.advisor_port}", "history_every_s": 1.0, "ship_every_s": 1.0},
+            "advisor": {"listen": f"127.0.0.1:{self.site.advisor_port}", "history_every_s": 1.0},
         }
         text = set_keys(self.root.file(CONFIG).read_text(encoding="utf-8"), settings)
         self.root.write(CONFIG, text)

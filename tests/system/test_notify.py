@@ -77,7 +77,7 @@ def test_idle_gpus_are_told(make_cluster: ClusterFactory, make_site: SiteFactory
     with running_mail_server() as mail:
         options = SiteOptions(
             interval_s=1.0, ship_every_s=2.0, sacct_every_s=1.0, notify=keys(mail, place, time.time() - 3600),
-            hub={"staff_groups": ["slurm"], "finding_min_s": 10.0, "max_body_bytes": 1 << 20},
+            hub={"staff_groups": ["slurm"], "finding_min_s": 10.0},
         )  # fmt: skip
         site = make_site(cluster, options)
         install(site, place)

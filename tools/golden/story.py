@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from standardwebhooks import Webhook
 
+from gpuwaste.jobs.importers.accounting_importer import Importer
 from tools.golden.site import DAY, HOUR, NOW, Site, fill
 from tools.golden.world import ACTOR, ADVISOR, OPERATOR, STRANGER, USER, Answer, JobRecord, World
 
@@ -80,7 +81,7 @@ def lay_out(folder: Path) -> None:
 
 def tell(world: World, site: Site) -> Iterator[tuple[str, Answer]]:
     """Have it all happen; yield what is answered to those who tell it."""
-    world.hub.importer.step()
+    world.hub.get(Importer).step()
     ours = [hour for hour in site.hours if hour.run_key.cluster == "gw"]
     others = [hour for hour in site.hours if hour.run_key.cluster != "gw"]
     world.store_others([job for job in site.jobs if job.cluster != "gw"], others)

@@ -24,13 +24,25 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.integration.hub.bundles import promote, write
 from tests.unit.plan.facts import CONFIG, LIMITS, MEMBERS, NODES, PARTITIONS
 
+from gpuwaste.act.events.event_service import EventService
+from gpuwaste.act.notify.parts import NotifyParts
+from gpuwaste.act.rescoring_part import RescoringPart
+from gpuwaste.act.rules.rule_service import RuleService
+from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.cli.main import main
 from gpuwaste.core.config import config_from_dict
 from gpuwaste.hub.daemon import make_checkers
-from gpuwaste.hub.parts import Hub
+from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, listening, open_tcp
+from gpuwaste.jobs.gpu_assignments import GpuAssignments
+from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.judging import Judging
+from gpuwaste.ledger.now.now_reads import NowReads
+from gpuwaste.ledger.roller import Roller
+from gpuwaste.ledger.shared_runs import SharedRuns
 from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.scontrol import RunningJob
@@ -178,17 +190,18 @@ class World:
     def look(self) -> None:
         """Let each part of the hub that works beside the answers do what is due, once and in order."""
         hub, stop = self.hub, threading.Event()
-        hub.importer.step()
-        hub.judging.step(stop)
-        hub.roller.step(stop)
-        hub.predictions.step()
-        hub.shared_runs.take()
-        hub.rescorer.step()
-        hub.rules.step()
-        hub.events.look()
-        hub.now.renew()
-        if hub.notify.notifier is not None:
-            hub.notify.notifier.step()
+        hub.get(Importer).step()
+        hub.get(Judging).step(stop)
+        hub.get(Roller).step(stop)
+        hub.get(Predictions).step()
+        hub.get(SharedRuns).take()
+        hub.get(RescoringPart).rescorer.step()
+        hub.get(RuleService).step()
+        hub.get(EventService).look()
+        hub.get(NowReads).renew()
+        notifier = hub.get(NotifyParts).notifier
+        if notifier is not None:
+            notifier.step()
 
 
 @contextlib.contextmanager
@@ -210,14 +223,14 @@ def running_world(folder: Path, now: int, records: Sequence[JobRecord]) -> Itera
         server = WebServer(hub.app, socket)
         serving = threading.Thread(target=server.run, kwargs={"signals": False}, name="hub", daemon=True)
         serving.start()
-        hub.cluster_map.start()
+        hub.get(GpuAssignments).start()
         try:
             yield World(folder, hub, slurm, clock, port, mail)
         finally:
             server.stop()
             serving.join(_WAIT_S)
-            hub.cluster_map.stop()
-            hub.curves.close()
+            hub.get(GpuAssignments).close()
+            hub.get(Curves).close()
             hub.store.close()
 
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from textwrap import wrap
 from typing import Any, Final
 
-from gpuwaste.core.config import DEFAULT_PATH, Config, describe_config
+from gpuwaste.core.config import DEFAULT_PATH, Config, describe_config, site_keys
 from tools.reference.markdown import code, document, table
 
 _TYPES: Final = {"str": "string", "int": "whole number", "float": "number", "bool": "true or false"}
@@ -25,7 +25,9 @@ A key that is left out has its default; an unknown section or key is an error, w
 `gpuwaste config check` checks that daemons and submit plugins can use the files, `gpuwaste config show` prints every
 key with its value, and file and line of each value that is set. Daemons read them when they start, and again at
 SIGHUP; which keys need no restart: [the services](../how-to/services.md).
-[etc/gpuwaste.toml](../../etc/gpuwaste.toml) contains every key with its default, as comments.
+[etc/gpuwaste.toml](../../etc/gpuwaste.toml) begins with the keys that a site must look at
+({", ".join(code(key) if section == "common" else code(f"{section}.{key}") for section, key, _, _ in site_keys())}), and
+contains every key with its default, as comments.
 """
 
 
@@ -50,14 +52,31 @@ def page() -> str:
 
 
 def example() -> str:
-    """Return the commented example: every key with its text, unit and default."""
-    lines = [f"# gpuwaste: every key with its default. Put what differs into a file of {DEFAULT_PATH}.d.", ""]
+    """Return the commented example: what a site must look at, then every key with its text, unit and default."""
+    lines = [
+        f"# gpuwaste: every key with its default. Put what differs into a file of {DEFAULT_PATH}.d.",
+        "#",
+        *(f"# {line}".rstrip() for line in _first()),
+        "",
+    ]
     for section, rows in groupby(describe_config(), key=lambda row: row[0]):
         lines += [f"# {_about(section)}", f"[{section}]"]
         for _, key, kind, default, text in rows:
             lines += [f"# {line}" for line in wrap(f"{text} ({unit_of(key, kind)})", 110)]
             lines += [f"#{key} = {_toml(default)}", ""]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _first() -> list[str]:
+    """Return the lines of a site's own file, with the keys that every site must look at."""
+    keys = site_keys()
+    lines = [f"The {len(keys)} keys that a site must look at, as site.toml in that directory, the same on all hosts:"]
+    for section, rows in groupby(keys, key=lambda row: row[0]):
+        lines += ["", f"    [{section}]"]
+        for _, key, value, text in rows:
+            lines += [f"    # {line}" for line in wrap(text, 100)]
+            lines.append(f"    {key} = {_toml(value)}")
+    return [*lines, "", "All keys by section:"]
 
 
 def _about(section: str) -> str:

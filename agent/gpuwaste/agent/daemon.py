@@ -63,7 +63,7 @@ _OUTBOX_FAILED: Final = log_event.error(
     "The outbox cannot be read at the start or written at the end: check the disk of `[agent] state_dir`.",
 )
 
-_DISKLESS_S: Final = 60.0
+_JITTER_INTERVALS: Final = 3  # over which the nodes of one job spread their questions to slurmctld
 _JOIN_S: Final = 15.0  # a tick in flight; a driver that hangs longer is left behind
 _RELEASE_WAIT_S: Final = 20.0
 _LOOK_S: Final = 1.0
@@ -169,10 +169,7 @@ class Agent:
             clock=clock,
             node=site.node,
             mig_minors=Path(agent.mig_minors),
-            pcp_url=agent.pcp_url,
             dcgm_url=agent.dcgm_url,
-            dcgm_any_host=agent.dcgm_any_host,
-            cgroup_root=Path(agent.cgroup_root),
             spool_dir=site.spool_dir,
             scan_limit_s=min(LIMIT_S, agent.interval_s / 2),  # so that other vendors' GPUs have no gap
         )
@@ -259,7 +256,7 @@ class Agent:
 
     def _make_hours(self, state_dir: Path, hub: HubClient) -> _Hours:
         agent, site = self._config.agent, self._site
-        every_s = min(agent.ship_every_s, _DISKLESS_S) if agent.diskless else agent.ship_every_s
+        every_s = agent.ship_every_s
         book = HourAggregator(site.cluster, site.node, agent.interval_s, every_s)
         outbox = Outbox(state_dir / "outbox.sqlite")
         envelope = Envelope(site.cluster, site.node, _boot_id(), own_version())
@@ -275,7 +272,7 @@ class Agent:
             hub,
             slurm if agent.ask_slurmctld else None,
             self._clock,
-            jitter_s=agent.ask_jitter_s,
+            jitter_s=agent.interval_s * _JITTER_INTERVALS,
             chores=(positions.check,),
         )
         device_map = edges.device_map(
@@ -285,7 +282,6 @@ class Agent:
             questions,
             spool_dir=site.spool_dir,
             prolog=PrologSource(Path(self._config.agent.jobs_dir), Path(self._config.common.run_dir) / "jobs"),
-            cgroup_root=Path(agent.cgroup_root),
         )
         return questions, device_map
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun, PositionFacts
-from gpuwaste.agent.facts.cgroup import CgroupSource
+from gpuwaste.agent.facts.cgroup import CGROUP_ROOT, CgroupSource
 from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
@@ -311,9 +311,9 @@ def _contested(current: Sequence[_Mapped]) -> frozenset[str]:
     return frozenset(uuid for uuid, found in shares.items() if len(found) > 1 and 1.0 in found)
 
 
-def node_sources(node: str, prolog: PrologSource, cgroup_root: Path) -> tuple[FactSource, ...]:
+def node_sources(node: str, prolog: PrologSource) -> tuple[FactSource, ...]:
     """Return this host's local sources of facts. What a job's user can write (environ, comm, cmdline) is none."""
-    return (prolog, CgroupSource(node, cgroup_root))
+    return (prolog, CgroupSource(node, CGROUP_ROOT))
 
 
 def node_device_map(
@@ -324,9 +324,8 @@ def node_device_map(
     *,
     spool_dir: Path,
     prolog: PrologSource,
-    cgroup_root: Path = Path("/sys/fs/cgroup"),
 ) -> DeviceMap:
     """Return the device map of this host with all its local sources."""
-    sources = node_sources(node, prolog, cgroup_root)
+    sources = node_sources(node, prolog)
     tracker = RunTracker(node, spool_dir, prolog)
     return DeviceMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)

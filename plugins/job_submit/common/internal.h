@@ -15,7 +15,7 @@
 /* One line of the log, cut at GW_LOG_BYTES; nothing where there is no log. */
 __attribute__((format(printf, 2, 3))) void gw_say(gw_log log, const char *format, ...);
 
-/* [plugin] and [advisor] socket of gpuwaste.toml and its drop-ins; PluginConfig in core/config.py says what each key is. */
+/* [plugin] and [advisor] socket of gpuwaste.toml and its drop-ins; PluginConfig in core/advice_config.py says what each key is. */
 typedef struct gw_settings {
 	int64_t deadline_us;
 	int64_t breaker_misses;

@@ -23,9 +23,9 @@ class ActorSettings:
     exempt_users: frozenset[str] = frozenset()
     exempt_accounts: frozenset[str] = frozenset()
     stop_file: Path = Path("/etc/gpuwaste/stop-actions")
-    poll_s: float = 5.0
-    confirm_s: float = 60.0
-    max_clock_s: float = 30.0
+    poll_s: float = 5.0  # between two questions for an action to take
+    confirm_s: float = 60.0  # in which Slurm must show that an action was done
+    max_clock_s: float = 30.0  # between this host and the hub: half of its lease
     command_s: float = MOST_COMMAND_S
     programs: SitePrograms = field(default_factory=SitePrograms)
 
@@ -43,9 +43,6 @@ class ActorSettings:
             exempt_users=frozenset(actor.exempt_users),
             exempt_accounts=frozenset(actor.exempt_accounts),
             stop_file=Path(actor.stop_file),
-            poll_s=actor.poll_s,
-            confirm_s=actor.confirm_s,
-            max_clock_s=actor.max_clock_s,
             command_s=min(config.common.slurm_timeout_s, MOST_COMMAND_S),
             programs=_programs(config),
         )
@@ -71,6 +68,4 @@ class ActorSettings:
 
 def _programs(config: Config) -> SitePrograms:
     words = {name: checked(config.actor, actions()[name]) for name in config.actor.actions}
-    return SitePrograms(
-        {name: said for name, said in words.items() if said}, config.actor.program_s, config.common.slurm_conf
-    )
+    return SitePrograms({name: said for name, said in words.items() if said}, slurm_conf=config.common.slurm_conf)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, SiteProgram
-from gpuwaste.core.config import ActorConfig
+from gpuwaste.core.act_config import ActorConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import open_to_others
 from gpuwaste.core.typed_toml import nearest
@@ -32,7 +32,7 @@ class SitePrograms:
     """The words of each program by its name; `within_s` bounds one run."""
 
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    within_s: float = 600.0
+    within_s: float = 600.0  # a node's health check takes minutes
     slurm_conf: str = ""
 
     def run(self, program: SiteProgram, values: Mapping[str, str], keep: Callable[[], None]) -> str:
@@ -44,10 +44,10 @@ class SitePrograms:
         try:
             problem = open_to_others(Path(argv[0]), 0, 0)
         except OSError as error:
-            raise CommandError(f"[actor] {program.key}: {argv[0]}: {error.strerror}", code=_NOT_RUN) from error
+            raise CommandError(f"[actor] {program.label}: {argv[0]}: {error.strerror}", code=_NOT_RUN) from error
         if problem:
             raise CommandError(
-                f"[actor] {program.key} is not run: others than root could change it: {problem}", code=_NOT_RUN
+                f"[actor] {program.label} is not run: others than root could change it: {problem}", code=_NOT_RUN
             )
         environment = {"PATH": _PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
         if conf := self.slurm_conf or os.environ.get("SLURM_CONF", ""):
@@ -69,6 +69,8 @@ def checked(actor: ActorConfig, kind: ActionKind) -> tuple[str, ...]:
     program = kind.execution.act if kind.execution else None
     if not isinstance(program, SiteProgram):
         return ()
+    if program.words:
+        return program.words
     words: tuple[str, ...] = getattr(actor, program.key)
     where = f"[actor] {program.key}"
     if not words or not words[0]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.config import AdvisorConfig, PluginConfig
+from gpuwaste.core.advice_config import AdvisorConfig, PluginConfig
 from gpuwaste.core.config_files import LARGEST, config_files
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.unix_socket import MAX_BYTES

@@ -30,10 +30,11 @@ from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core import log_event
+from gpuwaste.core.advice_config import AdvisorConfig
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
-from gpuwaste.core.config import AdvisorConfig, Config
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.version import own_version
@@ -53,6 +54,7 @@ TRIAL: Final = "challenger-corrections.npz"
 OUTBOX: Final = "verdicts.sqlite"
 SPOOL: Final = "spool"
 WAITS_EVERY_S: Final = 60
+_SHIP_EVERY_S: Final = 2.0  # so that a verdict is at the hub before its job is shown anywhere
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _SWAP_S: Final = 0.01  # between two looks whether the loop has taken another history
 _POLICIES: Final = log_event.info("policies-in-force: {count} policies in force: {hash}")
@@ -113,7 +115,7 @@ class Parts:
         self._shipper = self._make_shipper()
         self._writer = Writer(
             self._journal, self._outbox, self._server.call, clock,
-            every_s=advisor.ship_every_s, moved=self._shipper.wake,
+            every_s=_SHIP_EVERY_S, moved=self._shipper.wake,
         )  # fmt: skip
         self._feed = Feed(
             self._hub, self._follower, self._pending, self._server.call, clock,
@@ -289,7 +291,7 @@ class Parts:
         envelope = Envelope(self._cluster, socket.gethostname(), boot_id, self.version)
         return Shipper(
             self._outbox, self._hub.post_verdicts, envelope, self._clock,
-            every_s=self._config.advisor.ship_every_s, what="verdicts",
+            every_s=_SHIP_EVERY_S, what="verdicts",
         )  # fmt: skip
 
     def _make_exporter(self) -> MetricsServer:

@@ -1,4 +1,7 @@
-"""`gpuwaste config check`: what the typed reading of the file cannot see, one line for each thing, with what to do."""
+"""`gpuwaste config check`: what the typed reading of the file cannot see, one line for each thing, with what to do.
+
+Here are the values, which are wrong on every host; config_host.py has what depends on the host and its services.
+"""
 
 import re
 import stat
@@ -8,39 +11,30 @@ from typing import Final
 
 from gpuwaste.advice.plugin_reader import read_as_plugin
 from gpuwaste.cli.check import Role
-from gpuwaste.cli.config_starts import refusals
+from gpuwaste.cli.config_host import Attempt, refusals, tried
 from gpuwaste.core.config import Config, describe_config
 from gpuwaste.core.config_files import ConfigLayer, config_files, place_of
 from gpuwaste.core.credentials import PREFIX
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 
 _PATHS: Final = (
-    "_dir", "_file", "_root", "_ca", "_cert", "tls_key", "socket", "slurm_conf", "kill_switch", "mig_minors",
+    "_dir", "_file", "_ca", "_cert", "tls_key", "socket", "slurm_conf", "kill_switch", "mig_minors",
 )  # fmt: skip
 _SERVED: Final = ("agent", "hub", "advisor", "actor")  # sections with listen, tls_cert, tls_key
 _KEY: Final = re.compile(r"\[(\w+)\] (\w+)")
-NOT_ASKED: Final[frozenset[Role]] = frozenset()
 
 
-def problems(path: Path, config: Config, roles: Collection[Role] = NOT_ASKED) -> list[str]:
+def problems(path: Path, config: Config, roles: Collection[Role] = (), faults: Iterable[ConfigError] = ()) -> list[str]:
     """Return what is wrong with a configuration that can be read; `path` is the file, which may be absent.
 
-    `roles` are those of this host: its services' files, users and addresses are tried as well.
+    `roles` are those of this host: its services' files, users and addresses are tried as well. A key of `faults`, those
+    of the typed reading, has its default here and is not named again.
     """
+    said = {key[0] for fault in faults if (key := _KEY.search(str(fault)))}
     found = [problem for check in CHECKS for problem in check(path, config)]
-    found += refusals(config, roles)
-    return [words for words in dict.fromkeys(found) if PREFIX not in words]  # only the service itself has those files
-
-
-def key_of(problem: str) -> tuple[str, ...]:
-    """Return section and key that a problem begins with, none where it is about more than one."""
-    found = _KEY.match(problem)
-    return found.groups() if found else ()
-
-
-def fault_keys(faults: Iterable[ConfigError]) -> set[tuple[str, ...]]:
-    """Return section and key of each fault of the typed reading: their defaults are checked in their place."""
-    return {found.groups() for fault in faults if (found := _KEY.search(str(fault)))}
+    found += [*tried(_VALUES, config), *refusals(config, roles)]
+    fresh = (words for words in dict.fromkeys(found) if not ((key := _KEY.match(words)) and key[0] in said))
+    return [words for words in fresh if PREFIX not in words]  # only the service itself has those files
 
 
 def placed(path: Path, layers: Sequence[ConfigLayer], problem: str) -> str:
@@ -143,36 +137,33 @@ def outlets(_: Path, config: Config) -> Iterator[str]:
         yield f"[hub] outlets_dir: {error}"
 
 
-def energy(_: Path, config: Config) -> Iterator[str]:
-    """Read the prices of energy, as the hub does: it starts without those that cannot be used."""
+def files_of_values(_: Path, config: Config) -> Iterator[str]:
+    """Read prices of energy and users of other clusters, without which the hub starts, and prices of GPU-hours."""
+    for read in (_tariff, _user_names, _prices):
+        try:
+            read(config)
+        except ModuleNotFoundError:
+            continue  # a host without that package does not use them
+        except GpuwasteError as error:
+            yield str(error)
+
+
+def _tariff(config: Config) -> None:
     from gpuwaste.ledger.energy.tariff_file import read_tariff
 
-    try:
-        read_tariff(config.energy)
-    except GpuwasteError as error:
-        yield str(error)
+    read_tariff(config.energy)
 
 
-def user_names(_: Path, config: Config) -> Iterator[str]:
-    """Read the users of other clusters, as an import does."""
+def _user_names(config: Config) -> None:
     from gpuwaste.jobs.importers.user_names import read_user_names
 
-    try:
-        read_user_names(config.hub.user_names_file, config.common.cluster)
-    except GpuwasteError as error:
-        yield str(error)
+    read_user_names(config.hub.user_names_file, config.common.cluster)
 
 
-def prices(_: Path, config: Config) -> Iterator[str]:
-    """Read the prices of GPU-hours, as `gpuwaste estimate` does; a host without that package does not use them."""
-    try:
-        from gpuwaste.estimate.prices import site_prices
-    except ModuleNotFoundError:
-        return
-    try:
-        site_prices(config.estimate.prices)
-    except GpuwasteError as error:
-        yield str(error)
+def _prices(config: Config) -> None:
+    from gpuwaste.estimate.prices import site_prices
+
+    site_prices(config.estimate.prices)
 
 
 def thresholds(_: Path, config: Config) -> Iterator[str]:
@@ -215,6 +206,97 @@ def readable(path: Path, _: Config) -> Iterator[str]:
             yield f"{file}: mode {stat.S_IMODE(mode):o}: other users and daemons cannot read it: chmod 644 {file}"
 
 
+def _hub_url(config: Config) -> None:
+    from gpuwaste.net.http import parse_endpoints
+
+    parse_endpoints(config.common.hub_url)
+
+
+def _language_model(config: Config) -> None:
+    from gpuwaste.views.language_model import LanguageModel
+
+    if config.analytics.model_url:
+        LanguageModel(config.analytics)
+
+
+def _munge_socket(config: Config) -> None:
+    from gpuwaste.core.unix_socket import require_room
+
+    require_room("[common] munge_socket", config.common.munge_socket)
+
+
+def _slurm_client(config: Config) -> None:
+    from gpuwaste.slurm.clients.choice import PYSLURM, client_name, slurm_client
+
+    if client_name(config) != PYSLURM:  # whether pyslurm can be used here is for the doctor
+        slurm_client(config)
+
+
+def _store(config: Config) -> None:
+    from gpuwaste.hub.store_choice import lake_location
+
+    lake_location(config.hub)
+
+
+def _notices(config: Config) -> None:
+    from gpuwaste.act.notify.addresses import AddressBook
+    from gpuwaste.act.notify.notify_settings import NotifySettings
+
+    NotifySettings.from_config(config.notify)
+    AddressBook(config.notify.address)
+
+
+def _rescoring(config: Config) -> None:
+    from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
+
+    RescoreSettings.from_config(config)
+
+
+def _renewal(config: Config) -> None:
+    from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
+
+    RenewalSettings.from_config(config.models)
+
+
+def _collectors(config: Config) -> None:
+    from gpuwaste.agent.collectors import check_names
+
+    check_names(config.agent.collectors)
+
+
+def _dcgm(config: Config) -> None:
+    from gpuwaste.agent.collectors.dcgm import check_url
+
+    if "dcgm" in config.agent.collectors:
+        check_url(config.agent.dcgm_url)
+
+
+def _xids(config: Config) -> None:
+    from gpuwaste.agent.health import health_xids
+
+    health_xids(config.agent.health_xids)
+
+
+def _curves(config: Config) -> None:
+    from gpuwaste.ledger.curves.agents import scheme_of
+    from gpuwaste.ledger.curves.prometheus import endpoint_of
+
+    if config.hub.agent_url:
+        scheme_of(config.hub.agent_url)
+    if config.hub.prometheus_url:
+        endpoint_of(config.hub.prometheus_url)
+
+
+def _actor(config: Config) -> None:
+    from gpuwaste.actor.actor_settings import ActorSettings
+
+    ActorSettings.from_config(config)
+
+
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
-    plugin_lines, listening, certificates, paths, policies, outlets, energy, user_names, prices, thresholds, readable,
+    plugin_lines, listening, certificates, paths, policies, outlets, files_of_values, thresholds, readable,
+)  # fmt: skip
+_VALUES: Final[tuple[Attempt, ...]] = (
+    _hub_url, _language_model, _munge_socket, _slurm_client, _store, _notices, _rescoring, _renewal, _collectors, _dcgm,
+    _xids, _curves, _actor,
 )  # fmt: skip

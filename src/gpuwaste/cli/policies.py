@@ -16,8 +16,9 @@ from gpuwaste.advice.predict.prediction_types import PredictDocument, PredictFac
 from gpuwaste.advice.submission import AdviceRequest, Outlook, SubmitAdvice
 from gpuwaste.cli.asking import PredictQuery, of_job, of_words, predictions_of
 from gpuwaste.cli.given_files import checked_files
+from gpuwaste.core.advice_config import AdvisorConfig
 from gpuwaste.core.codec import convert
-from gpuwaste.core.config import AdvisorConfig, Config
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, UsageError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.show.cells import one_line as in_one_line

@@ -11,7 +11,8 @@ from gpuwaste.cli.given_files import checked_files
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
 from gpuwaste.cli.options import print_own, typed
 from gpuwaste.cli.time_options import window_of
-from gpuwaste.core.config import Config, HubConfig
+from gpuwaste.core.config import Config
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.units import say_duration
 from gpuwaste.show.cells import one_line

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpuwaste.advice.predict.registry import Registry
     from gpuwaste.models.training import Trained
 
+_MIN_TRIAL_DAYS = 6.0  # just under the week of its timer, which may start earlier by its random delay
 _LOGS = ".jobs"  # below the registry: bundles begin with a letter or digit
 
 
@@ -34,7 +35,7 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
 
     progress = TrainingProgress(sys.stderr)
     registry = Registry(options.models_dir or Path(config.common.models_dir))
-    if options.challenge and (words := _on_trial(registry, config.models.min_trial_days)):
+    if options.challenge and (words := _on_trial(registry)):
         sys.stdout.write(words)
         return 0
     settings = TrainingSettings(
@@ -70,14 +71,16 @@ def train_as_job(options: argparse.Namespace, config: Config) -> int:
     return submit_and_tell(options, config, "train", models_dir / _LOGS)
 
 
-def _on_trial(registry: "Registry", days: float) -> str:
-    """Return why nothing is trained, "" where no model has been on trial for less than some days."""
+def _on_trial(registry: "Registry") -> str:
+    """Return why nothing is trained, "" where no model has been on trial for less than _MIN_TRIAL_DAYS."""
     with as_owner(registry.models_dir):
         since, name = registry.challenger_since(), registry.challenger()
     age_s = 0.0 if since is None else SystemClock().utc_us() / 1e6 - since
-    if name is None or not 0 <= age_s < days * DAY_S:
+    if name is None or not 0 <= age_s < _MIN_TRIAL_DAYS * DAY_S:
         return ""
-    return f"{name.name} has been on trial for {age_s / DAY_S:.1f} days, {days:g} at least: nothing trained\n"
+    return (
+        f"{name.name} has been on trial for {age_s / DAY_S:.1f} days, {_MIN_TRIAL_DAYS:g} at least: nothing trained\n"
+    )
 
 
 def load_training(module: str, extra: str = "train") -> None:

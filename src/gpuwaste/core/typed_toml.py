@@ -17,11 +17,12 @@ _LARGEST: Final = 2.0**63  # what no key comes near; TOML knows nan, inf and who
 _PLAIN: Final[Mapping[Any, Reader]] = {}
 
 
-def key(default: Any, text: str) -> Any:
-    """Declare a key: its default and the text that the reference prints."""
+def key(default: Any, text: str, site: Any = None) -> Any:
+    """Declare a key: its default, the text that the reference prints, and `site`, an example where a site must look."""
+    metadata = {"text": text, "site": site}
     if isinstance(default, tuple | str | int | float | bool):
-        return field(default=default, metadata={"text": text})
-    return field(default_factory=lambda: default, metadata={"text": text})
+        return field(default=default, metadata=metadata)
+    return field(default_factory=lambda: default, metadata=metadata)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

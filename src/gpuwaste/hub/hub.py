@@ -55,7 +55,7 @@ class Hub:
         self.app = build_app(
             self.services,
             own_version(),
-            ports.limits or ServiceLimits(max_body_bytes=config.hub.max_body_bytes),
+            ports.limits or ServiceLimits(),
             HubReading(self.parts, self.store, self.clock),
         )
 

@@ -4,8 +4,8 @@ import socket
 from pathlib import Path
 from typing import Self
 
-from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.hub.server import listening, open_tcp, open_unix
 from gpuwaste.net.limited_listener import Listener
 

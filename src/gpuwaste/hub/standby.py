@@ -27,6 +27,7 @@ from gpuwaste.hub.store_choice import open_reader
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.ledger.judging import Judging
+from gpuwaste.net.batch import MAX_BATCH_BYTES
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation
 
@@ -53,7 +54,7 @@ class Standby:
         self._ports = ports
         self._location = location
         self._sockets = sockets
-        self._gate = StandbyGate(config.hub.max_body_bytes)
+        self._gate = StandbyGate(MAX_BATCH_BYTES)
         self._trouble = Once()
         self._lock = threading.Lock()
         self._over = False

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.hub.moved_file import check_not_moved

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import StoreError, UsageError
 from gpuwaste.core.files import sync_directory
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.hub.lake_command import lake_without_hubs
 from gpuwaste.hub.store_choice import lake_location, open_store
 from gpuwaste.jobs.importers.page_files import PageFiles

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, fields
 from typing import Self
 
-from gpuwaste.core.config import HubConfig
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
 

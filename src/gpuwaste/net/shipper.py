@@ -31,7 +31,7 @@ _REFUSED: Final = log_event.error(
 )
 _SMALLER: Final = log_event.warning(
     "batch-too-large: the hub rejects large batches, new limit {bytes} bytes",
-    "Nothing; a proxy between, or `[hub] max_body_bytes`, has a low limit.",
+    "Nothing; a proxy between has a low limit.",
 )
 _UNSHIPPED: Final = log_event.error(
     "rows-not-shipped: cannot ship {what}, they stay in the outbox: {error}",

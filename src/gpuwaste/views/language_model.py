@@ -6,13 +6,14 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from gpuwaste.core.config import AnalyticsConfig
 from gpuwaste.core.errors import ConfigError, WireError
+from gpuwaste.core.site_config import AnalyticsConfig
 from gpuwaste.core.text import decoded, words_of
 from gpuwaste.core.typed import decode
 from gpuwaste.net.http import HttpExchange, HttpRequest, parse_endpoint, tls_context
 from gpuwaste.views.rewrite import LONGEST, asked
 
+_TIMEOUT_S: Final = 20.0  # of one sentence, on a server without a GPU
 _MOST_B: Final = 256 << 10
 _TOKENS: Final = 200
 _OK: Final = 200
@@ -55,13 +56,12 @@ class _Completion(Struct):
 class LanguageModel:
     """Asks one model; threads may share one object. Raises ConfigError where its URL cannot be used."""
 
-    def __init__(self, config: AnalyticsConfig) -> None:
+    def __init__(self, config: AnalyticsConfig, timeout_s: float = _TIMEOUT_S) -> None:
+        """`timeout_s` bounds one sentence."""
         self.name = config.model
-        self.timeout_s = config.model_timeout_s
+        self.timeout_s = timeout_s
         if not config.model:
             raise ConfigError("[analytics] model is empty: set it to the name by which model_url knows the model")
-        if not self.timeout_s > 0:
-            raise ConfigError(f"[analytics] model_timeout_s {self.timeout_s:g}: expected a number of seconds above 0")
         parts = urlsplit(config.model_url)
         try:
             self._endpoint = parse_endpoint(

@@ -7,11 +7,11 @@ from typing import Final, Self
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
-from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.metrics import HubMetrics

@@ -77,7 +77,7 @@ def main() -> None:
     positions = PositionTable(lambda: slurm.device_list(node), (Path(os.environ["SLURM_CONF"]),))
     positions.check()
     questions = Questions(node, None, slurm, clock, jitter_s=_JITTER_S, chores=(positions.check,))
-    settings = CollectorSettings(clock, node, Path("/nonexistent"), "", Path("/sys/fs/cgroup"), Path(spool_dir))
+    settings = CollectorSettings(clock, node, Path("/nonexistent"), Path(spool_dir))
     prolog = PrologSource(Path(jobs_dir))
     device_map = node_device_map(node, "gw", positions, questions, spool_dir=Path(spool_dir), prolog=prolog)
     book = HourAggregator("gw", node, float(interval_s), 5.0)

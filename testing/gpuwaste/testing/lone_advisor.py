@@ -80,7 +80,6 @@ class LoneAdvisor:
             "slurm_user": "root",
             "listen": f"127.0.0.1:{self.port}",
             "history_every_s": 0.2,
-            "ship_every_s": 0.2,
             **self.advisor,
         }
         common = {

@@ -164,7 +164,6 @@ class Site:
                 "spool_dir": str(node.spool_dir),
                 "jobs_dir": str(node.jobs_dir),
                 "listen": f"127.0.0.1:{self.exporters[name]}",
-                "ask_jitter_s": 1.0,
                 **options.agent,
             }
             if name in self.nodes:
@@ -183,7 +182,6 @@ class Site:
             "policies_dir": str(self.policies_dir),
             "listen": f"127.0.0.1:{self.backup_advisor_port if backup else self.advisor_port}",
             "history_every_s": 1.0,
-            "ship_every_s": 1.0,
             **options.advisor,
         }
         plugin = {"kill_switch": str(self.kill_switch), **options.plugin}

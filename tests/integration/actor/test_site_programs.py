@@ -8,7 +8,8 @@ import pytest
 from gpuwaste.act.actions.action_kind import SiteProgram
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.site_programs import SitePrograms
-from gpuwaste.core.config import ActorConfig, Config
+from gpuwaste.core.act_config import ActorConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.slurm.clients.command import CommandError
 

@@ -180,8 +180,8 @@ def test_a_request_in_pieces_is_put_together(advisor: LoneAdvisor) -> None:
 
 
 def test_kill_9_loses_no_verdict_that_was_answered(told: LoneAdvisor, hub: LoneHub) -> None:
-    """What was answered is at the hub once the next advisor has run, however often one was killed."""
-    told.advisor = {"ship_every_s": 600.0}
+    """What was answered while the hub was away is there once the next advisor has run, however often one was killed."""
+    told.hub_url = "http://127.0.0.1:9"
     ids = set()
     for _ in range(2):
         told.start()
@@ -190,7 +190,7 @@ def test_kill_9_loses_no_verdict_that_was_answered(told: LoneAdvisor, hub: LoneH
     assert {row["id"] for row in spooled(told.state / "spool")} >= ids - {
         row.id for row in _waiting(told.state / "verdicts.sqlite")
     }
-    told.advisor = {}
+    told.hub_url = hub.url
     told.start()
     assert {row["id"] for row in shipped(hub, 100)} == ids
 

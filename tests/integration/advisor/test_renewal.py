@@ -19,7 +19,7 @@ from gpuwaste.testing.lone_hub import LoneHub
 
 FAILING = ("daemon", "bin", "sys", "games")  # users of every Debian
 GOOD = ("man", "lp", "mail", "news")
-RULE = {"renew": True, "min_outcomes": 40, "min_users": 6, "confidence": 0.8, "compare_every_s": 1.0}
+RULE = {"renew": True, "min_outcomes": 40, "min_users": 6, "compare_every_s": 1.0}
 HISTORY = 6  # ended jobs of each user before the first submission
 ROUNDS = 10  # submissions of each user that both models judge
 

@@ -14,8 +14,9 @@ import pytest
 from tests.passable import let_others_through
 
 from gpuwaste.agent.control import SOCKET_NAME, ControlServer, ask_agent, release_seconds
-from gpuwaste.core.config import CommonConfig, Config
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.core.unix_socket import connect_unix
 
 pytestmark = pytest.mark.sockets

@@ -19,16 +19,12 @@ from gpuwaste.cli import doctor
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.cli.checks import hub
 from gpuwaste.cli.main import main
-from gpuwaste.core.config import (
-    AdvisorConfig,
-    AgentConfig,
-    CommonConfig,
-    Config,
-    HubConfig,
-    PluginConfig,
-    SlurmClientConfig,
-)
+from gpuwaste.core.advice_config import AdvisorConfig, PluginConfig
+from gpuwaste.core.agent_config import AgentConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
+from gpuwaste.core.hub_config import HubConfig
+from gpuwaste.core.site_config import CommonConfig, SlurmClientConfig
 from gpuwaste.net.hub_client import StandsByError
 from gpuwaste.net.munge import Munge, MungeIdentity
 from gpuwaste.slurm.clients.scontrol import RunningJob

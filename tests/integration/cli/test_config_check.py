@@ -54,7 +54,7 @@ def test_the_example_and_an_absent_file_are_sound(tmp_path: Path) -> None:
         ('[common]\nhub_url = "admin1:9461"', "[common] hub_url 'admin1:9461': expected http://"),
         ('[common]\ntoken_file = "/t"\nhub_url = "http://admin1:9461"', "would be sent in clear text"),
         ('[hub]\nstate_dir = "hub"', "[hub] state_dir 'hub': no absolute path"),
-        ('[agent]\ncgroup_root = "./x"', "[agent] cgroup_root './x': no absolute path"),
+        ('[agent]\nmig_minors = "./x"', "[agent] mig_minors './x': no absolute path"),
         ("[hub]\nlow_below_pct = 90.0", "low_below_pct lies above high_above_pct"),
         ("[hub]\nmin_coverage = 80.0", "min_coverage is a share"),
         ("[agent]\ncollectors = []", "collectors is empty"),

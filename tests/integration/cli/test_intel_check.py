@@ -10,7 +10,8 @@ import pytest
 from gpuwaste.agent.collectors._capabilities import PERFMON, holds
 from gpuwaste.cli.check import Role, Status, Surroundings
 from gpuwaste.cli.checks import intel
-from gpuwaste.core.config import AgentConfig, Config
+from gpuwaste.core.agent_config import AgentConfig
+from gpuwaste.core.config import Config
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.sim_build import build_level_zero, preload_vendor
 

@@ -106,8 +106,8 @@ def test_a_drop_in_that_the_user_may_not_read_is_an_error(path: Path) -> None:
 
 def test_show_names_file_and_line_of_each_value(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The place is that of the value that counts, whatever looks like it in texts, comments and other sections."""
-    text = '[notify]\ntext = """\nmin_coverage = 0.1\n[hub]\n"""\nmin_coverage = 0.2\n# min_coverage = 3\n'
-    text += "[hub]\n# min_coverage = 4\n'min_coverage' = 0.9\nstaff_groups = [\n  'min_coverage',\n]\n"
+    text = '[agent]\nnode_name = """\nlisten = 1\n[hub]\n"""\nlisten = "a:1"\n# listen = "b:1"\n'
+    text += "[hub]\n# listen = 'c:1'\n'listen' = 'd:1'\nstaff_groups = [\n  'listen',\n]\n"
     file = drop_in(path, "site.toml", text)
     assert main(["config", "show", "--config", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -115,9 +115,9 @@ def test_show_names_file_and_line_of_each_value(path: Path, capsys: pytest.Captu
     for line in lines:
         section = line.strip("[]") if line.startswith("[") else section
         shown[f"{section}.{line.partition(' = ')[0]}"] = line
-    assert shown["hub.min_coverage"].startswith(f"min_coverage = 0.9  # set in {file}:10: ")
-    assert f"# set in {file}:6: " in shown["notify.min_coverage"]
-    assert f"# set in {file}:2: " in shown["notify.text"]
+    assert shown["hub.listen"].startswith(f'listen = "d:1"  # set in {file}:10: ')
+    assert f"# set in {file}:6: " in shown["agent.listen"]
+    assert f"# set in {file}:2: " in shown["agent.node_name"]
     assert f"# set in {file}:11: " in shown["hub.staff_groups"]
     assert f"# set in {path}:2: " in shown["common.hub_url"]
     assert "set in" not in shown["agent.mig_minors"]

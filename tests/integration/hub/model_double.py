@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from gpuwaste.core.config import AnalyticsConfig
+from gpuwaste.core.site_config import AnalyticsConfig
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class ModelDouble(ThreadingHTTPServer):
         self.go_on = threading.Event()  # cleared: answers wait
         self.go_on.set()
 
-    def config(self, timeout_s: float = 30.0) -> AnalyticsConfig:
+    def config(self) -> AnalyticsConfig:
         """Return the configuration that names this server."""
-        return AnalyticsConfig(f"http://127.0.0.1:{self.server_port}/v1", "liar", timeout_s)
+        return AnalyticsConfig(f"http://127.0.0.1:{self.server_port}/v1", "liar")
 
     def sentences(self) -> list[str]:
         """Return the sentences that were asked for."""

@@ -13,20 +13,15 @@ from urllib.parse import urlencode
 
 from tests.unit.hub.rig import AGENT_UID
 
+from gpuwaste.core.act_config import NotifyConfig
+from gpuwaste.core.advice_config import AdvisorConfig, ModelsConfig
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import (
-    AdvisorConfig,
-    AnalyticsConfig,
-    CommonConfig,
-    Config,
-    HubConfig,
-    ModelsConfig,
-    NotifyConfig,
-    WebConfig,
-)
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
+from gpuwaste.core.hub_config import HubConfig, WebConfig
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.site_config import AnalyticsConfig, CommonConfig
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.ports import HubPorts

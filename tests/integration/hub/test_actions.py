@@ -13,8 +13,8 @@ from tests.integration.hub.rig import Rig, running_hub
 from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Intent, intent_id
+from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import NotifyConfig
 from gpuwaste.hub.admission_control import AdmissionLimits
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.retention import TableRetention

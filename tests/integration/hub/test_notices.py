@@ -11,7 +11,7 @@ from tests.integration.hub.rig import Answer, Rig, running_hub
 from tests.unit.hub.rig import batch, hour, record
 
 from gpuwaste.act.notify.notice_store import NoticeStore
-from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.act_config import NotifyConfig
 
 ALICE, BOB, OPER = 1001, 1002, 1004
 SITE = NotifyConfig(address="{user}@example.org", min_wasted_gpu_h=0.1, smtp_host="127.0.0.1", sender="hpc@example.org")

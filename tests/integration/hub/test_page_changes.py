@@ -14,8 +14,8 @@ from tests.unit.act.events.stream import node_silent
 from tests.unit.hub.rig import ShiftedClock, record
 
 from gpuwaste.act.events.event_service import EventService
-from gpuwaste.core.config import WebConfig
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.now.now_reads import NowReads

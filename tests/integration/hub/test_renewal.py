@@ -22,7 +22,7 @@ from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.renewal.renewal import Renewal
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
-from gpuwaste.core.config import ModelsConfig
+from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.testing.webhook_receiver import webhook_receiver
@@ -287,5 +287,5 @@ def test_a_registry_that_cannot_be_used_is_said_and_changes_nothing(tmp_path: Pa
 
 def test_keys_that_make_no_rule_stop_the_hub(tmp_path: Path) -> None:
     """The hub does not start with them."""
-    with pytest.raises(ConfigError, match=r"\[models\] confidence"), hub(tmp_path, replace(RULE, confidence=0.1)):
+    with pytest.raises(ConfigError, match=r"\[models\] .*min_users"), hub(tmp_path, replace(RULE, min_users=1)):
         pass

@@ -20,7 +20,7 @@ from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
 from gpuwaste.advice.verdicts.verdict import Action, Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
-from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.errors import ConfigError, StoreError
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.jobs.cluster_facts import ClusterFacts
@@ -244,19 +244,30 @@ def statuses(rig: Rig) -> dict[str, tuple[str, str]]:
     return {row["user"]: (row["status"], row["why"]) for row in listed}
 
 
+def test_a_user_gets_three_such_mails_a_day(tmp_path: Path, mail: MailServer) -> None:
+    """Four jobs near their limits, one after the other: the fourth is in the record alone."""
+    with hub(tmp_path, mail) as rig:
+        rig.store.upsert_jobs([running(8 + n, start=HOUR + 300 * (n + 1)) for n in range(3)])
+        later(rig, LIMIT_S - 2400)
+        for _ in range(4):
+            rescore(rig)
+            later(rig, 300)
+        listed = NoticeStore(rig.store, rig.clock).listed(0, 2**40)
+        assert sorted((row["status"], row["why"]) for row in listed) == [("not", "day_cap"), *[("sent", "")] * 3]
+
+
 @pytest.mark.parametrize(
     ("notify", "expected"),
     [
         ({"limit_min_h": 3.0}, {}),
         ({"dry_run": True}, {"alice": ("dry", "")}),
-        ({"limit_mails": 0}, {"alice": ("not", "day_cap")}),
         ({"address": "", "address_file": "/dev/null"}, {"alice": ("not", "no_address")}),
     ],
 )
 def test_who_gets_no_mail(
     tmp_path: Path, mail: MailServer, notify: dict[str, Any], expected: dict[str, tuple[str, str]]
 ) -> None:
-    """A short limit, a dry run, too many mails in a day, no address: nothing is sent, and the record says why."""
+    """A short limit, a dry run, no address: nothing is sent, and the record says why."""
     with hub(tmp_path, mail, **notify) as rig:
         later(rig, LIMIT_S - 2400)
         rescore(rig)

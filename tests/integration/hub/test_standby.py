@@ -17,8 +17,8 @@ from tests.integration.store.drawn_site import StillClock
 from tests.integration.store.test_lake import lake_keys
 from tests.unit.hub.rig import HOUR, batch, hour, record
 
-from gpuwaste.core.config import HubConfig
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.server import WebServer, open_tcp

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.integration.hub.rig import Answer, Rig, running_hub
 
-from gpuwaste.core.config import WebConfig
 from gpuwaste.core.errors import SlurmError
+from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.headers import HEADERS
 from gpuwaste.hub.sign_in.visitors import Visitors

@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import HOUR, record
 
-from gpuwaste.core.config import WebConfig
+from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.per_user_limit import MOST
 from gpuwaste.hub.places import OF_USER

@@ -16,7 +16,8 @@ from gpuwaste.actor.action_executor import ActionExecutor, ActionResult
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import CommonConfig, Config
+from gpuwaste.core.config import Config
+from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 

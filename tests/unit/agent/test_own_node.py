@@ -8,9 +8,11 @@ import pytest
 from tests.unit.agent.fakes import FakeClock
 
 from gpuwaste.agent.own_node import Stopped, find_own_node, match_node
-from gpuwaste.core.config import AgentConfig, CommonConfig, Config
+from gpuwaste.core.agent_config import AgentConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm

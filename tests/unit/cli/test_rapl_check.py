@@ -10,7 +10,9 @@ import pytest
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.cli.checks import rapl
 from gpuwaste.cli.checks._running_agent import Reader, agent_reader
-from gpuwaste.core.config import AgentConfig, Config, HubConfig
+from gpuwaste.core.agent_config import AgentConfig
+from gpuwaste.core.config import Config
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 STRANGER = Reader("gpuwaste", 64_999, frozenset({64_998}))

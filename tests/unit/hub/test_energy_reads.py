@@ -10,8 +10,8 @@ from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 from tests.unit.views.sites import fact
 
 from gpuwaste.core.cluster_account import ClusterAccount
-from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.ledger.energy.energy_types import EnergyCost
 from gpuwaste.ledger.energy.site_tariff import SiteTariff

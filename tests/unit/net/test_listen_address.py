@@ -9,8 +9,10 @@ from prometheus_client import CollectorRegistry
 
 import gpuwaste.net
 from gpuwaste.cli.config_check import listening
-from gpuwaste.core.config import AgentConfig, Config, HubConfig
+from gpuwaste.core.agent_config import AgentConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.hub.server import open_tcp
 from gpuwaste.hub.sign_in.origins import Origins
 from gpuwaste.net.exporter import MetricsServer

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.core.config import CommonConfig, Config, SlurmClientConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.site_config import CommonConfig, SlurmClientConfig
 from gpuwaste.slurm.clients.choice import accounting_client, client_name, slurm_client
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.clients.rest_client import RestClient

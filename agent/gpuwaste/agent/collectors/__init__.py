@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuwaste.agent.bounded import LIMIT_S
+from gpuwaste.agent.facts.cgroup import CGROUP_ROOT
 from gpuwaste.agent.model import GpuCollector, HostCollector, PackageCollector, ProfileCollector
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
@@ -23,11 +24,10 @@ class CollectorSettings:
     clock: Clock
     node: str
     mig_minors: Path
-    pcp_url: str
-    cgroup_root: Path
     spool_dir: Path  # slurmd's
     dcgm_url: str = ""
-    dcgm_any_host: bool = False
+    pcp_url: str = "http://127.0.0.1:44322"  # pmproxy's own port
+    cgroup_root: Path = CGROUP_ROOT
     proc_root: Path = Path("/proc")
     sys_root: Path = Path("/sys")
     scan_limit_s: float = LIMIT_S  # for which a library on a thread of its own is waited

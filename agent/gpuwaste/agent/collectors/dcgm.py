@@ -41,16 +41,15 @@ _RATES: Final = frozenset({"nvlink_b_s", "pcie_b_s"})
 
 def create(settings: CollectorSettings) -> "DcgmCollector":
     """Make the collector; nothing is asked before the first reading. Raises ConfigError for a URL off this host."""
-    check_url(settings.dcgm_url, any_host=settings.dcgm_any_host)
+    check_url(settings.dcgm_url)
     return DcgmCollector(settings.dcgm_url)
 
 
-def check_url(url: str, *, any_host: bool) -> None:
-    """Raise ConfigError for a URL off this host that is not allowed, or that is none."""
-    if not any_host and not has_loopback(url):
+def check_url(url: str) -> None:
+    """Raise ConfigError for a URL that is none, or off this host: what answers there is not proven."""
+    if not has_loopback(url):
         raise ConfigError(
-            f"[agent] dcgm_url: {url!r} is not on the loopback interface: use http://127.0.0.1:9400/metrics,"
-            " or set dcgm_any_host = true"
+            f"[agent] dcgm_url: {url!r} is not on the loopback interface: use http://127.0.0.1:9400/metrics"
         )
 
 

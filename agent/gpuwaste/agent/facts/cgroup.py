@@ -12,6 +12,7 @@ from gpuwaste.agent.facts.base import LocalRun, MinorFacts
 from gpuwaste.ledger.sample import MapSource
 from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode
 
+CGROUP_ROOT: Final = Path("/sys/fs/cgroup")  # where systemd and slurmd mount it
 _CONTROL: Final = 254  # nvidia-modeset; 255 is nvidiactl
 _LINE = re.compile(r"([abc]) (\d{1,9}|\*):(\d{1,9}|\*) [rwm]+")
 _TRIES: Final = 6  # ticks in which a run's cgroup may turn up

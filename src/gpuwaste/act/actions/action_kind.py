@@ -63,18 +63,24 @@ Act = Callable[[ActionRequest, ActionSlurm, Plan], str]
 
 @dataclass(frozen=True, slots=True)
 class SiteProgram:
-    """What a program of the site does: the key [actor] NAME_program has its words.
+    """What a program does: `words`, or those of the key [actor] NAME_program where it is one of the site.
 
     `places` are the names that may stand in braces in these words; the look's plan has the value of each.
     """
 
     name: str
     places: tuple[str, ...]
+    words: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """The key of [actor]."""
         return f"{self.name}_program"
+
+    @property
+    def label(self) -> str:
+        """What an error of [actor] names: the key, or the action whose words are ours."""
+        return f"actions: {self.name}" if self.words else self.key
 
 
 @dataclass(frozen=True, slots=True)

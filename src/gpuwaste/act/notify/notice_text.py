@@ -18,7 +18,7 @@ REASONS: Final = {
     "cooldown": "got a digest recently",
     "no_address": "no mail address",
     "mail_cap": "[notify] max_mails was reached",
-    "day_cap": "[notify] limit_mails was reached",
+    "day_cap": "3 mails in 24 hours",
 }
 _ROWS: Final = 40
 

@@ -8,7 +8,7 @@ from typing import Final, Self
 from gpuwaste.act.notify.addresses import is_address
 from gpuwaste.act.notify.notices import NoticeRules
 from gpuwaste.act.notify.schedule import WEEKDAYS, Schedule, read_time, read_zone
-from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.day_hours import Hours, parse_day_hours
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.units import DAY_S, HOUR_S
@@ -30,10 +30,10 @@ class NotifySettings:
     sender: str = ""
     reply_to: str = ""
     staff: tuple[str, ...] = ()
-    staff_users: int = 20
+    staff_users: int = 20  # one screen of a mail
     limit_mail: bool = False
     limit_min_s: float = 3600.0
-    limit_mails: int = 3
+    limit_mails: int = 3  # of a user in 24 hours; one mail lists all jobs due
     text: str = ""
     opt_out_file: Path | None = None
 
@@ -53,8 +53,6 @@ class NotifySettings:
             rules=NoticeRules(
                 min_wasted_s=config.min_wasted_gpu_h * HOUR_S,
                 min_wasted_share=config.min_wasted_share,
-                min_coverage=config.min_coverage,
-                jobs=config.jobs,
                 max_mails=config.max_mails,
                 cooldown_s=config.cooldown_days * DAY_S,
             ),
@@ -65,10 +63,8 @@ class NotifySettings:
             sender=config.sender,
             reply_to=config.reply_to,
             staff=config.staff,
-            staff_users=config.staff_users,
             limit_mail=config.limit_mail,
             limit_min_s=config.limit_min_h * HOUR_S,
-            limit_mails=config.limit_mails,
             text=config.text,
             opt_out_file=Path(config.opt_out_file) if config.opt_out_file else None,
         )
@@ -79,9 +75,8 @@ class NotifySettings:
 
 
 def _check(config: NotifyConfig) -> None:
-    for name in ("min_wasted_share", "min_coverage"):
-        if getattr(config, name) > 1:
-            raise ConfigError(f"[notify] {name} {getattr(config, name)}: expected a share 0..1")
+    if config.min_wasted_share > 1:
+        raise ConfigError(f"[notify] min_wasted_share {config.min_wasted_share}: expected a share 0..1")
     if config.limit_mail and not config.smtp_host:
         raise ConfigError("[notify] limit_mail: smtp_host is empty: set the mail server")
     if config.smtp_host and not config.sender:

@@ -12,8 +12,9 @@ from gpuwaste.act.notify.notify_settings import NotifySettings
 from gpuwaste.act.notify.planner import Planner
 from gpuwaste.act.notify.runner import Accounting, NoticeRunner
 from gpuwaste.act.notify.service import NoticeService
+from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import Config, NotifyConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.metrics import HubMetrics
@@ -93,5 +94,4 @@ def smtp_mailer(config: NotifyConfig) -> SmtpMailer | None:
         config.smtp_ca,
         config.smtp_user,
         Path(config.smtp_password_file) if config.smtp_password_file else None,
-        config.smtp_timeout_s,
     )

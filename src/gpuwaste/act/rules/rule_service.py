@@ -50,6 +50,8 @@ _NOT_EVALUATED: Final = log_event.warning(
 )
 _FIRED: Final = log_event.info("rule-fired: rule {rule} ({mode}): step {step}, {action}, {subject}")
 
+_RULES_S: Final = 60.0  # between two evaluations of the rules; sooner where accounting is read more often
+
 
 class RuleService(Part):
     """`worker` runs it; any thread may read `rules`, `figures` and `store`."""
@@ -97,7 +99,7 @@ class RuleService(Part):
             parts.get(NowReads).take,
             parts.get(ActionParts).manager,
             Path(config.hub.rules_dir),
-            config.hub.rules_every_s,
+            min(config.hub.sacct_every_s, _RULES_S),
             xids=[int(number) for number in config.agent.health_xids if number.isdecimal()],
             model=lambda: _in_use(predictions.health()),
         )

@@ -12,8 +12,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
 from gpuwaste.advice.renewal.trial_types import TrialDocument
 from gpuwaste.core import log_event
+from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import Config, ModelsConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once

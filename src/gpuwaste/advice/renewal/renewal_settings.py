@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gpuwaste.advice.verdicts.hits import TARGETS
-from gpuwaste.core.config import ModelsConfig
+from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
 
 
@@ -13,7 +13,7 @@ class RenewalSettings:
 
     renew: bool = False
     targets: tuple[str, ...] = ("failure",)
-    margin: float = 0.005
+    margin: float = 0.005  # of average precision: less is not worth a change
     confidence: float = 0.9
     min_outcomes: int = 1000
     min_users: int = 20
@@ -25,19 +25,12 @@ class RenewalSettings:
         unknown = [name for name in models.targets if name not in TARGETS]
         if unknown or not models.targets:
             raise ConfigError(f"[models] targets {list(models.targets)}: expected some of {', '.join(TARGETS)}")
-        if not 0 <= models.margin < 1:
-            raise ConfigError(f"[models] margin {models.margin:g}: expected 0 or more, below 1")
-        if not 0.5 <= models.confidence <= 1:  # noqa: PLR2004 below it chance decides
-            raise ConfigError(f"[models] confidence {models.confidence:g}: expected 0.5 to 1")
         if models.min_outcomes < 1 or models.min_users < 2:  # noqa: PLR2004 one user has no interval
             raise ConfigError("[models] min_outcomes must be 1 or more, min_users 2 or more")
-        every_s = max(models.compare_every_s, 1.0)
         return cls(
-            models.renew,
-            models.targets,
-            models.margin,
-            models.confidence,
-            models.min_outcomes,
-            models.min_users,
-            every_s,
+            renew=models.renew,
+            targets=models.targets,
+            min_outcomes=models.min_outcomes,
+            min_users=models.min_users,
+            every_s=max(models.compare_every_s, 1.0),
         )

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Show the configuration, or check all of it: each fault is a line that names file, section and key."""
     if options.action == "show":
         return _show(options)
-    from gpuwaste.cli.config_check import fault_keys, key_of, placed, problems
+    from gpuwaste.cli.config_check import placed, problems
     from gpuwaste.core.config import DEFAULT_PATH, faulty_config
     from gpuwaste.core.config_files import config_files
     from gpuwaste.show.cells import one_line
@@ -42,8 +42,7 @@ def run(options: argparse.Namespace) -> int:
     path = options.config or DEFAULT_PATH
     for fault in faults:
         tell(f"gpuwaste: {one_line(str(fault))}\n")
-    said = fault_keys(faults)
-    found = [problem for problem in problems(path, config, roles_of(options, config)) if key_of(problem) not in said]
+    found = problems(path, config, roles_of(options, config), faults)
     for problem in found:
         sys.stdout.write(f"{placed(path, layers, one_line(problem))}\n")
     if found or faults:

@@ -8,9 +8,10 @@ from prometheus_client import CollectorRegistry
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import Config, WebConfig
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
@@ -193,7 +194,8 @@ def make_visitors(
 
 
 def _session_limits(settings: WebConfig) -> TokenLimits:
-    for key, hours in (("session_h", settings.session_h), ("idle_h", settings.idle_h)):
-        if not 0 < hours <= LONGEST_SESSION_H:
-            raise ConfigError(f"[web] {key} {hours:g}: expected more than 0 and at most {LONGEST_SESSION_H:g} hours")
-    return TokenLimits(_SESSIONS_PER_USER, _SESSIONS, settings.session_h * HOUR_S, settings.idle_h * HOUR_S)
+    if not 0 < settings.idle_h <= LONGEST_SESSION_H:
+        raise ConfigError(
+            f"[web] idle_h {settings.idle_h:g}: expected more than 0 and at most {LONGEST_SESSION_H:g} hours"
+        )
+    return TokenLimits(_SESSIONS_PER_USER, _SESSIONS, LONGEST_SESSION_H * HOUR_S, settings.idle_h * HOUR_S)

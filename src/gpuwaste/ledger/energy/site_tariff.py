@@ -8,9 +8,9 @@ from typing import Final, Self
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
-from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.parts import Part, Parts, Reloads
+from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.energy.tariff import Tariff
 from gpuwaste.ledger.energy.tariff_file import read_tariff

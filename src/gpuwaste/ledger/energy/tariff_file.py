@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.site_csv import csv_rows, csv_text
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.units import HOUR_S

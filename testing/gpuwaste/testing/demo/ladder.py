@@ -58,7 +58,7 @@ class Climbed:
 
 def with_ladder(options: SiteOptions, rules: Path, mail: MailServer, directory: Path) -> SiteOptions:
     """Return the options of a site with what a ladder needs; `directory` is the actor's own."""
-    hub = {"rules_dir": str(rules), "rules_every_s": 2.0, "actor_user": ACTOR}
+    hub = {"rules_dir": str(rules), "actor_user": ACTOR}
     notify = {
         "smtp_host": "127.0.0.1",
         "smtp_port": mail.port,
@@ -70,7 +70,6 @@ def with_ladder(options: SiteOptions, rules: Path, mail: MailServer, directory: 
         "actions": ["cancel"],
         "state_dir": str(directory),
         "stop_file": str(directory / "stop"),
-        "poll_s": 0.5,
         "listen": f"127.0.0.1:{free_port()}",
     }
     return replace(options, hub={**options.hub, **hub}, notify={**options.notify, **notify}, actor=actor)

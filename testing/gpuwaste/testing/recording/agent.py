@@ -176,7 +176,6 @@ class RecorderEdges:
         *,
         spool_dir: Path,
         prolog: PrologSource,
-        cgroup_root: Path,
     ) -> DeviceMap:
         """Make the device map with the sources that `node_device_map` gives it."""
         recorder = self.recorder
@@ -185,7 +184,7 @@ class RecorderEdges:
         recorder.tape.add(Devices(recorder.clock.utc_us(), node, devices))
         tracker = RecordedTracker(node, spool_dir, prolog)
         tracker.recorder = recorder
-        sources = [RecordedSource(s, recorder) for s in node_sources(node, prolog, cgroup_root)]
+        sources = [RecordedSource(s, recorder) for s in node_sources(node, prolog)]
         made = RecordedMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)
         made.recorder = recorder
         return made

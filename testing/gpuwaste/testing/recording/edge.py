@@ -44,7 +44,6 @@ class PlayedNode:
         *,
         spool_dir: Path,
         prolog: PrologSource,
-        cgroup_root: Path,  # noqa: ARG002 as node_device_map has it
     ) -> DeviceMap:
         """Make the device map over the recorded facts."""
         tracker = PlayedTracker(node, spool_dir, prolog, boot_us=lambda: 0)

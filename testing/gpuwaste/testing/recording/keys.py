@@ -42,7 +42,6 @@ class Keys:
         """Return a node's configuration."""
         keys = {
             "collectors": ["nvml", "host"],
-            "ask_jitter_s": 1.0,
             **self._opening.agent,
             "node_name": node,
             "state_dir": str(state_dir),

@@ -12,7 +12,7 @@ from tests.unit.ledger.builders import T0, add_rows, hour, job
 from gpuwaste.act.notify.notice_store import NoticeStore
 from gpuwaste.act.notify.parts import NotifyParts
 from gpuwaste.act.notify.runner import Accounting, NoticeRunner
-from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.mail_server import MailServer, running_mail_server

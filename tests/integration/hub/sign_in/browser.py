@@ -14,7 +14,7 @@ from fastapi import Request, Response
 from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import WebConfig
+from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.threads import ThreadPool
 from gpuwaste.net.http import UnixConnection

@@ -10,7 +10,7 @@ from tests.integration.hub.sign_in.apache import APACHE, WORKER, Apache, missing
 from tests.integration.hub.sign_in.browser import PAGE, PUBLIC, SAME, link_of, pages
 from tests.passable import let_others_through
 
-from gpuwaste.core.config import WebConfig
+from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.testing.cluster_process import tail
 from gpuwaste.testing.daemon_config import free_port
 

@@ -8,7 +8,7 @@ from fastapi import Response
 from tests.integration.hub.rig import Rig
 from tests.integration.hub.sign_in.browser import link_of, pages
 
-from gpuwaste.core.config import WebConfig
+from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.testing import chromium
 from gpuwaste.testing.patience import patient

@@ -13,8 +13,6 @@ SETTINGS = CollectorSettings(
     FakeClock(),
     "gpu1",
     Path("/none"),
-    "http://127.0.0.1:1",
-    Path("/none"),
     Path("/none"),
     dcgm_url="http://127.0.0.1:9400/metrics",
 )
@@ -43,10 +41,9 @@ def test_an_unknown_name_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.5:9400/metrics", "http://exporter:9400/metrics", "", "http://[::]x/"])
-def test_dcgm_s_exporter_is_on_loopback_unless_allowed(url: str) -> None:
-    """An exporter elsewhere is refused with the setting that allows it; loopback in any spelling is taken."""
-    with pytest.raises(ConfigError, match="dcgm_any_host = true"):
+def test_dcgm_s_exporter_is_on_loopback(url: str) -> None:
+    """An exporter elsewhere is refused with the usual URL; loopback in any spelling is taken."""
+    with pytest.raises(ConfigError, match=r"use http://127\.0\.0\.1:9400/metrics"):
         create_collectors(["dcgm"], replace(SETTINGS, dcgm_url=url))
     for own in ("http://localhost:9400/metrics", "http://[::1]:9400/metrics", "http://127.0.0.2:1/x"):
         assert create_collectors(["dcgm"], replace(SETTINGS, dcgm_url=own)).profile
-    assert create_collectors(["dcgm"], replace(SETTINGS, dcgm_url="http://exporter/", dcgm_any_host=True)).profile

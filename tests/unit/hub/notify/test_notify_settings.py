@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.act.notify.notify_settings import NotifySettings
-from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.errors import ConfigError
 
 
@@ -23,8 +23,7 @@ from gpuwaste.core.errors import ConfigError
         ({"reply_to": "a@b\r\nBcc: x@y"}, "reply_to"),
         ({"staff": ("ops",)}, "staff 'ops'"),
         ({"smtp_user": "u"}, "in clear text"),
-        ({"min_coverage": 80.0}, "min_coverage 80.0: expected a share"),
-        ({"min_wasted_share": 1.5}, "min_wasted_share"),
+        ({"min_wasted_share": 80.0}, "min_wasted_share 80.0: expected a share"),
         ({"quiet_hours": "always"}, "quiet_hours"),
         ({"zone": "Nowhere"}, "zone 'Nowhere'"),
     ],

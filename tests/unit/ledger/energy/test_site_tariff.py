@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.unit.agent.fakes import FakeClock
 
-from gpuwaste.core.energy_config import EnergyConfig
+from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.energy.tariff import EnergyPrice
 

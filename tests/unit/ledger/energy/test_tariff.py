@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.core.energy_config import EnergyConfig
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.ledger.energy import tariff_file
 from gpuwaste.ledger.energy.tariff import Bill, DrawnEnergy, EnergyPrice, Tariff

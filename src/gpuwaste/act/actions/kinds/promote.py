@@ -6,12 +6,13 @@ from gpuwaste.act.actions.action_kind import ActionKind, Execution, SiteProgram
 from gpuwaste.act.actions.kinds._model import look, name_problem
 from gpuwaste.act.actions.option import ActionOption
 
+COMMAND: Final = ("/usr/bin/gpuwaste", "model", "promote", "{to}", "--if-champion", "{model}")
 KIND: Final = ActionKind(
     name="promote",
     about="Use another model, if the one that the rule saw is still in use.",
     subject="model",
     needs="program",
     undo="action rollback, or gpuwaste model rollback",
-    execution=Execution(look, SiteProgram("promote", ("model", "to")), visible=False),
+    execution=Execution(look, SiteProgram("promote", ("model", "to"), COMMAND), visible=False),
     options=(ActionOption("to", "the model to use, as `gpuwaste model list` prints it", name_problem),),
 )

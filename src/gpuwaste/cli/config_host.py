@@ -1,21 +1,26 @@
-"""`gpuwaste config check`, third part: the files, directories, sockets and addresses of this host's services."""
+"""`gpuwaste config check`, second part: what a service of this host would end with at its start, without starting one.
+
+The daemons' own code is tried where their package is installed; then the files, directories, sockets and addresses that
+they use are looked at.
+"""
 
 import grp
 import os
 import pwd
 import socket
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.cli.check import Role
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.files import open_to_others
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.unix_socket import require_room
 
+Attempt = Callable[[Config], object]
 _FILES: Final = (
     (Role.AGENT, "agent", "tls_key"),
     (Role.AGENT, "agent", "metrics_token_file"),
@@ -42,7 +47,100 @@ _DIRECTORIES: Final = (
 """Directories that a daemon trusts, and writes to."""
 
 
-def faults(config: Config, roles: Collection[Role]) -> Iterator[str]:
+def refusals(config: Config, roles: Collection[Role]) -> Iterator[str]:
+    """Yield the line of each start that would fail on a host of these roles, and of each place that cannot be used."""
+    yield from tried((attempt for role, own in _STARTS.items() if role in roles for attempt in own), config)
+    yield from _places(config, roles)
+
+
+def tried(attempts: Iterable[Attempt], config: Config) -> Iterator[str]:
+    """Yield the line of each attempt that fails; one whose package is not installed here does not."""
+    for attempt in attempts:
+        try:
+            attempt(config)
+        except ModuleNotFoundError:
+            continue
+        except GpuwasteError as error:
+            if not _hidden(error.__cause__, config):
+                yield _placed(str(error))
+
+
+def _control_socket(config: Config) -> None:
+    from gpuwaste.agent.control import socket_of
+
+    socket_of(Path(config.common.run_dir))
+
+
+def _slurmrestd_token(config: Config) -> None:
+    from gpuwaste.slurm.clients.rest_token import read_token
+
+    if config.common.slurmrestd_token_file:
+        read_token(Path(config.common.slurmrestd_token_file))
+
+
+def _daemon_client(config: Config) -> None:
+    from gpuwaste.net.daemon_client import daemon_client
+
+    daemon_client(config)
+
+
+def _slurm_user(config: Config) -> None:
+    from gpuwaste.advisor.slurm_facts import slurm_uid
+
+    if config.advisor.slurm_user:
+        slurm_uid(config.advisor.slurm_user)
+
+
+def _callers(config: Config) -> None:
+    from gpuwaste.hub.daemon import agent_issuer, make_checkers
+    from gpuwaste.hub.ports import agent_uid
+
+    checkers = make_checkers(config)
+    agent_uid(config.hub.agent_user, checkers)
+    agent_issuer(config, checkers)
+
+
+def _pages(config: Config) -> None:
+    from prometheus_client import CollectorRegistry
+
+    from gpuwaste.core.clock import SystemClock
+    from gpuwaste.core.scope import Scope
+    from gpuwaste.hub.sign_in.visitors import make_visitors
+
+    make_visitors(config, Scope, SystemClock(), CollectorRegistry())
+
+
+def _own_client(config: Config) -> None:
+    """Try what the commands need of files; munge has a line of the doctor."""
+    from gpuwaste.net.hub_client import HubClient
+    from gpuwaste.net.tokens import TokenIssuer
+
+    common = config.common
+    HubClient(common.hub_url, TokenIssuer(Path(common.token_file)) if common.token_file else None, ca=common.hub_ca)
+
+
+def _metrics_of(section: str) -> Attempt:
+    def attempt(config: Config) -> None:
+        from gpuwaste.net.exporter import server_tls, server_token
+
+        own = getattr(config, section)
+        if own.listen and own.tls_cert:
+            server_tls(own.tls_cert, own.tls_key, section)
+        if own.listen and section == "agent" and own.metrics_token_file:
+            server_token(own.metrics_token_file, section)
+
+    return attempt
+
+
+_STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
+    Role.AGENT: (_control_socket, _daemon_client, _metrics_of("agent")),
+    Role.HUB: (_callers, _pages, _metrics_of("hub"), _slurmrestd_token),
+    Role.ADVISOR: (_daemon_client, _slurm_user, _metrics_of("advisor")),
+    Role.LOGIN: (_own_client,),
+}
+
+
+def _places(config: Config, roles: Collection[Role]) -> Iterator[str]:
     """Yield a line for each place that a service on a host of these roles could not use."""
     for role, section, key in _FILES:
         path = getattr(getattr(config, section), key)
@@ -68,7 +166,7 @@ def _user_of(role: Role, config: Config) -> str:
     return named.get(role, config.plugin.advisor_user)
 
 
-def hidden(cause: BaseException | None, config: Config) -> bool:
+def _hidden(cause: BaseException | None, config: Config) -> bool:
     """Tell whether a file is closed to the caller alone: an ordinary user is no measure of what a service may read."""
     services = {config.hub.agent_user, config.agent.hub_user, config.plugin.advisor_user}
     return isinstance(cause, PermissionError) and bool(os.geteuid()) and user_name(os.geteuid()) not in services
@@ -80,7 +178,7 @@ def _file(key: str, path: Path, user: str, config: Config) -> Iterator[str]:
         found = path.stat()
         known = pwd.getpwnam(user)
     except OSError as error:
-        if not hidden(error, config):
+        if not _hidden(error, config):
             yield f"{key} {path}: cannot be read: {error.strerror}"
         return
     except KeyError:
@@ -102,7 +200,7 @@ def _directory(key: str, path: Path, user: str, config: Config) -> Iterator[str]
     except FileNotFoundError:
         return  # the service or its package makes it
     except OSError as error:
-        if not hidden(error, config):
+        if not _hidden(error, config):
             yield f"{key}: cannot be used: {error.strerror}"
     except KeyError:
         return  # another line names the user
@@ -150,3 +248,8 @@ def _address(section: str, listen: str) -> Iterator[str]:
     except (OSError, UnicodeError) as error:
         words = getattr(error, "strerror", None) or error
         yield f"[{section}] listen {listen}: {words}: name an address of this host, or 0.0.0.0 for all"
+
+
+def _placed(words: str) -> str:
+    """Return an error with its section in front, where it names a key of [common] alone."""
+    return f"[common] {words}" if words.startswith(("hub_url", "hub_ca", "slurmrestd_url")) else words
