@@ -143,9 +143,9 @@ def measure(home: Path, runs: int) -> dict[str, Any]:
         "user_week": (["--user", "user0"], runs),
         "user_year": (["--user", "user0", "-S", "now-365days"], runs),
         "user_year_csv": (["--user", "user0", "-S", "now-365days", "--csv"], max(3, runs // 4)),
-        "cluster_day": (["--cluster", "-S", "now-1days"], max(3, runs // 4)),
-        "cluster_week": (["--cluster"], max(3, runs // 4)),
-        "cluster_year": (["--cluster", "-S", "now-365days"], max(3, runs // 4)),
+        "cluster_day": (["--allusers", "-S", "now-1days"], max(3, runs // 4)),
+        "cluster_week": (["--allusers"], max(3, runs // 4)),
+        "cluster_year": (["--allusers", "-S", "now-365days"], max(3, runs // 4)),
     }
     print(f"{'whole process, ms':<20}{'min':>8}{'median':>8}{'p95':>8}{'max':>8}{'runs':>6}")
     figures = {}

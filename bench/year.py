@@ -211,10 +211,10 @@ def reports(home: Path, hub: LoneHub, runs: int) -> dict[str, Any]:
         "user_year": (["--user", median, "-S", "now-365days"], runs),
         "user_year_json": (["--user", median, "-S", "now-365days", "--json"], max(3, runs // 3)),
         "busy_user_year": (["--user", "user50", "-S", "now-365days"], max(3, runs // 3)),
-        "cluster_day": (["--cluster", "-S", "now-1days"], max(3, runs // 5)),
-        "cluster_week": (["--cluster"], max(3, runs // 5)),
-        "cluster_month": (["--cluster", "-S", "now-30days"], max(3, runs // 5)),
-        "cluster_year": (["--cluster", "-S", "now-365days"], max(3, runs // 5)),
+        "cluster_day": (["--allusers", "-S", "now-1days"], max(3, runs // 5)),
+        "cluster_week": (["--allusers"], max(3, runs // 5)),
+        "cluster_month": (["--allusers", "-S", "now-30days"], max(3, runs // 5)),
+        "cluster_year": (["--allusers", "-S", "now-365days"], max(3, runs // 5)),
     }
     wait_for_quiet(hub)
     print(f"{'whole process, ms':<20}{'min':>8}{'median':>8}{'p95':>8}{'max':>8}{'runs':>6}{'jobs':>8}")

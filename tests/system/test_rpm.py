@@ -33,7 +33,7 @@ from tools.rpm.wheels import ROOT
 from urllib3 import request
 
 from gpuwaste.cli.before_install import SCRIPT
-from gpuwaste.store.database import migrations
+from gpuwaste.store.database import schema_number
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.running_site import Site, SiteOptions
@@ -126,7 +126,7 @@ def packages() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def older(packages: list[Path]) -> list[Path]:
-    """Return the RPMs of a version before this one: another example of the configuration, one migration fewer."""
+    """Return the RPMs of a version before this one: another example of the configuration."""
     return variants.older()
 
 
@@ -344,13 +344,13 @@ def test_plugin_of_another_release(installed: tuple[Root, set[str]]) -> None:
 
 
 def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, workspace: Path) -> None:
-    """An upgrade keeps the changed configuration and migrates the store; back lead the backup and old packages."""
+    """Upgrades keep the changed configuration and migrate the store; back lead the backup and old packages."""
     root = new_root(workspace / "upgraded")
     root.install(*older)
     assert root.run("gpuwaste", "version").stdout == f"gpuwaste {OLDER}\n"
     interpreter = ("setpriv", "--reuid=gpuwaste", "--regid=gpuwaste", "--clear-groups", "python3.11", "-ISB", "-c")
-    steps = len(migrations("hub"))
-    assert root.run(*interpreter, OLD_STORE, SITE_PACKAGES).stdout == f"{steps - 1}\n"
+    number = schema_number("hub")
+    assert root.run(*interpreter, OLD_STORE, SITE_PACKAGES).stdout == f"{number}\n"
     host = Host(root, site.cluster, site)
     text = host.configure()
     backup = workspace / "backup"
@@ -364,9 +364,10 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, w
     assert [line.split()[1:] for line in changed] == [["c", CONFIG]]
     leftover = [name for name in root.tree() if f"gpuwaste-{OLDER}" in name]
     assert not leftover
+    root.install(*pick(variants.newer(), *OLDER_SET))
     with host.services("hub"):
         pass
-    assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(steps), "before"]
+    assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(number + 1), "before"]
 
     root.install(*older, options=["--oldpackage"])
     said = host.command("gpuwaste", "hub", "run")
@@ -374,7 +375,7 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, w
     assert "newer than this version's" in said.stderr
     store = root.file("/var/lib/gpuwaste/hub/hub.duckdb")
     shutil.copyfile(backup / "hub.duckdb", store)
-    assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(steps - 1), "before"]
+    assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(number), "before"]
     assert root.file(CONFIG).read_text(encoding="utf-8") == text
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
 from gpuwaste.cli.manual import ENVIRONMENT
-from gpuwaste.cli.renamed import RENAMED, SWITCHES
 from tools.reference.markdown import code, document, table
 
 _INTRO = """
@@ -42,7 +41,7 @@ def page() -> str:
     """Return the page: a section for each command."""
     known = build_parser()
     version = "`gpuwaste --version` is the same as `gpuwaste version`."
-    parts = [_INTRO, f"`{known.prog}`: {known.description} {version}", _renamed()]
+    parts = [_INTRO, f"`{known.prog}`: {known.description} {version}"]
     for name, text, parser in parsers():
         level = "###" if " " in name else "##"
         parts.append(f"{level} gpuwaste {name}\n\n{_sentence(text)}")
@@ -55,13 +54,6 @@ def page() -> str:
     parts.append("## Environment")
     parts.append(table(("variable", "meaning"), [(code(name), text) for name, text in ENVIRONMENT.items()]))
     return document("Commands", *parts)
-
-
-def _renamed() -> str:
-    """Return the former names of options with their names of today."""
-    rows = [f"{code(old)} is {code(new)}" for old, new in RENAMED.items()]
-    alone = [f"{code(old)} without a value is {code(new)}" for old, new in SWITCHES.items()]
-    return f"Former names of options keep working, with one line on stderr: {', '.join([*rows, *alone])}."
 
 
 def _subparsers(parser: argparse.ArgumentParser) -> "Iterator[argparse._SubParsersAction[argparse.ArgumentParser]]":

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.store.database import schema_number
 from tools.rpm.build import Build, build, current, mark, rebuild, spec_version
 from tools.rpm.kept import kept
 from tools.rpm.wheels import ROOT
@@ -27,10 +28,9 @@ def newer_version() -> str:
 
 
 def older() -> list[Path]:
-    """Return packages of a version before this one: another example of the configuration, one migration fewer."""
-    last = max((ROOT / "src/gpuwaste/store/hub/migrations").glob("*.sql"))
+    """Return packages of a version before this one, with another example of the configuration."""
     example = (ROOT / "etc/gpuwaste.toml").read_text(encoding="utf-8")
-    changed = {str(last.relative_to(ROOT)): None, "etc/gpuwaste.toml": f"# The example of {OLDER}.\n{example}"}
+    changed = {"etc/gpuwaste.toml": f"# The example of {OLDER}.\n{example}"}
 
     def make(folder: Path) -> list[Path]:
         return build(Build(folder, OLDER, without=("lake", "onnx", "plugin"), changed=changed, quick=True))
@@ -39,10 +39,12 @@ def older() -> list[Path]:
 
 
 def newer() -> list[Path]:
-    """Return the packages of the version after this one, but the plugin's."""
+    """Return the packages of the version after this one, but the plugin's; its hub's store has a migration."""
+    number = schema_number("hub") + 1
+    changed = {f"src/gpuwaste/store/hub/migrations/{number:04d}_example.sql": "CREATE TABLE example (n BIGINT);\n"}
 
     def make(folder: Path) -> list[Path]:
-        return build(Build(folder, newer_version(), without=("lake", "plugin"), quick=True))
+        return build(Build(folder, newer_version(), without=("lake", "plugin"), changed=changed, quick=True))
 
     return _variant("newer", make)
 

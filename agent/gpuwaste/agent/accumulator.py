@@ -188,16 +188,13 @@ class Accumulator:
         """Add what the GPU drew at `power_w` in a stretch, this holding's share of it; `idle` are its times at 0 %."""
         for hour, length_ms in self._pieces(start_ms, end_ms):
             row = self._open(hour, max(hour * 1000, start_ms)).row
-            if row.energy_j is None:
-                row.energy_j, row.energy_ms, row.idle_energy_j = 0.0, 0, 0.0
-            row.energy_j += power_w * length_ms / 1000 * self.share
-            if row.energy_ms is not None:  # a row that an earlier version began has only its energy
-                row.energy_ms += length_ms
+            row.energy_j = (row.energy_j or 0.0) + power_w * length_ms / 1000 * self.share
+            row.energy_ms = (row.energy_ms or 0) + length_ms
+            row.idle_energy_j = row.idle_energy_j or 0.0
         for begin_ms, stop_ms in idle:
             for hour, length_ms in self._pieces(max(begin_ms, start_ms), min(stop_ms, end_ms)):
                 row = self.hours[hour].row
-                if row.idle_energy_j is not None:
-                    row.idle_energy_j += power_w * length_ms / 1000 * self.share
+                row.idle_energy_j = (row.idle_energy_j or 0.0) + power_w * length_ms / 1000 * self.share
 
     def add_cpu_energy(self, power_w: float, start_ms: int, end_ms: int) -> None:
         """Add what the job's CPUs drew in a stretch, this GPU's part of it."""

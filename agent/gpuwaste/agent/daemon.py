@@ -281,7 +281,7 @@ class Agent:
             positions,
             questions,
             spool_dir=site.spool_dir,
-            prolog=PrologSource(Path(self._config.agent.jobs_dir), Path(self._config.common.run_dir) / "jobs"),
+            prolog=PrologSource(Path(self._config.agent.jobs_dir)),
         )
         return questions, device_map
 

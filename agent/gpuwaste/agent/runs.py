@@ -51,7 +51,7 @@ class RunTracker:
 
     def update(self, now_us: int, pids: Mapping[int, frozenset[int]]) -> list[LocalRun]:
         """Look again, and return the runs that ended since the last look, with their `end_us`."""
-        self._prolog.scan(now_us)
+        self._prolog.scan()
         steps = self._steps(now_us)
         ended = [run for run in list(self.runs.values()) if self._has_ended(run, steps.get(run.job_id, {}), now_us)]
         for run in ended:

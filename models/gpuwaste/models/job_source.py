@@ -90,21 +90,14 @@ def load_source(
 
 
 def load_store(path: Path, cluster: str = "", under_use: UnderUse = UNDER_USE, *, energy: bool = False) -> JobSource:
-    """Return the runs of one cluster of a store, which is only read unless an earlier version wrote it.
+    """Return the runs of one cluster of a store, which is only read.
 
     Raises NoDataError, UsageError, StoreError.
     """
-    with as_owner(path):
-        try:
-            db = Database.open(path, "hub", _READ_ONLY)
-        except StoreError as error:
-            if "read-only" not in str(error):
-                raise
-            db = Database.open(path, "hub")  # of an earlier version: its schema is brought up to date
-        with closing(db):
-            chosen = _chosen(clusters(db), cluster, str(path))
-            table = read_table(db, chosen, under_use, energy=energy).table
-            return JobSource(table, chosen, f"{path.name}, cluster {chosen}")
+    with as_owner(path), closing(Database.open(path, "hub", _READ_ONLY)) as db:
+        chosen = _chosen(clusters(db), cluster, str(path))
+        table = read_table(db, chosen, under_use, energy=energy).table
+        return JobSource(table, chosen, f"{path.name}, cluster {chosen}")
 
 
 def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: None) -> JobSource:

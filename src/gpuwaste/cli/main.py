@@ -13,7 +13,6 @@ from typing import Any, Final, NoReturn
 from gpuwaste.cli import commands
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, interruptible
 from gpuwaste.cli.programs import missing_words
-from gpuwaste.cli.renamed import current_names
 from gpuwaste.cli.resource_command import ResourceCommand
 from gpuwaste.cli.streams import drop, tell
 from gpuwaste.cli.words import cut, text_word
@@ -50,13 +49,6 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=_Formatter, **options)
         self.register("type", None, text_word)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Take options by their former names too, with one line on stderr."""
-        words, phrases = current_names(sys.argv[1:] if args is None else args, self._option_string_actions)
-        if phrases:
-            tell(f"gpuwaste: note: {'; '.join(phrases)}; the old spelling still works\n")
-        return super().parse_known_args(words, namespace)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Exit once what was printed is written. Raises OSError where it cannot be."""

@@ -122,12 +122,8 @@ class Tools:
             if name and not _VIEW.fullmatch(name):
                 raise UsageError(f"view {harmless(name[:40])!r}: expected a name from the list of views")
             first, last = window_of(start, end)
-            try:
-                views = ask_hub(self._config, _VIEWS)
-            except NoDataError:
-                raise NoDataError("this hub has no views: it is of an older version") from None
             if not name:
-                return answer_text(views)
+                return answer_text(ask_hub(self._config, _VIEWS))
             query: dict[str, str | int] = {**(parameters or {}), "start": first, "end": last}
             try:
                 return answer_text(ask_hub(self._config, f"{_VIEWS}/{name}", query, LONG_PATIENCE_S))

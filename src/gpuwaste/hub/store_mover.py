@@ -98,7 +98,7 @@ class StoreMover:
             db.forget_move()
 
     def _to_lake(self, source: Path, *, last: bool) -> MoveResult:
-        Database.open(source, "hub").close()  # with all migrations, and nothing in its log
+        Database.open(source, "hub").close()  # with this version's schema, and nothing in its log
         with closing(FilledLake.open_lake(self.lake, "hub", self._options())) as db:
             db.execute(f"ATTACH {quoted(source)} AS file (READ_ONLY)")
             done = StoreMove(db, "lake", self.progress).copy(at_rest=True)

@@ -38,7 +38,7 @@ class RunUse:
 
 
 def _job_json(job: JobRecord | None) -> tuple[dict[str, Any] | None]:
-    """Return a run; an unknown number of GPUs is absent: a reader one version back takes no null."""
+    """Return a run; an unknown number of GPUs is absent."""
     found = to_builtins(job)
     if job is not None and job.gpus is None:
         del found["gpus"]

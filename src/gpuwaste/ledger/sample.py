@@ -13,7 +13,6 @@ class MapSource(StrEnum):
     CGROUP = "cgroup"  # the devices that the job's cgroup allows
     HUB = "hub"  # the hub's one map of the whole cluster (IDX of scontrol show job -d)
     SLURMCTLD = "slurmctld"  # IDX of scontrol show job -d, asked by this agent
-    ENVIRON = "environ"  # only in rows and recordings of agents before 0.2: the job's user can write it
     NONE = "none"
 
 

@@ -13,7 +13,6 @@ import msgspec
 
 from gpuwaste.advice.verdicts.verdict import Verdict, verdict_from_json
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.version import UNKNOWN
 from gpuwaste.ledger.hour import AllocationHour, hour_from_line
 
 PROTOCOL: Final = 1
@@ -157,7 +156,7 @@ def encode_verdict(verdict: Verdict) -> VerdictRow:
         line = b"\xff"
     if not line.isascii():
         line = json.dumps(verdict.to_json(), separators=(",", ":")).encode()
-    # Without a model on trial a verdict travels as programs of 0.1 wrote it; quotes in a user's text are escaped.
+    # Without a model on trial the verdict has no `shadow`; quotes in a user's text are escaped.
     return VerdictRow(verdict.id, line if verdict.shadow else line.replace(_NO_SHADOW, b"", 1))
 
 
@@ -175,8 +174,6 @@ def parse_envelope(body: bytes) -> tuple[Envelope, str]:
     names = {}
     for name in ("batch_id", "cluster", "node", "boot_id", "agent_version"):
         value = fields.get(name)
-        if value is None and name == "agent_version" and name in fields:
-            value = UNKNOWN  # from a program of before that was started while its files were replaced
         if not isinstance(value, str) or not 0 < len(value) <= _MAX_NAME:
             raise ParseError(f"the batch's first line: {name} is not a text of 1 to {_MAX_NAME} characters")
         names[name] = value

@@ -60,9 +60,7 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
     """The hub's health."""
 
     status: Literal["ok", "degraded"] = "ok"
-    version: Annotated[
-        str | None, Meta(description="Null from a hub of before that answers while its files are replaced.")
-    ] = "unknown"
+    version: str = "unknown"
     cluster: str = ""
     now: Annotated[float | UnsetType, Meta(description="The hub's clock, UTC seconds.")] = UNSET
     protocol: Annotated[tuple[int, int], Meta(description="The lowest and the highest protocol that it understands.")]

@@ -1,8 +1,10 @@
-"""One DuckDB file: opening, numbered migrations, named queries.
+"""One DuckDB file: opening, its schema, named queries.
 
-A schema is a folder of this package (`hub`, `node`) with migrations/NNNN_name.sql, applied in order. Query NAME is
-the file queries/NAME.sql of the package whose subject it is, one statement each. DuckDB lets one process hold a file;
-threads share it through cursors.
+A schema (`hub`, `node`) is one file of SQL for each subject, in the order of SCHEMA_FILES, and is number 1. What a
+release changes of it is a migration, the file migrations/NNNN_name.sql in the schema's folder, from 0002 on: the one
+that brings a store from the number before to its own. A query is queries/NAME.sql there, one statement. Another package
+keeps its queries beside its own code: query `waste.NAME` is gpuwaste/ledger/queries/NAME.sql. DuckDB lets one process
+hold a file; threads share it through cursors.
 """
 
 import re
@@ -26,6 +28,10 @@ from gpuwaste.store.duckdb_connection import connect
 
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
+SCHEMA_FILES: Final[Mapping[Schema, tuple[str, ...]]] = {
+    "hub": tuple(f"hub/schema/{subject}.sql" for subject in ("jobs", "ledger", "advice", "act", "kernel")),
+    "node": ("node/schema.sql",),
+}
 _PAGE: Final = 10_000
 _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
 _QUERIES: Final = ("*/queries/*.sql", "*/*/queries/*.sql")
@@ -75,10 +81,10 @@ class Database:
     def open(
         cls, path: Path | Literal[":memory:"], schema: Schema, options: Mapping[str, str] | None = None
     ) -> "Database":
-        """Open or create the store at `path` and bring it to this version's schema.
+        """Open or create the store at `path` with this version's schema.
 
-        `options` are DuckDB settings. Raises StoreError where the file is corrupt, newer than this version, held by
-        another process, or cannot be written; the file is left as it is.
+        `options` are DuckDB settings. Raises StoreError where the file is corrupt, has a schema that this version does
+        not know, is held by another process, or cannot be written; the file is left as it is.
         """
         try:
             connection = connect(path, {"threads": "1", **(options or {})})
@@ -124,7 +130,7 @@ class Database:
 
     @property
     def version(self) -> int:
-        """The number of the last migration applied; 0 for an empty file."""
+        """The number of its schema; 0 for an empty file."""
         if not self.has_table("schema_version"):
             return 0
         found = self.execute("SELECT schema, max(version) FROM schema_version GROUP BY schema").fetchone()
@@ -144,7 +150,7 @@ class Database:
 
     def check_version(self) -> None:
         """Raise StoreError where the store, which another process writes, has another version's schema."""
-        at, own = self.version, len(migrations(self.schema))
+        at, own = self.version, schema_number(self.schema)
         if at != own:
             raise StoreError(f"{self.where}: its schema is {at}, this version's is {own}: update gpuwaste on all hubs")
 
@@ -216,29 +222,18 @@ class Database:
         return Database(connection, self.schema, self.where)
 
     def _migrate(self) -> None:
-        at = self.version
-        steps = migrations(self.schema)
+        """Bring the store to this version's schema; one transaction each, so that none is half there."""
+        at, steps = self.version, _steps(self.schema)
         if at > len(steps):
             raise StoreError(
-                f"{self.where}: its schema {at} is newer than this version's ({len(steps)}): update gpuwaste"
+                f"{self.where}: its schema {at} is newer than this version's ({len(steps)}): update gpuwaste, or move"
+                " the store away for a new one"
             )
-        if at == 0:
-            with self.transaction():  # of a new store nothing is worth keeping half-way: one commit costs less than all
-                self._apply(steps, 1)
-            return
         for number, sql in enumerate(steps[at:], start=at + 1):
             with self.transaction():
-                self._apply([sql], number)
-
-    def _apply(self, steps: Sequence[str], first: int) -> None:
-        """Run migrations from number `first` on and note them."""
-        for sql in steps:
-            self.execute(sql)
-        self.execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
-        numbers = list(range(first, first + len(steps)))
-        self.execute(
-            "INSERT INTO schema_version SELECT $schema, unnest($numbers)", {"schema": self.schema, "numbers": numbers}
-        )
+                self.execute(sql)
+                self.execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
+                self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, number])
 
 
 @cache
@@ -260,12 +255,19 @@ def _query_files() -> Mapping[str, Path]:
     return {file.name: file for root in roots for place in _QUERIES for file in root.glob(place)}
 
 
+def schema_number(schema: Schema) -> int:
+    """Return the number of this version's schema."""
+    return len(_steps(schema))
+
+
 @cache
-def migrations(schema: Schema) -> tuple[str, ...]:
-    """Return the SQL of all migrations of a schema in order."""
-    folder = resources.files("gpuwaste.store") / schema / "migrations"
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    for number, file in enumerate(files, start=1):
+def _steps(schema: Schema) -> tuple[str, ...]:
+    """Return the SQL of a schema, then that of each migration in order."""
+    store = resources.files("gpuwaste.store")
+    folder = store / schema / "migrations"
+    later = sorted((f for f in folder.iterdir()), key=lambda f: f.name) if folder.is_dir() else []
+    for number, file in enumerate(later, start=2):
         if not file.name.startswith(f"{number:04d}_"):
             raise StoreError(f"migration {file.name}: expected number {number:04d}: this is a bug in gpuwaste")
-    return tuple(file.read_text(encoding="utf-8") for file in files)
+    whole = "\n".join((store / name).read_text(encoding="utf-8") for name in SCHEMA_FILES[schema])
+    return (whole, *(file.read_text(encoding="utf-8") for file in later))

@@ -17,7 +17,7 @@ import duckdb
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.cursor import Cursor
-from gpuwaste.store.database import MEMORY, Database, Schema, migrations, query_text
+from gpuwaste.store.database import MEMORY, Database, Schema, query_text, schema_number
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.lake_extensions import load_extension, quoted
 from gpuwaste.store.lake_s3 import S3Place
@@ -91,9 +91,9 @@ class LakeDatabase(Database):
 
     @classmethod
     def open_lake(cls, location: LakeLocation, schema: Schema, options: Mapping[str, str] | None = None) -> Self:
-        """Open or create the lake, bring it to this version's schema and take it over from who wrote before.
+        """Open or create the lake with this version's schema and take it over from who wrote before.
 
-        Raises StoreError where PostgreSQL or the directory cannot be used, or the lake is newer than this version.
+        Raises StoreError where PostgreSQL or the directory cannot be used, or this version does not know its schema.
         """
         database = cls(_connection(options), schema, f"lake {location.data}")
         try:
@@ -180,9 +180,8 @@ class LakeDatabase(Database):
         self.execute(f"USE {_LAKE}")
 
     def _migrate(self) -> None:
-        """Create the tables as a file has them after all migrations, without its keys and sequences."""
-        at, steps = self.version, migrations(self.schema)
-        if at > 0:
+        """Create the tables as a file has them, without its keys and sequences."""
+        if self.version > 0:
             super()._migrate()
             return
         with self.transaction():
@@ -191,7 +190,7 @@ class LakeDatabase(Database):
                 self.execute(f'CREATE TABLE "{table}" ({", ".join(made)})')
             self.execute("CREATE TABLE fence (token BIGINT NOT NULL)")
             self.execute("INSERT INTO fence VALUES (0)")
-            self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, len(steps)])
+            self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, schema_number(self.schema)])
             if self.created_as:
                 self.note_move(self.created_as)
         for option, value in _OPTIONS.items():

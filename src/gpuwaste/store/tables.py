@@ -1,4 +1,4 @@
-"""The tables of a schema, as an empty file has them after all migrations: declared once, for every kind of store."""
+"""The tables of a schema, as an empty file has them: declared once, for every kind of store."""
 
 from collections.abc import Mapping
 from contextlib import closing

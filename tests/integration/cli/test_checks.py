@@ -193,7 +193,7 @@ def test_a_socket_of_another_mode_fails(tmp_path: Path, mode: int, status: Statu
 
 
 def test_the_directory_of_prolog_and_epilog_is_root_s(tmp_path: Path) -> None:
-    """One that others could change gets no files; what scripts of an earlier version left is named."""
+    """One that others could change gets no files."""
     jobs = tmp_path / "own"
     jobs.mkdir()
     jobs.chmod(0o755)
@@ -203,10 +203,6 @@ def test_the_directory_of_prolog_and_epilog_is_root_s(tmp_path: Path) -> None:
     jobs.chmod(0o777)
     found = checks(slurm(), config=config, run_dir=str(tmp_path))["prolog"]
     assert (found.status, f"chown root {jobs}" in found.mend) == (Status.FAIL, True)
-    jobs.rmdir()
-    (tmp_path / "jobs").mkdir()
-    found = checks(slurm(), config=config, run_dir=str(tmp_path))["prolog"]
-    assert (found.status, "earlier version" in found.found) == (Status.WARN, True)
 
 
 def test_no_socket_is_a_service_to_start(tmp_path: Path) -> None:

@@ -44,11 +44,15 @@ def test_what_came_first_stays_and_goes_on(hub: Rig) -> None:
 
 
 def test_hours_that_came_before_accounting_are_a_claim(hub: Rig) -> None:
-    """Until accounting knows the run its hours are taken; then those that came first, forgeable ones last."""
-    before = [hour(gpu_uuid="GPU-x", map_source="environ"), hour(gpu_uuid="GPU-z", map_source="prolog")]
+    """Until accounting knows the run its hours are taken; then those of the GPU that came first."""
+    next_ms = (HOUR + HOUR_S) * 1000
+    before = [
+        hour(gpu_uuid="GPU-x", hour_utc=HOUR + HOUR_S, t0_ms=next_ms, t1_ms=next_ms + 1_800_000),
+        hour(gpu_uuid="GPU-z"),
+    ]
     assert hub.post(batch(*before)).json["accepted"] == 2
     hub.store.upsert_jobs([run(1)])
-    more = [hour(gpu_uuid=row.gpu_uuid, seq=2) for row in before]
+    more = [replace(row, seq=2) for row in before]
     assert [entry["line"] for entry in hub.post(batch(*more)).json["rejected"]] == [2]
 
 

@@ -102,19 +102,6 @@ def test_a_share_has_its_part_and_hours_are_cut() -> None:
     assert drawn(second) == pytest.approx((400, 16_000, 400))
 
 
-def test_a_row_that_an_older_agent_began_stays_without_a_measured_time() -> None:
-    """After an update within an hour the row's energy goes on, and what was not counted before is not made up."""
-    (row,) = rows({"power_mw": 100_000}, {"power_mw": 100_000})
-    row.energy_ms = row.idle_energy_j = None
-    row.final = False
-    book = HourAggregator("gw", "gpu1", 10, 900)
-    book.restore([row], [])
-    for second in (10, 20):
-        book.observe(tick(sample(T0 + 1000 * second, power_mw=100_000)), JobMap((holding(T0),)))
-    (again,) = book.flush((T0 + 30_000) * 1000)
-    assert drawn(again) == (2_000, None, None)
-
-
 def test_an_impossible_energy_is_refused_and_named() -> None:
     """The hub takes no row whose energy was measured for longer than it lasts, or was idle by more than it drew."""
     (row,) = rows({"power_mw": 100_000}, {"power_mw": 100_000})

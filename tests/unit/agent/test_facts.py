@@ -1,6 +1,5 @@
 """The local sources of facts, each on files of its own: what they read, and when they stay silent."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -44,53 +43,10 @@ def test_a_device_list_that_tells_nothing_is_silent(text: str) -> None:
     assert parse_devices(text, 510) is None
 
 
-def test_files_of_earlier_scripts_are_read_and_swept(tmp_path: Path) -> None:
-    """Pairs go ten minutes after the end, torn files after a day, the empty directory last; root's is only read."""
-    jobs, earlier = tmp_path / "jobs", tmp_path / "earlier"
-    for folder in (jobs, earlier):
-        folder.mkdir()
-    source = PrologSource(jobs, earlier)
-    now_s = 2_000_000_000
-    old = {
-        "1.start": 2000,
-        "1.end": 1000,
-        "2.start": 200_000,
-        "3.end": 90_000,
-        ".4.start.99": 90_000,
-        "5.end": 60,
-        "6.end": 5000,
-        "6.start": 400,
-    }
-    for name, age_s in old.items():
-        for path in (earlier / name, jobs / name):
-            path.write_text("gpus=0\n")
-            os.utime(path, (now_s - age_s, now_s - age_s))
-    for _ in range(2):
-        source.scan(now_s * 1_000_000)
-    assert sorted(path.name for path in earlier.iterdir()) == ["2.start", "5.end", "6.start"]
-    assert {path.name for path in jobs.iterdir()} == old.keys()
-    for path in (*earlier.iterdir(), *jobs.glob("6.*")):
-        path.unlink()
-    source.scan(now_s * 1_000_000)
-    assert not earlier.exists()
-    assert (source.health, sorted(source.starts)) == ("", [1, 2])
-
-
-def test_root_s_file_counts_before_one_of_an_earlier_script(tmp_path: Path) -> None:
-    """During an upgrade both may be there: what root alone could write is believed."""
-    jobs, earlier = tmp_path / "jobs", tmp_path / "earlier"
-    for folder, gpus in ((jobs, "1"), (earlier, "0")):
-        folder.mkdir()
-        (folder / "7.start").write_text(f"gpus={gpus}\n")
-    source = PrologSource(jobs, earlier)
-    source.scan(5)
-    assert source.starts[7].fields == {"gpus": "1"}
-
-
 def test_a_missing_directory_is_a_line_of_health(tmp_path: Path) -> None:
     """No prolog installed, or no right to make the directory."""
     source = PrologSource(tmp_path / "none")
-    source.scan(5)
+    source.scan()
     assert "no prolog files" in source.health
 
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -61,6 +62,14 @@ def documents(
     return found
 
 
+HELD = f"""
+SELECT "user", sum(gpus * (least(coalesce("end", {NOW}), $end) - greatest("start", $start)))::DOUBLE
+FROM jobs
+WHERE gpus > 0 AND "start" < $end AND ("end" IS NULL OR "end" > $start)
+GROUP BY ALL
+"""  # noqa: S608 a number of this file
+
+
 def judged_count(store: HubStore) -> int:
     with store.reader() as db:
         return int(db.execute("SELECT count(*) FROM judged").fetchall()[0][0])
@@ -75,6 +84,30 @@ def filled(site: tuple[list[JobRecord], list[AllocationHour]]) -> HubStore:
     store.upsert_jobs([*jobs, run(99, 20, 30, state="RUNNING", end=None, elapsed_s=None)])
     store.upsert_hours(hours)
     return store
+
+
+@settings(max_examples=examples(15, 2), deadline=None)
+@given(sites())
+def test_windows_that_follow_each_other_add_up(site: tuple[list[JobRecord], list[AllocationHour]]) -> None:
+    """Classes, reasons, waste and energy of windows without a gap are those of all time; GPU-time is accounting's."""
+    store = filled(site)
+    edges = [0, *EDGES, NOW]
+    with store.reader() as db:
+        whole, *parts = (
+            report_document(db, "cluster", "", *window, LEDGER, NOW).to_json()
+            for window in ((0, NOW), *pairwise(edges))
+        )
+        held = [dict(db.execute(HELD, {"start": start, "end": end}).fetchall()) for start, end in pairwise(edges)]
+    store.close()
+    assert [{user["user"]: user["gpu_s"] for user in part["users"] if user["gpu_s"]} for part in parts] == held
+    for what in ("totals", "shared"):
+        for name, all_time in whole[what].items():
+            cut = [part[what].get(name) for part in parts]
+            if name.endswith("by_reason_s"):
+                sums = {reason: sum(some.get(reason, 0) for some in cut) for reason in all_time}
+                assert sums == pytest.approx(all_time, abs=0.1), name
+            elif name.endswith("_s") or name == "energy_j":
+                assert sum(some or 0 for some in cut) == pytest.approx(all_time or 0, abs=0.1), name
 
 
 @pytest.mark.timeout(600)  # each drawn site is judged several times

@@ -90,7 +90,7 @@ def judge(
 
 def _order(use: DeviceUse) -> Any:
     missing = use.gpu_uuid.startswith("missing:")
-    return use.map_source == "environ", missing, -use.known_ms, use.node, use.gpu_uuid
+    return missing, -use.known_ms, use.node, use.gpu_uuid
 
 
 def _of_its_nodes(job: JobRecord, uses: Sequence[DeviceUse]) -> Sequence[DeviceUse]:

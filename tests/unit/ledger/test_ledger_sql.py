@@ -74,7 +74,7 @@ def a_use(rng: random.Random, gpu: int, span_ms: int) -> DeviceUse:
         cpu_s=rng.choice([None, 20_000.0]),
         cpu_known_ms=3_600_000,
         host_mem_max_b=rng.choice([None, 8 * GIB]),
-        map_source=rng.choice(["prolog", "prolog", "environ"]),
+        map_source=rng.choice(["prolog", "prolog", "cgroup"]),
         confidence=rng.choice(["confirmed", "confirmed", "conflict"]),
         unknown_reason=["gap", "mig", "gap"] if gap + mig else [],
         unknown_ms=[gap // 3, mig, gap - gap // 3] if gap + mig else [],

@@ -21,8 +21,6 @@ from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.models import job_source as source
 from gpuwaste.models.job_source import load_hub, load_source, load_store
-from gpuwaste.store.database import migrations
-from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 
 
@@ -122,23 +120,6 @@ def test_how_ends_are_known_comes_with_an_import(tmp_path: Path) -> None:
     store.upsert_jobs([*jobs, *(replace(job, cluster="atlas") for job in jobs)])
     store.close()
     assert [load_store(path, name).table.end_rule for name in ("atlas", "gw")] == ["submit + run", "accounting"]
-
-
-def test_a_store_of_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
-    """Training reads a store that an older hub wrote."""
-    path = tmp_path / "hub.duckdb"
-    connection = connect(path)
-    connection.execute(migrations("hub")[0])
-    connection.execute("CREATE TABLE schema_version (schema VARCHAR, version INTEGER)")
-    connection.execute("INSERT INTO schema_version VALUES ('hub', 1)")
-    connection.execute(
-        "INSERT INTO jobs BY NAME SELECT 'gw' AS cluster, 7 AS job_id, 9 AS run_start, 5 AS submit, '7' AS printed_id,"
-        " '' AS name, 'u' AS \"user\", '' AS account, '' AS \"group\", '' AS \"partition\", '' AS qos, '' AS req_tres,"
-        " '' AS submit_line, false AS interactive, 9 AS start, '' AS nodes, 0 AS gpus, '' AS gpu_type,"
-        " '' AS alloc_tres, 0 AS suspended_s, 'RUNNING' AS state"
-    )
-    connection.close()
-    assert load_source(path).table.job_id.tolist() == [7]
 
 
 def test_several_clusters_have_to_be_chosen_from(tmp_path: Path) -> None:

@@ -46,14 +46,6 @@ def test_hours_of_0_1_are_read_as_they_were_meant() -> None:
     )  # fmt: skip
 
 
-def test_an_agent_that_was_started_during_an_upgrade_is_read() -> None:
-    """An agent of 0.1 whose files were being replaced at its start sends null as its version until it ends."""
-    body, _ = lines("hours-of-agent-0.1.ndjson")
-    assert parse_envelope(body.replace(b'"agent_version":"0.1.0"', b'"agent_version":null', 1))[0].agent_version == "0"
-    with pytest.raises(ParseError, match="agent_version is not a text"):
-        parse_envelope(body.replace(b'"agent_version":"0.1.0"', b'"agent_version":0', 1))
-
-
 def test_hours_are_written_as_0_1_reads_them() -> None:
     """A row that is read and written again has the names, values and types of the recorded one."""
     body, sent = lines("hours-of-agent-0.1.ndjson")

@@ -5,11 +5,10 @@ from typing import Any
 from msgspec import to_builtins
 
 from gpuwaste.advice.verdicts.verdict_score import score_document
+from gpuwaste.advice.verdicts.verdict_types import FOR_USERS
 from gpuwaste.core.underuse import UNDER_USE
 
 AT = 1_700_049_600
-_USER = ("id", "at_utc_us", "op", "action", "user", "account", "partition", "qos", "name", "is_array", "gpus")
-_USERS = (*_USER, "time_limit_s", "override", "lines", "job_ids", "states", "stands")
 
 
 def row(number: int, **more: Any) -> dict[str, Any]:
@@ -34,7 +33,7 @@ def listed(*, whole: bool = True) -> dict[str, Any]:
         row(3, job_ids=["9_1", "9_2"], states=["COMPLETED", "FAILED"], hit=False, name="x\x1b[31m=1+1|y"),
     ]
     hidden = row(4, action="pass", mode="shadow", held="shadow", job_ids=[], states=[], stands="no job", hit=None)
-    shown = [*rows, hidden] if whole else [{name: found[name] for name in _USERS} for found in rows]
+    shown = [*rows, hidden] if whole else [{name: found[name] for name in FOR_USERS} for found in rows]
     frame = {"document": "verdicts", "schema": 1, "recorded": False, "generated": AT, "start": 0, "end": AT}
     return {**frame, "verdicts": shown}
 

@@ -1,39 +1,74 @@
-"""The store opens, migrates and refuses what it cannot read, without touching it."""
+"""The store opens, has its schema and refuses what it cannot read, without touching it."""
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import resources
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.store.database import MEMORY, Database, migrations
+from gpuwaste.store import database as database_module
+from gpuwaste.store.database import MEMORY, Database, schema_number
 from gpuwaste.store.duckdb_connection import connect
 
+_STEPS = database_module._steps
 
-def test_a_new_store_has_the_newest_schema(tmp_path: Path) -> None:
-    """Opening an empty path applies every migration, and opening it again applies none."""
+
+def step(statement: str) -> Callable[[str], tuple[str, ...]]:
+    """Return the schema with a migration more."""
+    return lambda schema: (*_STEPS(schema), statement)
+
+
+def test_a_new_store_has_the_schema(tmp_path: Path) -> None:
+    """Opening an empty path makes every table of every subject's file, and opening it again makes none."""
     path = tmp_path / "hub.duckdb"
+    store = resources.files("gpuwaste.store")
+    told = [(store / name).read_text(encoding="utf-8") for name in database_module.SCHEMA_FILES["hub"]]
+    assert len(told) == len(list((store / "hub/schema").iterdir())), "a file of the schema is not named"
+    tables = {name for text in told for name in re.findall(r"^CREATE TABLE (\w+) \(", text, re.MULTILINE)}
     for _ in range(2):
         database = Database.open(path, "hub")
-        assert database.version == len(migrations("hub"))
+        found = {name for (name,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        assert found == {*tables, "schema_version"}
+        assert database.version == schema_number("hub") == 1
         database.close()
 
 
 def test_a_new_store_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the last migration fails, the file has none of them, and the next one who opens it makes all."""
-    path, steps = tmp_path / "hub.duckdb", migrations("hub")
+    """Where the end of the schema fails, the file has nothing of it, and the next one who opens it makes all."""
+    path, (whole,) = tmp_path / "hub.duckdb", _STEPS("hub")
     with monkeypatch.context() as patch:
-        failing = (*steps[:-1], "CREATE TABLE jobs (again INTEGER)")
-        patch.setattr("gpuwaste.store.database.migrations", lambda _: failing)
+        patch.setattr(database_module, "_steps", lambda _: (f"{whole};CREATE TABLE jobs (again INTEGER)",))
         with pytest.raises(StoreError, match="already exists"):
             Database.open(path, "hub")
     with connect(path) as left:
         assert left.execute("SELECT table_name FROM duckdb_tables()").fetchall() == []
     database = Database.open(path, "hub")
-    assert database.version == len(steps)
+    assert database.version == 1
     database.close()
+
+
+def test_a_migration_brings_a_store_to_its_number_or_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows stay, a new store is like a migrated one, a failure changes nothing, and the version before refuses both."""
+    path, new = tmp_path / "hub.duckdb", tmp_path / "new.duckdb"
+    database = Database.open(path, "hub")
+    database.execute("INSERT INTO marks VALUES ('k', 1)")
+    database.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(database_module, "_steps", step("ALTER TABLE marks ADD COLUMN why VARCHAR; SELECT error('no')"))
+        with pytest.raises(StoreError, match="no"):
+            Database.open(path, "hub")
+        patch.setattr(database_module, "_steps", step("ALTER TABLE marks ADD COLUMN why VARCHAR DEFAULT 'x'"))
+        for store, rows in ((path, [("k", 1, "x")]), (new, [])):
+            database = Database.open(store, "hub")
+            assert (database.version, database.execute("SELECT * FROM marks").fetchall()) == (2, rows)
+            database.close()
+    for store in (path, new):
+        with pytest.raises(StoreError, match=r"schema 2 is newer than this version's \(1\): update"):
+            Database.open(store, "hub")
 
 
 def test_a_corrupt_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
@@ -56,15 +91,19 @@ def test_an_error_names_a_long_path_and_what_is_wrong(tmp_path: Path) -> None:
     assert "not a valid DuckDB database file" in str(caught.value)
 
 
-def test_a_newer_store_is_refused(tmp_path: Path) -> None:
-    """A store with a migration that this version does not know says that gpuwaste must be updated."""
+@pytest.mark.parametrize("number", [2, 22, 9999])
+def test_a_store_of_another_number_is_refused_and_left_as_it_is(tmp_path: Path, number: int) -> None:
+    """One line says which number it has, which this version has, and what to do."""
     path = tmp_path / "hub.duckdb"
     Database.open(path, "hub").close()
-    raw = connect(path)
-    raw.execute("INSERT INTO schema_version VALUES ('hub', 9999)")
-    raw.close()
-    with pytest.raises(StoreError, match="newer"):
+    with connect(path) as raw:
+        raw.execute("UPDATE schema_version SET version = $1", [number])
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=rf"hub\.duckdb: its schema {number} is newer than this version's \(1\): .*new one$"
+    ):
         Database.open(path, "hub")
+    assert path.read_bytes() == before
 
 
 def test_a_store_of_another_schema_is_refused(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_parts_are_copied_one_by_one(db: Database) -> None:
 
 
 def test_a_lake_gets_no_nul(db: Database) -> None:
-    """A file of an earlier version may have texts with NUL: a lake gets them as every newer text is written."""
+    """A lake gets a text with NUL as other texts are written, where a file has one."""
     parted = PartedTable("marks", "file", "lake")
     db.execute("INSERT INTO file.marks VALUES ('a' || chr(0) || 'b', 1)")
     parted.copy(db, 0)

@@ -18,8 +18,6 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
-from gpuwaste.store.database import migrations
-from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 
 NOW = 1_700_100_000
@@ -227,31 +225,6 @@ def test_a_token_that_is_told_at_the_end_tells_nothing_twice() -> None:
     assert [event.kind for event in store.history(0, 9)] == ["started", "ended"]
     assert stands(verdicts) == {1: ("ended", True)}
     assert verdicts.counts() == {("warn", True): 1}
-
-
-def test_a_store_of_before_is_brought_up_to_date(tmp_path: Path) -> None:
-    """Runs that an older hub stored have no verdict, can be told one, and nothing else of them changed."""
-    path = tmp_path / "hub.duckdb"
-    connection = connect(path)
-    for step in migrations("hub")[:2]:
-        connection.execute(step)
-    connection.execute("CREATE TABLE schema_version (schema VARCHAR, version INTEGER)")
-    connection.execute("INSERT INTO schema_version VALUES ('hub', 2)")
-    connection.execute(
-        "INSERT INTO jobs BY NAME SELECT 'gw' AS cluster, 10 AS job_id, $1 + 5 AS run_start, $1 AS submit, '10' AS"
-        " printed_id, 'train' AS name, 'alice' AS \"user\", '' AS account, '' AS \"group\", '' AS \"partition\", '' AS"
-        " qos, '' AS req_tres, '' AS submit_line, false AS interactive, $1 + 5 AS start, '' AS nodes, 0 AS gpus, '' AS"
-        " gpu_type, '' AS alloc_tres, 0 AS suspended_s, 'FAILED' AS state, $1 + 605 AS \"end\", 600 AS elapsed_s",
-        [NOW],
-    )
-    connection.close()
-    store = HubStore.open(path, SystemClock())
-    assert store.upsert_jobs([replace(run(10, ""), gpus=0)]) == 0
-    verdicts = VerdictStore(store, SystemClock())
-    verdicts.add([said(1)], "ctl")
-    assert store.upsert_jobs([run(10, said(1).id)]) == 1
-    assert stands(verdicts) == {1: ("ended", True)}
-    store.close()
 
 
 def test_verdicts_are_on_disk_when_they_were_taken(tmp_path: Path) -> None:

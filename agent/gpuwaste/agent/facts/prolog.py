@@ -1,8 +1,7 @@
 """The files that prolog and epilog leave: JOBS_DIR/JOBID.start and JOBID.end, key=value lines.
 
 A file's own time (mtime) is the event's time. A file that is a symbolic link, too big, or of a job id that is no number
-is not read. The directory belongs to root: the epilog removes what is old. Scripts of an earlier version write to
-RUN_DIR/jobs, which belongs to the agent: files there are read and, when they are old, removed; at last it is too.
+is not read. The directory belongs to root: the epilog removes what is old.
 """
 
 import os
@@ -18,8 +17,6 @@ from gpuwaste.ledger.sample import MapSource
 from gpuwaste.slurm.formats.gres import parse_positions
 
 _MAX_BYTES: Final = 4096
-_DAY_US: Final = 86_400_000_000
-_SETTLED_US: Final = 600_000_000  # a pair of files is kept so long after the end, for an agent that restarts
 _MAX_ID: Final = 2**32 - 1
 
 
@@ -37,26 +34,28 @@ class JobFile:
 
 
 class PrologSource:
-    """Reads new files of the directory once each; `earlier` is where scripts of an earlier version write."""
+    """Reads new files of the directory once each."""
 
     name = MapSource.PROLOG
 
-    def __init__(self, jobs_dir: Path, earlier: Path | None = None) -> None:
-        self._places = (
-            [_PrologDirectory(jobs_dir)]
-            if earlier is None
-            else [_PrologDirectory(earlier, own=True), _PrologDirectory(jobs_dir)]
-        )
+    def __init__(self, jobs_dir: Path) -> None:
+        self._dir = jobs_dir
         self.health = ""
         self.starts: dict[int, JobFile] = {}
         self.ends: dict[int, JobFile] = {}
+        self._seen: dict[str, tuple[int, int]] = {}  # file name -> (inode, mtime)
 
-    def scan(self, now_us: int) -> None:
+    def scan(self) -> None:
         """Take in new files, and forget those that are gone."""
-        faults = [place.scan(now_us) for place in self._places]
-        self.health = f"{faults[-1]}: no prolog files" if faults[-1] else ""
-        self.starts = {job: file for place in self._places for job, file in place.starts.items()}
-        self.ends = {job: file for place in self._places for job, file in place.ends.items()}
+        names = set[str]()
+        self.health = ""
+        try:
+            with os.scandir(self._dir) as entries:
+                names = {entry.name for entry in entries if self._take(entry)}
+        except OSError as error:
+            self.health = f"{self._dir}: {error.strerror}: no prolog files"
+        for name in self._seen.keys() - names:
+            self._forget(name)
 
     def facts(self, run: LocalRun) -> PositionFacts | None:
         """Return the positions that the run's prolog was told. None does not mean "no GPU": Slurm may not say."""
@@ -70,39 +69,9 @@ class PrologSource:
                 return PositionFacts(positions, shards or None)
         return None
 
-
-class _PrologDirectory:
-    """One directory; in one of its `own` the agent also removes what nobody needs any more."""
-
-    def __init__(self, directory: Path, *, own: bool = False) -> None:
-        self._dir = directory
-        self._own = own
-        self.starts: dict[int, JobFile] = {}
-        self.ends: dict[int, JobFile] = {}
-        self._seen: dict[str, tuple[int, int]] = {}  # file name -> (inode, mtime)
-
-    def scan(self, now_us: int) -> str:
-        """Take in new files; return why they cannot be read, "" where they can."""
-        fault, names = "", set[str]()
-        try:
-            with os.scandir(self._dir) as entries:
-                names = {entry.name for entry in entries if self._take(entry, now_us)}
-        except OSError as error:
-            fault = f"{self._dir}: {error.strerror}"
-        for name in self._seen.keys() - names:
-            self._forget(name)
-        if self._own and not fault:
-            for job_id in [job for job, end in self.ends.items() if now_us - end.time_us > _SETTLED_US]:
-                self._sweep(job_id)
-            with suppress(OSError):  # not empty yet
-                self._dir.rmdir()
-        return fault
-
-    def _take(self, entry: os.DirEntry[str], now_us: int) -> bool:
+    def _take(self, entry: os.DirEntry[str]) -> bool:
         """Read an entry if it is new; tell whether it is a file of a job."""
         job, _, kind = entry.name.partition(".")
-        if not job and self._own:
-            _remove_old(entry, now_us)
         if kind not in {"start", "end"} or not (job.isascii() and job.isdigit() and 0 < int(job) <= _MAX_ID):
             return False
         try:
@@ -120,21 +89,6 @@ class _PrologDirectory:
         del self._seen[name]
         job, _, kind = name.partition(".")
         (self.starts if kind == "start" else self.ends).pop(int(job), None)
-
-    def _sweep(self, job_id: int) -> None:
-        """Remove the files of a run that ended a while ago; a newer run's start stays."""
-        end, start = self.ends[job_id], self.starts.get(job_id)
-        over = start is not None and start.time_us <= end.time_us
-        for name in (f"{job_id}.start", f"{job_id}.end") if over else (f"{job_id}.end",):
-            with suppress(OSError):
-                (self._dir / name).unlink()
-
-
-def _remove_old(entry: os.DirEntry[str], now_us: int) -> None:
-    """Remove a file that a prolog could not finish."""
-    with suppress(OSError):
-        if now_us - entry.stat(follow_symlinks=False).st_mtime_ns // 1000 > _DAY_US:
-            Path(entry.path).unlink()
 
 
 def _read(path: str, status: os.stat_result) -> JobFile:

@@ -53,7 +53,7 @@ class Manifest:
     `references` has for each feature its median in training (None where it was never known): what an explanation
     compares with. `drift_bins` has the inner edges of its bins in training, and `drift_shares` the share of each bin
     with the share of unknown values last: what the population stability index compares with. `under_use` is the rule of
-    the labels; a manifest of before it was recorded was made with the defaults.
+    the labels, the default one where it is not named.
     """
 
     name: str

@@ -17,8 +17,6 @@ FOR_USERS: Final = (
     *("time_limit_s", "override", "lines", "job_ids", "states", "stands", "started", "start_within"),
 )
 
-_ADDED: Final = frozenset({"started", "start_within"})
-
 
 @dataclass(slots=True, kw_only=True)
 class JudgedVerdict(Verdict):
@@ -38,13 +36,6 @@ class JudgedVerdict(Verdict):
     states: Annotated[list[str], Meta(description="The states of their runs.")]
 
 
-def _default(name: str) -> tuple[object, ...]:
-    """Return what stands in for a field that is left out: a hub of before has none of those added since."""
-    if name in _ADDED:
-        return (None,)
-    return () if name in FOR_USERS else (UNSET,)
-
-
 if TYPE_CHECKING:
 
     class VerdictRow(JudgedVerdict):
@@ -53,7 +44,10 @@ if TYPE_CHECKING:
 else:
     VerdictRow = defstruct(
         "VerdictRow",
-        [(part.name, kind, *_default(part.name)) for part, kind, _ in annotated(JudgedVerdict)],
+        [
+            (part.name, kind, *(() if part.name in FOR_USERS else (UNSET,)))
+            for part, kind, _ in annotated(JudgedVerdict)
+        ],
         kw_only=True,
     )
     VerdictRow.__doc__ = "A verdict and how its job ended; operators see every field, users what was said to them."

@@ -107,7 +107,7 @@ def _judge(around: Surroundings, one: _AskedUrl) -> Iterator[Check]:
 
 def _protocol(url: str, health: HealthAnswer) -> Check:
     lowest, highest = health.protocol
-    found = f"{url} answers, version {health.version or 'unknown'}"
+    found = f"{url} answers, version {health.version}"
     if lowest > PROTOCOL_MAX:
         return Check(NAME, Status.FAIL, f"{found}: it uses protocol {lowest} and later", "update gpuwaste here")
     if highest < PROTOCOL_MIN:

@@ -24,21 +24,18 @@ def check(around: Surroundings) -> Iterator[Check]:
     yield _directory(run_dir, config.hub.agent_user)
     if Role.AGENT in around.roles:
         yield _socket(run_dir / "agent.sock", config.hub.agent_user, _ROOT_AND_OWN, "gpuwaste-agent")
-        yield from _jobs(Path(config.agent.jobs_dir), run_dir / "jobs")
+        yield from _jobs(Path(config.agent.jobs_dir))
     if Role.ADVISOR in around.roles:
         yield _socket(Path(config.advisor.socket), config.plugin.advisor_user, _ANYBODY, "gpuwaste-advisor")
     if Role.HUB in around.roles and config.hub.socket:
         yield _socket(Path(config.hub.socket), config.hub.agent_user, _ANYBODY, "gpuwaste-hub")
 
 
-def _jobs(jobs: Path, earlier: Path) -> Iterator[Check]:
+def _jobs(jobs: Path) -> Iterator[Check]:
     """Check the directory of prolog and epilog, which write nothing to one that others than root can change."""
     if jobs.is_dir() and (words := open_to_others(jobs, 0, 0) or _open_to_others(jobs, "root")):
         mend = f"chown root {jobs}; chmod 755 {jobs}"
         yield Check("prolog", Status.FAIL, f"{jobs}: {words}: prolog and epilog write no files", mend)
-    if earlier.is_dir():
-        mend = f"install this version's prolog and epilog; the agent removes {earlier} when it is empty"
-        yield Check("prolog", Status.WARN, f"{earlier} has files of an earlier version's prolog", mend)
 
 
 def _directory(path: Path, user: str) -> Check:

@@ -111,7 +111,7 @@ def read_snapshot(path: Path) -> Content:
     rows = np.frombuffer(payload, dtype=ROW, count=header["rows"])
     recent = np.frombuffer(payload, dtype=RECENT, offset=sizes[0], count=header["recent"])
     held = np.frombuffer(payload, dtype=_OPEN, offset=sizes[0] + sizes[1])
-    under_use = convert(header.get("under_use", {}), UnderUse, f"history snapshot {path}")
+    under_use = convert(header["under_use"], UnderUse, f"history snapshot {path}")
     runs = [_open_run(item) for item in held.tolist()]
     return Content(rows, recent, runs, header["as_of"], header["max_keys"], under_use)
 
@@ -127,6 +127,7 @@ def _header(line: bytes, path: Path) -> dict[str, Any]:
         or header.get("format") != _FORMAT
         or not all(type(header.get(name)) is int and header[name] >= 0 for name in numbers)
         or not all(isinstance(header.get(name), str) for name in ("layout", "sha256"))
+        or not isinstance(header.get("under_use"), dict)
     ):
         raise ParseError(f"{path} is not a history snapshot of this version: replay the history")
     return header

@@ -3,12 +3,12 @@
 -- none. Hours outside $from_hour to $to_hour are left out, and days that lie wholly outside. Included by the queries that
 -- choose the runs.
 seen_use AS (
-    SELECT h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid, h.share, h.pct, h.util_ms, h.suspended_ms, h.map_source
+    SELECT h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid, h.share, h.pct, h.util_ms, h.suspended_ms
     FROM hours h
     SEMI JOIN runs USING (cluster, job_id, run_start)
     WHERE h.hour_utc BETWEEN $from_hour AND $to_hour
     UNION ALL
-    SELECT d.cluster, d.job_id, d.run_start, d.node, d.gpu_uuid, d.share, d.pct, d.util_ms, d.suspended_ms, d.map_source
+    SELECT d.cluster, d.job_id, d.run_start, d.node, d.gpu_uuid, d.share, d.pct, d.util_ms, d.suspended_ms
     FROM days d
     SEMI JOIN runs USING (cluster, job_id, run_start)
     WHERE d.day_utc > $from_hour - 86400 AND d.day_utc <= $to_hour
@@ -20,7 +20,6 @@ device_use AS MATERIALIZED (
         h.run_start,
         h.node,
         h.gpu_uuid,
-        max(h.map_source = 'environ') AS forgeable,
         min(h.share) AS share,
         coalesce(sum(list_sum(h.util_ms)), 0)::BIGINT AS known_ms,
         coalesce(sum(list_dot_product(h.pct::DOUBLE[], h.util_ms::DOUBLE[])), 0)::BIGINT AS pct_ms,
@@ -44,7 +43,7 @@ bounded_use AS ( -- which of them count: the order of query ledger_gpus
     JOIN runs r USING (cluster, job_id, run_start)
     QUALIFY d.share < 1 OR row_number() OVER (
         PARTITION BY d.cluster, d.job_id, d.run_start, d.share >= 1
-        ORDER BY d.forgeable, starts_with(d.gpu_uuid, 'missing:'), d.known_ms DESC, d.node, d.gpu_uuid
+        ORDER BY starts_with(d.gpu_uuid, 'missing:'), d.known_ms DESC, d.node, d.gpu_uuid
     ) <= r.gpus
 ),
 judged_use AS ( -- active_ms: the time that counts of each GPU, accounting's interval without suspension

@@ -15,9 +15,7 @@
         'seen_ms': coalesce(sum(own.seen_ms), 0)::BIGINT,
         'energy_j': sum(own.energy_j)
     } AS own,
-    sum(
--- include: judged_energy_ms
-    )::BIGINT AS energy_ms,
+    sum(energy_ms)::BIGINT AS energy_ms,
     sum(split_j) AS split_j,
     sum(wasted_j) AS wasted_j,
     sum(cpu_energy_ms)::BIGINT AS cpu_energy_ms,

@@ -5,15 +5,13 @@
 CREATE OR REPLACE TEMP TABLE ledger_gpus AS
 WITH counted AS (
     SELECT * FROM ledger_seen SEMI JOIN (SELECT place FROM ledger_spans WHERE beyond = 0) USING (place)
-    UNION ALL BY NAME -- accounting's count bounds what counts: last what a user can write and what no driver lists
+    UNION ALL BY NAME -- accounting's count bounds what counts: last what no driver lists
     SELECT s.*
     FROM ledger_seen s
     JOIN ledger_spans b ON b.place = s.place AND b.beyond > 0
     QUALIFY s.share < 1 OR row_number() OVER (
         PARTITION BY s.place, s.share >= 1
-        ORDER BY
-            s.map_source = 'environ', starts_with(s.gpu_uuid, 'missing:'), coalesce(s.whole_known_ms, s.known_ms) DESC,
-            s.node, s.gpu_uuid
+        ORDER BY starts_with(s.gpu_uuid, 'missing:'), coalesce(s.whole_known_ms, s.known_ms) DESC, s.node, s.gpu_uuid
     ) <= b.gpus
     UNION ALL BY NAME -- GPUs of which no agent told: no name
     SELECT

@@ -1,1 +1,1 @@
-"""The hub store: numbered migrations and named queries, SQL files only."""
+"""The hub store: its schema and named queries, SQL files only."""

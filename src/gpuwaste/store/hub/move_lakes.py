@@ -3,7 +3,7 @@
 from typing import ClassVar, Final
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.store.database import migrations
+from gpuwaste.store.database import schema_number
 from gpuwaste.store.hub.inbox import has_inbox, waiting
 from gpuwaste.store.lake_database import LakeDatabase, MoveState
 from gpuwaste.store.tables import schema_tables
@@ -59,7 +59,7 @@ class WatchedLake(SourceLake):
     """The same while its hub runs: nothing in it is changed."""
 
     def _migrate(self) -> None:
-        at, known = self.version, len(migrations(self.schema))
+        at, known = self.version, schema_number(self.schema)
         if at != known:
             raise StoreError(f"{self.where}: has schema {at}, this version {known}: update the hub first")
 
@@ -68,7 +68,7 @@ class WatchedLake(SourceLake):
 
 
 def moved_tables() -> tuple[str, ...]:
-    """Return the tables that a move copies: all of the hub's schema but the number of its migrations."""
+    """Return the tables that a move copies: all of the hub's schema but its number."""
     return tuple(name for name in schema_tables("hub") if name != "schema_version")
 
 

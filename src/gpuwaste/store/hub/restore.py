@@ -15,7 +15,7 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import open_plain, sync_directory
 from gpuwaste.core.owner import as_owner, become_owner
 from gpuwaste.jobs.importers.page_files import PageFiles
-from gpuwaste.store.database import Database, migrations
+from gpuwaste.store.database import Database, schema_number
 from gpuwaste.store.hub.backup_format import STORE, About, read_backup
 from gpuwaste.store.hub.moved_file import forget_moved
 from gpuwaste.store.hub.store_lock import nobody_has
@@ -83,7 +83,7 @@ def _check_room(file: BinaryIO, source: Path, state_dir: Path) -> None:
 
 
 def _check_store(store: Path, about: About, source: Path) -> None:
-    known = len(migrations("hub"))
+    known = schema_number("hub")
     if about.schema > known:
         raise StoreError(f"{source}: its schema {about.schema} is newer than this version's ({known}): update gpuwaste")
     with closing(Database.open(store, "hub")) as db:

@@ -1,1 +1,1 @@
-"""The node store: numbered migrations and named queries, SQL files only."""
+"""The node store: its schema and named queries, SQL files only."""

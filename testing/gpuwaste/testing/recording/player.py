@@ -194,7 +194,7 @@ class PlayedSite:
     def gpuwaste(self, *arguments: str, user: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the command with a user's token."""
         words = list(arguments)
-        subject = {"--user", "--accounts", "--account", "--allusers", "--cluster"}  # as today, and as recorded
+        subject = {"--user", "--accounts", "--allusers"}
         if words[:1] == ["report"] and not subject & set(words):
             words += ["--user", user]  # whose name the process that runs here does not bear
         argv = self.command_line(*words, user=user)

@@ -194,7 +194,7 @@ def test_a_manifest_that_does_not_hold_together_is_refused(
 
 
 def test_a_manifest_has_the_rule_of_its_labels(bundle: Path) -> None:
-    """It is read as it was written; one of before rules were recorded was made with the defaults."""
+    """It is read as it was written; the default one where it is not named."""
     change(bundle, lambda m: m.update(under_use={"below_pct": 20, "min_s": 60, "min_coverage": 0.5}))
     assert load_bundle(bundle, FEATURES).manifest.under_use == UnderUse(20.0, 60.0, 0.5)
     change(bundle, lambda m: m.pop("under_use"))

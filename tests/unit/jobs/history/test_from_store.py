@@ -108,9 +108,8 @@ RUN = JobRecord("gw", 7, T0, user="u", start=T0, end=T0 + 1000, elapsed_s=1000, 
     gpus=st.integers(1, 3),
     suspended=st.sampled_from([0, 100]),
     seen=st.lists(st.dictionaries(st.sampled_from([0, 3, 5, 50, 100]), st.integers(0, 200), max_size=4), max_size=3),
-    sources=st.lists(st.sampled_from(["prolog", "environ"]), min_size=3, max_size=3),
 )
-def test_the_sums_are_the_ledgers(gpus: int, suspended: int, seen: list[dict[int, int]], sources: list[str]) -> None:
+def test_the_sums_are_the_ledgers(gpus: int, suspended: int, seen: list[dict[int, int]]) -> None:
     """Mean use, active and used GPUs and coverage are the ledger's, whichever and however many were named.
 
     One GPU is active where none reaches the limit and one was used: such a run has need of a GPU.
@@ -118,10 +117,7 @@ def test_the_sums_are_the_ledgers(gpus: int, suspended: int, seen: list[dict[int
     seen = [{pct: min(s, 900 // len(util)) for pct, s in util.items()} for util in seen]
     job = replace(RUN, cluster=next(CLUSTERS), gpus=gpus, suspended_s=suspended)
     STORE.upsert_jobs([job])
-    hours = [
-        hour_of(job, gpu, util, suspended_ms=suspended * 1000, map_source=source)
-        for gpu, (util, source) in enumerate(zip(seen, sources, strict=False))
-    ]
+    hours = [hour_of(job, gpu, util, suspended_ms=suspended * 1000) for gpu, util in enumerate(seen)]
     STORE.upsert_hours([replace(hour, t1_ms=hour.t1_ms + suspended * 1000) for hour in hours])
     with STORE.reader() as db:
         judge_runs(db, Selection(clusters=(job.cluster,)), LedgerSettings(), T0 + 10**6)

@@ -11,7 +11,7 @@ import pytest
 from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.vectors import replay_vectors, vector_of
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.core.underuse import UNDER_USE, UnderUse
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history import snapshot
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
@@ -48,14 +48,15 @@ def test_a_snapshot_resumes(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_has_the_rule_by_which_it_was_counted(tmp_path: Path) -> None:
-    """Loaded and copied a state keeps its rule of under-use; an older snapshot has the defaults."""
+    """Loaded and copied a state keeps its rule of under-use; a snapshot without one is none."""
     path, rule = tmp_path / "history", UnderUse(20.0, 60.0, 0.5)
     HistoryState(under_use=rule).save(path)
     assert HistoryState.load(path).copy().under_use == rule
     header, _, rows = path.read_bytes().partition(b"\n")
     told = {name: value for name, value in json.loads(header).items() if name != "under_use"}
     path.write_bytes(json.dumps(told).encode() + b"\n" + rows)
-    assert HistoryState.load(path).under_use == UNDER_USE
+    with pytest.raises(ParseError, match="not a history snapshot"):
+        HistoryState.load(path)
 
 
 @pytest.mark.parametrize(
