@@ -14,9 +14,18 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
-from gpuwaste.net.identity import CredentialChecker, CredentialIssuer, RetryableAuthError, Via
 from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.net.signing import ACK_HEADER, sign_ack, sign_request, verify_ack, verify_request
+from gpuwaste.net.signing import (
+    ACK_HEADER,
+    CredentialChecker,
+    CredentialIssuer,
+    RetryableAuthError,
+    Via,
+    sign_ack,
+    sign_request,
+    verify_ack,
+    verify_request,
+)
 from gpuwaste.net.tokens import TokenChecker, TokenIssuer
 
 MUNGED = shutil.which("munged", path=f"{os.environ.get('PATH', '')}:/usr/sbin")

@@ -178,7 +178,7 @@ from pathlib import Path
 from prometheus_client.registry import CollectorRegistry
 from gpuwaste.agent.control import ControlServer
 from gpuwaste.net.exporter import MetricsServer
-from gpuwaste.net.program_metrics import ProgramCollector
+from gpuwaste.net.exporter import ProgramCollector
 
 registry = CollectorRegistry()
 registry.register(ProgramCollector("0", lambda: 0, None))

@@ -40,7 +40,7 @@ from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import shared_runtime
 
 if TYPE_CHECKING:
-    from gpuwaste.net.identity import Checkers
+    from gpuwaste.net.signing import Checkers
 
 ALL = ("cancel", "comment", "drain", "extend_limit", "hold", "release", "requeue", "signal")
 ACTOR = "gpuwaste"  # of the cluster's users the one that is Operator

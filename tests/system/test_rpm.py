@@ -30,12 +30,14 @@ from tools.rpm.root import Root
 from tools.rpm.scratch import scratch
 from tools.rpm.variants import OLDER, OLDER_SET, OTHER_SLURM
 from tools.rpm.wheels import ROOT
-from urllib3 import request
 
 from gpuwaste.cli.before_install import SCRIPT
+from gpuwaste.net.addresses import parse_endpoint
+from gpuwaste.net.http import HttpExchange, HttpRequest
 from gpuwaste.store.database import schema_number
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.sim_build import build_native
 
@@ -188,10 +190,11 @@ def page(host: Host, user: str, target: str) -> tuple[int, bool]:
     url = host.command(user, "web").stdout.strip()
     base, _, link = url.partition("/enter#")
     same = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
-    entered = request("POST", f"{base}/enter", body=f"link={link}", headers=same, redirect=False)
+    server = HttpExchange(parse_endpoint(base), None, patient(60), 1 << 24)
+    entered = server.send(HttpRequest("POST", "/enter", f"link={link}".encode(), same))
     cookie = entered.headers["Set-Cookie"].partition(";")[0]
-    answer = request("GET", f"{base}{target}", headers={"Cookie": cookie}, redirect=False)
-    return answer.status, b"GPU-h" in answer.data
+    answer = server.send(HttpRequest("GET", target, b"", {"Cookie": cookie}))
+    return answer.status, b"GPU-h" in answer.body
 
 
 def test_twelve_packages(packages: list[Path]) -> None:
@@ -267,7 +270,7 @@ def test_private_packages(installed: tuple[Root, set[str]]) -> None:
     wrong = {"PYTHONPATH": "/root", "PYTHONHOME": "/nowhere", "HOME": "/root"}
     assert root.run("gpuwaste", "version", env=wrong).stdout.startswith("gpuwaste ")
     assert "usage" in root.run("gpuwaste", "hub", "--help", env=wrong).stdout
-    seen = root.run("python3.11", "-c", "import urllib3", check=False).stderr
+    seen = root.run("python3.11", "-c", "import prometheus_client", check=False).stderr
     assert "ModuleNotFoundError" in seen
     assert root.tree() == before
 

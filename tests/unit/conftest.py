@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-import urllib3.util.connection  # noqa: F401 it binds ::1 when it is imported first, to see whether it can
 
 _EVENTS: Final = frozenset(
     {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "socket.bind", "socket.connect", "subprocess.Popen"}

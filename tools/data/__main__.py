@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import urllib3
-
 from tools.data.catalog import CATALOG, read_catalog
 from tools.data.fetch import DataError, HostError, fetch
 from tools.data.places import own_place
@@ -23,20 +21,19 @@ def main(argv: Sequence[str]) -> int:
     items = [item for item in read_catalog(options.catalog) if item.name.startswith(options.only)]
     silent: set[str] = set()  # hosts that did not answer: one wait each
     failed = 0
-    with urllib3.PoolManager() as pool:
-        for item in items:
-            host = urlsplit(item.url).netloc
-            if host in silent:
-                failed += _say(DataError(f"{item.name}: not asked for: {host} does not answer"))
-                continue
-            try:
-                news = fetch(pool, item, options.into)
-                sys.stdout.write(f"{item.name}: {f'fetched; {item.terms}' if news else 'there already'}\n")
-            except HostError as error:
-                silent.add(host)
-                failed += _say(error)
-            except (DataError, OSError) as error:
-                failed += _say(error)
+    for item in items:
+        host = urlsplit(item.url).netloc
+        if host in silent:
+            failed += _say(DataError(f"{item.name}: not asked for: {host} does not answer"))
+            continue
+        try:
+            news = fetch(item, options.into)
+            sys.stdout.write(f"{item.name}: {f'fetched; {item.terms}' if news else 'there already'}\n")
+        except HostError as error:
+            silent.add(host)
+            failed += _say(error)
+        except (DataError, OSError) as error:
+            failed += _say(error)
     sys.stdout.write(f"{len(items) - failed} of {len(items)} files are in {options.into}\n")
     return 1 if failed else 0
 

@@ -5,19 +5,18 @@ import hashlib
 import lzma
 import zlib
 from collections.abc import Iterator
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Final
-
-import urllib3
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 from tools.data.catalog import Item
 
-_TIMEOUT: Final = urllib3.Timeout(connect=10.0, read=30.0)
-_NO_RETRY: Final = urllib3.Retry(0, redirect=3)
+_TIMEOUT_S: Final = 30.0  # to connect, and for each part
 _TRIES: Final = 3
 _CHUNK_B: Final = 65536
 _SLACK_B: Final = 65536  # of a packed file beyond its plain size
-_OK: Final = 200
 _PARTIAL: Final = 206
 _NOT_SATISFIABLE: Final = 416
 
@@ -30,7 +29,7 @@ class HostError(DataError):
     """Its server does not answer."""
 
 
-def fetch(pool: urllib3.PoolManager, item: Item, into: Path) -> bool:
+def fetch(item: Item, into: Path) -> bool:
     """Put the file below `into`; False where it was there. Raises DataError, HostError."""
     target = into / item.name
     if target.is_file() and _digest(_plain(target)) == item.sha256:
@@ -38,7 +37,7 @@ def fetch(pool: urllib3.PoolManager, item: Item, into: Path) -> bool:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     for left in reversed(range(_TRIES)):
-        if _download(pool, item, part):
+        if _download(item, part):
             break
         if not left:
             raise DataError(f"{item.name}: {item.url} ends too early each time; run it again to go on")
@@ -46,40 +45,35 @@ def fetch(pool: urllib3.PoolManager, item: Item, into: Path) -> bool:
     return True
 
 
-def _download(pool: urllib3.PoolManager, item: Item, part: Path) -> bool:
+def _download(item: Item, part: Path) -> bool:
     """Fetch what is missing of the published file; false where the connection ended before its end."""
     done = part.stat().st_size if part.exists() else 0
-    headers = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"} if done else {"Accept-Encoding": "identity"}
+    request = Request(item.url, headers={"Range": f"bytes={done}-"} if done else {})  # noqa: S310 of our catalogue
     try:
-        answer = pool.request(
-            "GET", item.url, headers=headers, timeout=_TIMEOUT, preload_content=False, retries=_NO_RETRY
-        )
-    except urllib3.exceptions.HTTPError as error:
+        with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+            return _receive(answer, item, part, done)
+    except HTTPError as error:
+        if error.code == _NOT_SATISFIABLE:
+            return True  # all of it was there
+        raise DataError(f"{item.name}: {item.url} answers {error.code}: its publisher may have moved it") from error
+    except (URLError, TimeoutError) as error:
         raise HostError(f"{item.name}: no answer from {item.url} ({_words(error)}): is this host online?") from error
-    try:
-        return _receive(answer, item, part, done)
-    finally:
-        answer.release_conn()
 
 
-def _receive(answer: urllib3.BaseHTTPResponse, item: Item, part: Path, done: int) -> bool:
-    if answer.status == _NOT_SATISFIABLE:
-        return True  # all of it was there
-    if answer.status not in {_OK, _PARTIAL}:
-        raise DataError(f"{item.name}: {item.url} answers {answer.status}: its publisher may have moved it")
+def _receive(answer: HTTPResponse, item: Item, part: Path, done: int) -> bool:
     goes_on = answer.status == _PARTIAL and answer.headers.get("Content-Range", "").startswith(f"bytes {done}-")
     size = done if goes_on else 0
     with part.open("ab" if goes_on else "wb") as file:
         try:
-            for chunk in answer.stream(_CHUNK_B, decode_content=False):
+            while chunk := answer.read(_CHUNK_B):
                 size += len(chunk)
                 if size > item.size + _SLACK_B:
                     part.unlink()
                     raise DataError(f"{item.name}: {item.url} is larger than its {item.size} bytes: not kept")
                 file.write(chunk)
-        except urllib3.exceptions.HTTPError:
+        except (HTTPException, OSError):
             return False
-    return True
+    return not answer.length  # http.client takes an answer that ends early for a whole one
 
 
 def _unpack(item: Item, part: Path, target: Path) -> None:
@@ -118,6 +112,6 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _words(error: Exception) -> str:
+def _words(error: OSError) -> str:
     cause = getattr(error, "reason", None) or error
-    return str(cause).rpartition(">: ")[2] or type(cause).__name__
+    return str(getattr(cause, "strerror", None) or cause) or type(cause).__name__

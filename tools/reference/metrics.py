@@ -27,7 +27,7 @@ from gpuwaste.jobs.events.event_store import Behind
 from gpuwaste.ledger import judging
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.ledger.waste_day import families
-from gpuwaste.net.program_metrics import ProgramCollector
+from gpuwaste.net.exporter import ProgramCollector
 from gpuwaste.store.hub.inbox import InboxBacklog
 from tools.reference.markdown import code, document, table
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from gpuwaste.agent.metrics import Health, SnapshotCollector
-from gpuwaste.net.exporter import Answers, MetricsServer
-from gpuwaste.net.program_metrics import ProgramCollector
+from gpuwaste.net.exporter import Answers, MetricsServer, ProgramCollector
 
 
 class Exporter(MetricsServer):

@@ -19,10 +19,9 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError
 from gpuwaste.net.daemon_client import hub_uid
 from gpuwaste.net.exporter import Reply
-from gpuwaste.net.identity import CredentialChecker, Via
 from gpuwaste.net.munge import Munge, MungeChecker
 from gpuwaste.net.samples import MOST_ANSWER_B, SampleQuestion
-from gpuwaste.net.signing import sign_ack, verify_request
+from gpuwaste.net.signing import CredentialChecker, Via, sign_ack, verify_request
 
 _ENDED: Final = log_event.warning(
     "job-samples-failed: cannot read the samples of a run for the hub: {error}",

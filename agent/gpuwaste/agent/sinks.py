@@ -3,21 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.observation import Observation
+from gpuwaste.agent.outbox import Outbox
 from gpuwaste.ledger.hour import AllocationHour
-
-
-class RowStore(Protocol):
-    """What the sink asks of the outbox."""
-
-    def put(self, rows: Sequence[AllocationHour]) -> int:
-        """Store rows durably, all or none. Raises StoreError."""
-        ...
 
 
 class RawSink:
@@ -38,7 +30,7 @@ class HourSink:
 
     name = "hours"
 
-    def __init__(self, book: HourAggregator, outbox: RowStore, ended: Callable[[], None]) -> None:
+    def __init__(self, book: HourAggregator, outbox: Outbox, ended: Callable[[], None]) -> None:
         self._book = book
         self._outbox = outbox
         self._ended = ended

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.net.peer import peer_of
+from gpuwaste.net.peers import peer_of
 
 _START: Final = 19  # starttime in /proc/PID/stat, fields after the name
 _MAX_STAT_B: Final = 4096

@@ -1,88 +1,117 @@
-"""The card's plots as SVG. Equal figures give equal bytes: no date, a fixed salt for the ids."""
+"""The card's plots as SVG files, drawn as the charts of the pages are. Equal figures give equal bytes."""
 
-import io
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-from matplotlib import rc_context, rcParams
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
 
 from gpuwaste.advice.predict.targets import Target
 from gpuwaste.advice.renewal.card_types import CardFigures
 from gpuwaste.models.holdout_figures import Curves
+from gpuwaste.show.chart import Axis, Bars, Bins, Layer, Lines, Role, Series
+from gpuwaste.show.charts.draw import chart_file, pair_file
 
-_STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "gpuwaste", "svg.fonttype": "none", "font.size": 9}
-_INK: Final = "#1f4e79"
-_FAINT: Final = "#999999"
+_POINT_ROLES: Final[tuple[Role, ...]] = ("second", "third", "completed", "failed")
+_PER_DECADE: Final = 8  # bins of a logarithmic axis
+_HUGE: Final = 1e18  # an exabyte: no logarithmic axis shows it
 
 
 def plots(target: Target, figures: CardFigures, curves: Curves) -> dict[str, bytes]:
     """Return the plots of one target by file name; none where there are no curves."""
-    drawn: dict[str, bytes] = {}
+    drawn: dict[str, str] = {}
     if "precision_recall" in curves:
-        drawn[f"{target.name}.precision_recall.svg"] = _drawn(lambda axes: _precision_recall(axes, figures, curves))
-        drawn[f"{target.name}.calibration.svg"] = _drawn(lambda axes: _calibration(axes, curves))
+        drawn["precision_recall"] = chart_file(_precision_recall(target, figures, curves))
+        drawn["calibration"] = pair_file(("Calibration", "Jobs"), _calibration(target, curves))
     if "coverage" in curves:
-        drawn[f"{target.name}.coverage.svg"] = _drawn(lambda axes: _coverage(axes, curves))
-        drawn[f"{target.name}.limits.svg"] = _drawn(lambda axes: _limits(axes, target, curves))
-    return drawn
+        drawn["coverage"] = chart_file(_coverage(target, curves))
+        drawn["limits"] = chart_file(_limits(target, curves))
+    return {f"{target.name}.{name}.svg": text.encode() for name, text in drawn.items()}
 
 
-def _precision_recall(axes: Axes, figures: CardFigures, curves: Curves) -> None:
+def _precision_recall(target: Target, figures: CardFigures, curves: Curves) -> Lines:
+    """Return the curve as steps, with the base rate and a dot at each operating point."""
     recall, precision = curves["precision_recall"]
-    axes.step(recall, precision, where="post", color=_INK)
-    axes.axhline(figures.base_rate or 0.0, color=_FAINT, linestyle=":", label="base rate")
-    for name, point in (figures.operating_points or {}).items():
-        x, y = point.recall.value, point.precision.value
-        if x is not None and y is not None:
-            axes.plot([x], [y], "o", label=f"{name} (p ≥ {point.threshold:.2f})")
-    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.02), ylim=(0, 1.02))
-    axes.legend(loc="lower left", frameon=False)
+    found = {
+        f"{name} (p ≥ {point.threshold:.2f})": (point.recall.value, point.precision.value)
+        for name, point in (figures.operating_points or {}).items()
+    }
+    dots = {name: (x, y) for name, (x, y) in found.items() if x is not None and y is not None}
+    pairs = sorted(zip(recall, precision, strict=True), key=_place)
+    steps = [pairs[0], *(one for (_, y), pair in pairwise(pairs) for one in ((pair[0], y), pair))]
+    at = sorted([*steps, *((x, _step(pairs, x)) for x, _ in dots.values())], key=_place)
+    base = figures.base_rate or 0.0
+    series = [
+        Series(name="precision", role="main", y=[y for _, y in at]),
+        Series(name="base rate", role="muted", y=[base for _ in at]),
+    ]
+    for role, (name, (x, y)) in zip(_POINT_ROLES, dots.items(), strict=False):
+        first = next(place for place, (other, _) in enumerate(at) if other == x)
+        series.append(Series(name=name, role=role, y=[y if place == first else None for place in range(len(at))]))
+    y_axis = Axis(title="precision", reach=[0.0, 1.0])
+    title = f"Precision and recall of {target.name}"
+    return Lines(title=title, x=Axis(title="recall"), y=y_axis, at=[x for x, _ in at], series=series)
 
 
-def _calibration(axes: Axes, curves: Curves) -> None:
+def _step(pairs: Sequence[tuple[float, float]], x: float) -> float:
+    """Return the value of the last point at or before x, as a step curve has it."""
+    return pairs[max(0, bisect_right(pairs, x, key=_place) - 1)][1]
+
+
+def _place(point: tuple[float, float]) -> float:
+    return point[0]
+
+
+def _calibration(target: Target, curves: Curves) -> tuple[Lines, Bars]:
     said, came, jobs = curves["calibration"]
-    axes.plot([0, 1], [0, 1], color=_FAINT, linestyle=":")
-    axes.plot(said, came, color=_INK, linewidth=0.8)
-    most = max(jobs)
-    axes.scatter(said, came, s=[10 + 90 * n / most for n in jobs], color=_INK)
-    axes.set(
-        xlabel="probability said (dot: share of the jobs)", ylabel="share that came true", xlim=(0, 1), ylim=(0, 1)
+    x = Axis(title="predicted probability")
+    lines = _diagonal(f"Calibration of {target.name}", x, "share that came true", said, came)
+    names = [f"{value:.2f}" for value in said]
+    bars = Bars(
+        title="Jobs at each probability",
+        x=Axis(title=x.title, scale="category", categories=names),
+        y=Axis(title="jobs", unit="jobs"),
+        at=[float(place) for place in range(len(said))],
+        series=[Series(name="jobs", role="main", y=list(jobs))],
+    )
+    return lines, bars
+
+
+def _coverage(target: Target, curves: Curves) -> Lines:
+    nominal, achieved = curves["coverage"]
+    return _diagonal(
+        f"Coverage of {target.name}", Axis(title="quantile"), "share of jobs at or below it", nominal, achieved
     )
 
 
-def _coverage(axes: Axes, curves: Curves) -> None:
-    nominal, achieved = curves["coverage"]
-    axes.plot([0, 1], [0, 1], color=_FAINT, linestyle=":")
-    axes.plot(nominal, achieved, "o-", color=_INK)
-    axes.set(xlabel="quantile asked for", ylabel="share of jobs at or below it", xlim=(0.4, 1.01), ylim=(0.4, 1.01))
+def _diagonal(title: str, x: Axis, y: str, at: Sequence[float], values: Sequence[float]) -> Lines:
+    """Return a curve of shares beside the line on which both are equal."""
+    ideal = Series(name="ideal", role="muted", y=list(at))
+    series = [Series(name="this model", role="main", y=list(values)), ideal]
+    return Lines(title=title, x=x, y=Axis(title=y, reach=[0.0, 1.0]), at=list(at), series=series)
 
 
-def _limits(axes: Axes, target: Target, curves: Curves) -> None:
-    used, said = (_positive(values) for values in curves["cloud"])
-    pairs = [(x, y) for x, y in zip(used, said, strict=True) if x and y]
-    if not pairs:
-        return
-    low, high = min(min(pair) for pair in pairs), max(max(pair) for pair in pairs)
-    axes.plot([low, high], [low, high], color=_FAINT, linestyle=":")
-    axes.scatter([x for x, _ in pairs], [y for _, y in pairs], s=4, color=_INK, alpha=0.4, linewidths=0)
-    axes.set(xlabel=f"used, {target.unit}", ylabel=f"said with q = 0.95, {target.unit}", xscale="log", yscale="log")
+def _limits(target: Target, curves: Curves) -> Bins:
+    """Return the predicted limits against what was used, both logarithmic; odd values have no place there."""
+    pairs = [(x, y) for x, y in zip(*curves["cloud"], strict=True) if _shown(x) and _shown(y)]
+    ends = [math.log10(value) for pair in pairs for value in pair]
+    first, last = (math.floor(min(ends)), math.ceil(max(ends) + 1e-9)) if ends else (0, 1)
+    edges = [10 ** (first + place / _PER_DECADE) for place in range((last - first) * _PER_DECADE + 1)]
+    bins = len(edges) - 1
+    counts = [0] * (bins * bins)
+    for x, y in pairs:
+        column, row = (min(bins - 1, int((math.log10(value) - first) * _PER_DECADE)) for value in (x, y))
+        counts[row * bins + column] += 1
+    return Bins(
+        title=f"Limits of {target.name}",
+        x=Axis(title="used", unit=target.unit, scale="log"),
+        y=Axis(title="predicted, q = 0.95", unit=target.unit, scale="log"),
+        x_edges=edges,
+        y_edges=edges,
+        layers=[Layer(name="jobs", role="main", counts=counts)],
+        diagonal=True,
+    )
 
 
-def _positive(values: Sequence[float]) -> list[float | None]:
-    """Return values that a logarithmic axis can show, None for the others."""
-    return [value if math.isfinite(value) and 0 < value < 1e18 else None for value in values]  # noqa: PLR2004 an exabyte
-
-
-def _drawn(draw: Callable[[Axes], None]) -> bytes:
-    with rc_context():
-        rcParams.update(_STYLE)
-        figure = Figure(figsize=(4.5, 3.4), layout="constrained")
-        FigureCanvasSVG(figure)
-        draw(figure.add_subplot())
-        stream = io.BytesIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    return stream.getvalue()
+def _shown(value: float) -> bool:
+    return math.isfinite(value) and 0 < value < _HUGE

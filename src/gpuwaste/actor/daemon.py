@@ -23,9 +23,8 @@ from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
 from gpuwaste.core.worker import AFTER_DEFECT_S
 from gpuwaste.net.daemon_client import daemon_client
-from gpuwaste.net.exporter import MetricsServer
+from gpuwaste.net.exporter import MetricsServer, ProgramCollector
 from gpuwaste.net.notify import SystemdNotifier
-from gpuwaste.net.program_metrics import ProgramCollector
 from gpuwaste.slurm.clients.commands import CommandClient
 
 JOURNAL: Final = "actions.sqlite"

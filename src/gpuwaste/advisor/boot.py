@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, WireError
@@ -11,6 +11,7 @@ from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import HistoryEvent
+from gpuwaste.net.hub_client import HubClient
 
 SAVED: Final = "history"
 FAR_BEHIND: Final = 20_000  # events; the hub's snapshot is quicker from there on
@@ -19,18 +20,6 @@ MAX_ENDED: Final = 50_000  # ended runs of which a repeat is known
 _FETCHED: Final = "history.fetched"
 _UNUSABLE: Final = log_event.info("saved-history-unusable: saved job history not used: {error}")
 _NO_SNAPSHOT: Final = log_event.info("no-history-snapshot: no snapshot of job history, reading every event: {error}")
-
-
-class HubHistory(Protocol):
-    """The hub, as far as it tells the history."""
-
-    def history(self, after: int, limit: int) -> list[HistoryEvent]:
-        """Return events. Raises GpuwasteError."""
-        ...
-
-    def get_snapshot(self, directory: Path) -> object:
-        """Write what Follower.load reads. Raises GpuwasteError."""
-        ...
 
 
 def saved(state_dir: Path, cluster: str) -> Follower | None:
@@ -50,7 +39,7 @@ def load(directory: Path, cluster: str) -> Follower:
     return Follower.load(directory, cluster, HistoryState.load, max_ended=MAX_ENDED)
 
 
-def booted(hub: HubHistory, state_dir: Path, cluster: str) -> Follower:
+def booted(hub: HubClient, state_dir: Path, cluster: str) -> Follower:
     """Return the history as the hub knows it, nearly up to now. Raises GpuwasteError where the hub is not reached."""
     follower = saved(state_dir, cluster)
     if follower is None or _far_behind(hub, follower):
@@ -58,7 +47,7 @@ def booted(hub: HubHistory, state_dir: Path, cluster: str) -> Follower:
     return _up_to_now(hub, follower)
 
 
-def booted_by(hub: HubHistory, state_dir: Path, cluster: str, under_use: UnderUse) -> Follower:
+def booted_by(hub: HubClient, state_dir: Path, cluster: str, under_use: UnderUse) -> Follower:
     """Return the history with the use of GPUs counted by a rule, whatever was saved here. Raises GpuwasteError."""
     empty = HistoryState(under_use=under_use)
     follower = _fetched(hub, state_dir, cluster) or Follower(empty, cluster, max_ended=MAX_ENDED)
@@ -67,13 +56,13 @@ def booted_by(hub: HubHistory, state_dir: Path, cluster: str, under_use: UnderUs
     return _up_to_now(hub, follower)
 
 
-def _up_to_now(hub: HubHistory, follower: Follower) -> Follower:
+def _up_to_now(hub: HubClient, follower: Follower) -> Follower:
     for events in pages(hub, follower):
         follower.apply(events)
     return follower
 
 
-def pages(hub: HubHistory, follower: Follower, page: int = PAGE) -> Iterator[list[HistoryEvent]]:
+def pages(hub: HubClient, follower: Follower, page: int = PAGE) -> Iterator[list[HistoryEvent]]:
     """Yield what the follower does not know yet; each page has to be applied before the next one is asked for."""
     while events := hub.history(follower.seq, page):
         before = follower.seq
@@ -84,14 +73,14 @@ def pages(hub: HubHistory, follower: Follower, page: int = PAGE) -> Iterator[lis
             raise WireError(f"the hub's history does not continue after event {before}: is this the hub? See hub_url")
 
 
-def _far_behind(hub: HubHistory, follower: Follower) -> bool:
+def _far_behind(hub: HubClient, follower: Follower) -> bool:
     """Tell whether there is more to read than a snapshot takes, or a store that knows less than we do."""
     if not hub.history(follower.seq + FAR_BEHIND, 1):
         return follower.seq > 0 and not hub.history(follower.seq - 1, 1)
     return True
 
 
-def _fetched(hub: HubHistory, state_dir: Path, cluster: str) -> Follower | None:
+def _fetched(hub: HubClient, state_dir: Path, cluster: str) -> Follower | None:
     """Return the hub's snapshot, None where it has none for us: then the stream is read from its beginning."""
     directory = state_dir / _FETCHED
     try:

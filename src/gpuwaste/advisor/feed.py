@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final
 
-from gpuwaste.advisor.boot import SAVED, HubHistory
+from gpuwaste.advisor.boot import SAVED
 from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.bus import Bus
@@ -26,6 +26,7 @@ from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.net.health import HealthAnswer
+from gpuwaste.net.hub_client import HubClient
 
 PAGE: Final = 50  # events of a page while requests come: a larger one takes the interpreter for too long
 MAX_PENDING: Final = 2000
@@ -62,14 +63,6 @@ class Saving:
     """The history is on the disk: what belongs to it is to be saved, while nothing changes it."""
 
 
-class FeedHub(HubHistory, Protocol):
-    """What the feed asks of the hub."""
-
-    def get(self, path: str) -> dict[str, Any]:
-        """Return a document. Raises GpuwasteError."""
-        ...
-
-
 class Pending:
     """Events between the feed's thread and the loop; `take` on the loop's thread."""
 
@@ -94,7 +87,7 @@ class Feed:
 
     def __init__(
         self,
-        hub: FeedHub,
+        hub: HubClient,
         follower: Follower,
         pending: Pending,
         call: Callable[[Callable[[], None]], None],

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.unix_socket import connect_unix, require_room
-from gpuwaste.net.peer import peer_of
+from gpuwaste.net.peers import peer_of
 
 BACKLOG: Final = 1024
 _TRY_S: Final = 1.0

@@ -41,9 +41,8 @@ from gpuwaste.core.version import own_version
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.net.batch import Envelope, VerdictBatch
-from gpuwaste.net.exporter import MetricsServer
+from gpuwaste.net.exporter import MetricsServer, ProgramCollector
 from gpuwaste.net.hub_client import SCORE_PATH, WAITS_PATH, HubClient
-from gpuwaste.net.program_metrics import ProgramCollector
 from gpuwaste.net.shipper import Shipper
 from gpuwaste.plan.document import WaitTableAnswer
 from gpuwaste.slurm.clients.client import SlurmClient

@@ -22,7 +22,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.net.peer import peer_of
+from gpuwaste.net.peers import peer_of
 
 MAX_CONNECTIONS: Final = 512
 SILENT_US: Final = 1_000_000  # a connection without a whole request after that is dropped

@@ -67,7 +67,7 @@ def plugin_lines(path: Path, config: Config) -> Iterator[str]:
 
 def listening(_: Path, config: Config) -> Iterator[str]:
     """Look at the addresses, and for two services at one port."""
-    from gpuwaste.net.listen_address import ListenAddress, parse_listen
+    from gpuwaste.net.addresses import ListenAddress, parse_listen
 
     taken: dict[int, tuple[str, ListenAddress]] = {}
     for section in _SERVED:
@@ -96,7 +96,7 @@ def certificates(_: Path, config: Config) -> Iterator[str]:
         for have, lack in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
             if getattr(own, have) and not getattr(own, lack):
                 yield f"[{section}] {have} is set and {lack} is not: set both or none"
-    from gpuwaste.net.http import parse_endpoints
+    from gpuwaste.net.addresses import parse_endpoints
 
     try:
         clear = any(endpoint.clear for endpoint in parse_endpoints(config.common.hub_url))
@@ -207,7 +207,7 @@ def readable(path: Path, _: Config) -> Iterator[str]:
 
 
 def _hub_url(config: Config) -> None:
-    from gpuwaste.net.http import parse_endpoints
+    from gpuwaste.net.addresses import parse_endpoints
 
     parse_endpoints(config.common.hub_url)
 
@@ -265,10 +265,11 @@ def _collectors(config: Config) -> None:
 
 
 def _dcgm(config: Config) -> None:
-    from gpuwaste.agent.collectors.dcgm import check_url
+    from gpuwaste.agent.collectors.dcgm import DcgmCollector, check_url
 
     if "dcgm" in config.agent.collectors:
         check_url(config.agent.dcgm_url)
+        DcgmCollector(config.agent.dcgm_url)
 
 
 def _xids(config: Config) -> None:

@@ -236,7 +236,7 @@ def _socket(section: str, text: str, *, here: bool) -> Iterator[str]:
 
 def _address(section: str, listen: str) -> Iterator[str]:
     """Try an address of this host at a port that the kernel chooses: the service may run at its own."""
-    from gpuwaste.net.listen_address import parse_listen
+    from gpuwaste.net.addresses import parse_listen
 
     try:
         address = parse_listen(listen, section)

@@ -21,7 +21,7 @@ LONGEST: Final = 4096  # characters of a line; what is longer is cut
 _KNOWN: Final = 256  # different lines of the last minute that are remembered
 _PRIORITIES: Final = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG: Final = 7
-_QUIETER: Final = {"urllib3": logging.ERROR, "uvicorn.error": logging.WARNING}  # our own lines say what theirs would
+_QUIETER: Final = {"uvicorn.error": logging.WARNING}  # our own lines say what theirs would
 
 
 def set_up_logging(stream: TextIO | None = None) -> None:

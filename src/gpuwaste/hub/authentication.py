@@ -14,8 +14,7 @@ from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.net.identity import Caller, Checkers
-from gpuwaste.net.signing import verify_request
+from gpuwaste.net.signing import Caller, Checkers, verify_request
 
 
 class Identity(Part):

@@ -15,8 +15,7 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope
-from gpuwaste.net.identity import Caller
-from gpuwaste.net.signing import sign_ack
+from gpuwaste.net.signing import Caller, sign_ack
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.inbox import Arrival
 

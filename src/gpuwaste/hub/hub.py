@@ -23,7 +23,7 @@ from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.hub.services import Services
 from gpuwaste.hub.store_choice import open_store
-from gpuwaste.net.program_metrics import ProgramCollector
+from gpuwaste.net.exporter import ProgramCollector
 from gpuwaste.store.hub.hub_store import HubStore
 
 _T = TypeVar("_T")

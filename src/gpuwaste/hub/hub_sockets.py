@@ -7,7 +7,7 @@ from typing import Self
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.hub.server import listening, open_tcp, open_unix
-from gpuwaste.net.limited_listener import Listener
+from gpuwaste.net.connection_limiter import Listener
 
 
 class HubSockets:

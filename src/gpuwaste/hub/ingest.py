@@ -8,7 +8,6 @@ from typing import Final, Self
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.core.loopback import is_loopback_address
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S, HOUR_S
@@ -22,9 +21,10 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.gpu_claims import GpuClaims
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.unaccounted import Unaccounted
+from gpuwaste.net.addresses import is_loopback_address
 from gpuwaste.net.batch import Envelope, parse_rows
-from gpuwaste.net.identity import Caller
-from gpuwaste.net.local_peer import is_own_address
+from gpuwaste.net.peers import is_own_address
+from gpuwaste.net.signing import Caller
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -8,7 +8,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.groups import user_name
 from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.jobs.host_ports import HostPorts
-from gpuwaste.net.identity import Checkers
+from gpuwaste.net.signing import Checkers
 
 
 def uid_named(name: str) -> int | None:

@@ -9,10 +9,8 @@ from typing import Final
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from gpuwaste.net.connection_limiter import ConnectionLimiter
-from gpuwaste.net.limited_listener import LimitedListener
-from gpuwaste.net.local_peer import ends_of
-from gpuwaste.net.peer import peer_uid
+from gpuwaste.net.connection_limiter import ConnectionLimiter, LimitedListener
+from gpuwaste.net.peers import ends_of, peer_uid
 
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 

@@ -18,9 +18,8 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.unix_socket import require_room
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
-from gpuwaste.net.connection_limiter import ConnectionLimiter
-from gpuwaste.net.limited_listener import LimitedListener, Listener
-from gpuwaste.net.listen_address import parse_listen
+from gpuwaste.net.addresses import parse_listen
+from gpuwaste.net.connection_limiter import ConnectionLimiter, LimitedListener, Listener
 
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
@@ -43,7 +42,7 @@ class _UvicornServer(uvicorn.Server):
 
 
 def open_tcp(listen: str) -> socket.socket:
-    """Return a socket that listens on an address (net/listen_address.py). Raises ConfigError."""
+    """Return a socket that listens on an address (net/addresses.py). Raises ConfigError."""
     address = parse_listen(listen, "hub")
     sock = Listener(address.family, socket.SOCK_STREAM)
     try:

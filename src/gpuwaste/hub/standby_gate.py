@@ -17,7 +17,7 @@ from gpuwaste.hub.admission_control import RETRY_AFTER_S
 from gpuwaste.hub.exchange import json_response
 from gpuwaste.hub.headers import SafeHeaders
 from gpuwaste.hub.sign_in.page import page
-from gpuwaste.net.hub_role import ROLE_HEADER, STANDS_BY
+from gpuwaste.net.hub_client import ROLE_HEADER, STANDS_BY
 
 ANSWERED: Final = (
     "/",

@@ -21,7 +21,7 @@ from gpuwaste.jobs.events.event_store import VERDICT
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.net.batch import Envelope, parse_verdicts
-from gpuwaste.net.identity import Caller
+from gpuwaste.net.signing import Caller
 from gpuwaste.store.database import Database
 
 _AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may go before this host's

@@ -7,16 +7,27 @@ most, with its oldest.
 
 So one address, one network of many addresses and many networks of one address each cut their own connections. A fixed
 number for each address would hit a site whose agents come through one router.
+
+A connection is counted from the moment it is taken: asyncio tells of a TLS connection only after its handshake, and
+what never makes one would be counted by nobody.
 """
 
+import contextlib
+import socket
+import struct
 import time
 from collections.abc import Callable, Hashable
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
+
+from gpuwaste.net.addresses import ip_address
+from gpuwaste.net.peers import peer_uid
 
 AGES_S: Final = (0.25, 1.0, 4.0)  # the first is far more than a request takes that is sent at once
+BACKLOG: Final = 128  # connections that the kernel keeps for us, at least
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
 _IPV6_NETWORK_B: Final = 8  # a /64: what one host may have for itself
 _QUOTA: Final = 1 / 8  # of all places, for the old connections of one network
 _MOST_OF_ALL: Final = 1 / 2
@@ -173,12 +184,74 @@ def network_of(peer: Hashable) -> Hashable:
     """Return the /24 or /64 of an address; a peer that is no address (a uid) is a network of its own."""
     if not isinstance(peer, str):
         return peer
-    try:
-        address = ip_address(peer.partition("%")[0])
-    except ValueError:
+    address = ip_address(peer)
+    if address is None:
         return peer
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is None:
             return address.packed[:_IPV6_NETWORK_B]
         address = address.ipv4_mapped
     return address.packed[:-1]
+
+
+class Listener(socket.socket):
+    """Keeps the longest queue that it had: asyncio's one number is both, that queue and what it accepts at once."""
+
+    queue: int = 0
+
+    def listen(self, backlog: int = 0, /) -> None:
+        """Listen, with a queue that is never shorter than before."""
+        self.queue = max(backlog, self.queue)
+        super().listen(self.queue)
+
+
+class LimitedListener(Listener):
+    """Counts each connection as one that waits until it is closed, or `arrived` names it; for one event loop."""
+
+    limiter: ConnectionLimiter
+    _taken: dict[int, "_Connection"]
+
+    @classmethod
+    def of(cls, listener: socket.socket, limiter: ConnectionLimiter) -> "LimitedListener":
+        """Take over a listening socket; the one that was given is closed."""
+        new = cls(listener.family, listener.type, listener.proto, fileno=listener.detach())
+        new.limiter, new._taken = limiter, {}
+        new.queue = max(BACKLOG, getattr(listener, "queue", 0))
+        return new
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Return the next connection and its address."""
+        plain, address = super().accept()
+        connection = _Connection(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        connection.listener = self
+        uid = peer_uid(connection)
+        connection.peer = address[0] if uid is None else uid
+        self._taken[connection.fileno()] = connection
+        self.limiter.wait_for(connection.peer, connection)
+        return connection, address
+
+    def arrived(self, number: int) -> bool:
+        """Count the connection with this descriptor no more; returns False for one that had been cut off."""
+        connection = self._taken.pop(number, None)
+        if connection is None:
+            return True
+        self.limiter.have(connection.peer, connection)
+        return not connection.was_cut
+
+
+class _Connection(socket.socket):
+    listener: LimitedListener
+    peer: Hashable
+    was_cut = False
+
+    def cut_off(self) -> None:
+        """End it at once: whoever reads it finds what had come, then its end, and closes it."""
+        self.was_cut = True
+        with contextlib.suppress(OSError):
+            self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+            self.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close it and count it no more."""
+        self.listener.arrived(self.fileno())
+        super().close()

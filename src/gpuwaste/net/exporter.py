@@ -1,10 +1,15 @@
-"""/metrics over HTTP or HTTPS, on threads of its own, with an optional bearer token."""
+"""/metrics over HTTP or HTTPS, on threads of its own, with an optional bearer token, and what every daemon has there.
+
+The metrics of every daemon (version, start, clock, room for its state) carry no name of the daemon, so that one rule
+watches all; Prometheus' own `job` and `instance` tell which.
+"""
 
 import hmac
 import io
+import shutil
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -12,16 +17,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.registry import CollectorRegistry
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import read_closed
-from gpuwaste.net.listen_address import parse_listen
+from gpuwaste.net.addresses import parse_listen
 from gpuwaste.net.request_server import Request, RequestLimits, RequestServer
 
 _LIMITS: Final = RequestLimits(end=b"\r\n\r\n", most=16 * 1024, deadline_s=10.0)
 _TOO_LARGE: Final = b"HTTP/1.0 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n"
 _MAX_TOKEN: Final = 4096  # bytes of the token's file
+_BUILD: Final = ("gpuwaste_build_info", "The running version of gpuwaste; always 1.")
+_START: Final = ("gpuwaste_start_time_seconds", "When the daemon started, in seconds since the epoch.")
+_CLOCK: Final = ("gpuwaste_clock_seconds", "This host's time at the scrape, in seconds since the epoch.")
+_FREE: Final = ("gpuwaste_state_free_bytes", "Free space on the file system of state_dir.")
+_SIZE: Final = ("gpuwaste_state_size_bytes", "Size of the file system of state_dir.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +173,33 @@ def server_token(path: str, section: str) -> bytes:
     if not token:
         raise ConfigError(f"[{section}] metrics_token_file: {path}: is empty")
     return token.encode("ascii")
+
+
+class ProgramCollector(Collector):
+    """Yields these metrics; the room is absent where there is no state_dir or it cannot be looked at."""
+
+    def __init__(self, version: str, now_us: Callable[[], int], state_dir: Path | None) -> None:
+        self._version = version
+        self._now_us = now_us
+        self._state_dir = state_dir
+        self._began_us = now_us()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what there is now."""
+        build = GaugeMetricFamily(*_BUILD, labels=["version"])
+        build.add_metric([self._version], 1)
+        yield build
+        yield GaugeMetricFamily(*_START, self._began_us / 1e6)
+        yield GaugeMetricFamily(*_CLOCK, self._now_us() / 1e6)
+        if self._state_dir is None:
+            return
+        try:
+            room = shutil.disk_usage(self._state_dir)
+        except OSError:
+            return
+        yield GaugeMetricFamily(*_FREE, room.free)
+        yield GaugeMetricFamily(*_SIZE, room.total)
+
+    def describe(self) -> Iterator[Metric]:
+        """Yield nothing: registering must not read."""
+        yield from ()

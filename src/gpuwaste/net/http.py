@@ -1,10 +1,10 @@
-"""One HTTP exchange, bounded in time and size: TCP, TLS or a Unix socket, a connection of its own, no redirects.
+"""The HTTP client: one exchange, bounded in time and size, over TCP, TLS or a Unix socket; redirects are not followed.
 
-http.client sends the target as it is, which the credential is bound to; urllib3's pools rewrite it, their time-outs
-bound each read and not the exchange, and a command would wait for their import.
+Each exchange has a connection of its own. http.client sends the target as it is, which the credential is bound to;
+libraries with pools rewrite it, their time-outs bound each read and not the exchange, and a command would wait for
+their import (docs/decisions/0039). Every error is a WireError, which names the URL in one line.
 """
 
-import re
 import socket
 import ssl
 import threading
@@ -13,35 +13,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection, IncompleteRead
 from typing import BinaryIO, Final, Self
-from urllib.parse import urlsplit
 
 from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError, StoreError, WireError
-from gpuwaste.core.loopback import is_loopback
-from gpuwaste.core.unix_socket import connect_unix, require_room
+from gpuwaste.core.unix_socket import connect_unix
+from gpuwaste.net.addresses import Endpoint
 
 CONNECT_S: Final = 10.0
 _CHUNK: Final = 64 * 1024
 _OK: Final = 200
-_UNIX: Final = "unix:"
-_BETWEEN: Final = re.compile(r"\s+(?=https?://|unix:/)")
-_HINT: Final = "is the hub running?"
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a server listens; `hint` asks what may be wrong where nothing answers, `key` is the key of its URL."""
-
-    url: str
-    scheme: str  # http, https or unix
-    host: str  # of a Unix socket: its path
-    port: int = 0
-    hint: str = _HINT
-    key: str = "hub_url"
-
-    @property
-    def clear(self) -> bool:
-        """Whether others on the network could read what is sent."""
-        return self.scheme == "http" and not is_loopback(self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,37 +43,6 @@ class HttpAnswer:
     url: str  # of the server that answered
 
 
-def parse_endpoint(url: str, hint: str = _HINT, key: str = "hub_url") -> Endpoint:
-    """Read http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH. Raises ConfigError."""
-    if url.startswith(_UNIX):
-        path = url.removeprefix(_UNIX)
-        if not path.startswith("/"):
-            raise ConfigError(f"{key} {url!r}: expected unix:/PATH")
-        require_room(key, path)
-        return Endpoint(url, "unix", path, 0, hint, key)
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ConfigError(f"{key} {url!r}: {error}") from error
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(f"{key} {url!r}: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")
-    if parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username is not None:
-        raise ConfigError(f"{key} {url!r}: expected no path, query or user: credentials are bound to the hub's paths")
-    return Endpoint(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), hint, key)
-
-
-def parse_endpoints(urls: str) -> tuple[Endpoint, ...]:
-    """Read the URLs of the hosts of a hub, separated by spaces. Raises ConfigError."""
-    return tuple(map(parse_endpoint, split_urls(urls))) or (parse_endpoint(urls),)
-
-
-def split_urls(urls: str) -> list[str]:
-    """Return URLs that are separated by spaces; the path of a Unix socket may have spaces, too."""
-    parts = _BETWEEN.split(urls)
-    return [part if part.startswith(_UNIX) else part.strip() for part in parts if part.strip()]
-
-
 def tls_context(ca: str) -> ssl.SSLContext:
     """Return a client's context that trusts `ca`, or the system's authorities. Raises ConfigError."""
     try:
@@ -105,6 +53,19 @@ def tls_context(ca: str) -> ssl.SSLContext:
 
 class UnreachedError(RetryableWireError):
     """No connection was made: nothing of the request was sent."""
+
+
+class DeadlineError(RetryableWireError):
+    """The exchange was not complete in time: the server may be at work on the request."""
+
+
+class AnswerSizeError(WireError):
+    """The answer is larger than allowed."""
+
+
+def cause_of(error: WireError) -> str:
+    """Return what an exchange failed of in a few words, without the URL and what to do."""
+    return _words(error.__cause__) if isinstance(error.__cause__, Exception) else str(error)
 
 
 class UnixConnection(HTTPConnection):
@@ -171,8 +132,9 @@ class HttpExchange:
     def send(self, request: HttpRequest, sink: BinaryIO | None = None) -> HttpAnswer:
         """Return the answer, whatever its status; the body of a good one goes to `sink` where there is one.
 
-        Raises UnreachedError where the server is not reached, RetryableWireError where it breaks off or is not done in
-        time; AuthError where its certificate is not trusted; WireError where the answer is too large or no HTTP.
+        Raises UnreachedError where the server is not reached, DeadlineError where it is not done in time,
+        RetryableWireError where it breaks off; AuthError where its certificate is not trusted; AnswerSizeError where
+        the answer is too large; WireError where it is no HTTP.
         """
         connection = self._connection()
         watchdog = _Watchdog(connection, self._timeout_s)
@@ -230,7 +192,7 @@ class HttpExchange:
         while part := response.read(_CHUNK):
             size += len(part)
             if size > self._max_bytes:
-                raise WireError(f"{self._endpoint.url}: the answer is larger than {self._max_bytes} bytes")
+                raise AnswerSizeError(f"{self._endpoint.url}: the answer is larger than {self._max_bytes} bytes")
             yield part
         if response.length:  # http.client takes an answer that ends early for a whole one
             raise IncompleteRead(b"", response.length)
@@ -258,8 +220,8 @@ class HttpExchange:
                 f"{url}: does not answer as an HTTP server ({_words(error)}): see {self._endpoint.key}"
             ) from error
 
-    def _too_late(self) -> RetryableWireError:
-        return RetryableWireError(f"{self._endpoint.url}: no complete answer within {self._timeout_s:g} s")
+    def _too_late(self) -> DeadlineError:
+        return DeadlineError(f"{self._endpoint.url}: no complete answer within {self._timeout_s:g} s")
 
 
 def _words(error: Exception) -> str:

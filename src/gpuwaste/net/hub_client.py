@@ -19,23 +19,17 @@ from gpuwaste.core.errors import (
     WireError,
 )
 from gpuwaste.core.text import words_of
-from gpuwaste.net.http import (
-    Endpoint,
-    HttpAnswer,
-    HttpExchange,
-    HttpRequest,
-    UnreachedError,
-    parse_endpoints,
-    tls_context,
-)
-from gpuwaste.net.hub_role import ROLE_HEADER, STANDS_BY
-from gpuwaste.net.identity import CredentialIssuer, RetryableAuthError
-from gpuwaste.net.signing import ACK_HEADER, sign_request, verify_ack
+from gpuwaste.net.addresses import Endpoint, parse_endpoints
+from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, UnreachedError, tls_context
+from gpuwaste.net.signing import ACK_HEADER, CredentialIssuer, RetryableAuthError, sign_request, verify_ack
 
 if TYPE_CHECKING:
     from gpuwaste.jobs.job_event import HistoryEvent
     from gpuwaste.net.batch import Ack, Batch, Envelope, Lines, VerdictBatch
 
+ROLE_HEADER: Final = "Gpuwaste-Role"
+STANDS_BY: Final = "stands-by"
+"""How a hub that stands by marks its answers: it has done nothing with the request, so the next may be asked."""
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 HOURS_PATH: Final = "/v1/hours"
 VERDICTS_PATH: Final = "/v1/verdicts"

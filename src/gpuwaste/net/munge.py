@@ -14,7 +14,7 @@ from typing import Final
 
 from gpuwaste.core.errors import AuthError, ConfigError
 from gpuwaste.core.unix_socket import require_room
-from gpuwaste.net.identity import MAX_CREDENTIAL, Caller, RetryableAuthError
+from gpuwaste.net.signing import MAX_CREDENTIAL, Caller, RetryableAuthError
 
 MAX_PAYLOAD: Final = 4096  # bytes; a digest has 64
 EXPIRED: Final = 15

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.core.log_event import BUG
-from gpuwaste.net.connection_limiter import ConnectionLimiter
-from gpuwaste.net.limited_listener import LimitedListener
-from gpuwaste.net.peer import peer_uid
+from gpuwaste.net.connection_limiter import ConnectionLimiter, LimitedListener
+from gpuwaste.net.peers import peer_uid
 
 _ACCEPTS: Final = 16  # taken in before those that are there are read
 _OPEN_TIMES: Final = 4  # connections in all, with those that asked and have not read their answer

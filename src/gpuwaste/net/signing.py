@@ -1,17 +1,60 @@
-"""What a credential is bound to: a digest of the request, or of the acknowledgement's body.
+"""Credentials: who is at the other end, bound to a digest of the request, or of the acknowledgement's body.
 
-The target is the path with its query exactly as on the request line, percent-encoding included.
+The target is the path with its query exactly as on the request line, percent-encoding included. munge and token files
+implement both sides of a credential.
 """
 
 import hashlib
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
 
-from gpuwaste.core.errors import AuthError
-from gpuwaste.net.identity import MAX_CREDENTIAL, Caller, CredentialChecker, CredentialIssuer, Via
+from gpuwaste.core.errors import AuthError, RetryableWireError
 
 ACK_HEADER: Final = "Gpuwaste-Ack"
+MAX_CREDENTIAL: Final = 8192  # characters; web servers bound a header at this size
+Via = Literal["munge", "token", "peer"]
 _SCHEMES: Final[Mapping[str, Via]] = {"munge": "munge", "bearer": "token"}
+
+
+class RetryableAuthError(AuthError, RetryableWireError):
+    """The credential was refused for a reason that passes: a clock, its age, or a credential service that is down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The proven identity of a request's sender."""
+
+    uid: int | None  # None for a token: it names a node or a user, not a uid
+    origin: str  # IPv4 address of the host on which the credential was made; "" where unknown
+    via: Via
+    name: str = ""  # the name that the token file gives the token; "" for munge
+
+
+class CredentialIssuer(Protocol):
+    """The client's side: proves who asks, and checks that an acknowledgement is the hub's."""
+
+    secret: bool  # what is sent must not be seen by others: never in the clear over a network
+
+    def issue(self, digest: str) -> str:
+        """Return a fresh value for the Authorization header. Raises AuthError."""
+        ...
+
+    def check_ack(self, credential: str, digest: str) -> None:
+        """Raise AuthError unless the hub made `credential` over `digest`."""
+        ...
+
+
+class CredentialChecker(Protocol):
+    """The hub's side: finds out who asks, and signs acknowledgements for them."""
+
+    def check(self, credential: str, digest: str) -> Caller:
+        """Return the sender of the credential (Authorization's value without its scheme). Raises AuthError."""
+        ...
+
+    def issue_ack(self, caller: Caller, digest: str) -> str:
+        """Return the value of the acknowledgement's header for this caller. Raises AuthError."""
+        ...
 
 
 def request_digest(method: str, target: str, body: bytes) -> str:
@@ -64,3 +107,7 @@ def verify_ack(issuer: CredentialIssuer, credential: str, body: bytes, authoriza
     if not credential:
         raise AuthError(f"the answer is not signed ({ACK_HEADER} is missing)")
     issuer.check_ack(credential.strip(), ack_digest(body, authorization))
+
+
+Checkers = Mapping[Via, CredentialChecker]
+"""The checkers of credentials, by the way in which these come."""

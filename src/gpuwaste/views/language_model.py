@@ -1,7 +1,6 @@
 """A site's own language model: one sentence to be worded otherwise, over the OpenAI-compatible HTTP API."""
 
 from typing import Final
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -10,7 +9,8 @@ from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.core.site_config import AnalyticsConfig
 from gpuwaste.core.text import decoded, words_of
 from gpuwaste.core.typed import decode
-from gpuwaste.net.http import HttpExchange, HttpRequest, parse_endpoint, tls_context
+from gpuwaste.net.addresses import parse_endpoint, split_url
+from gpuwaste.net.http import HttpExchange, HttpRequest, tls_context
 from gpuwaste.views.rewrite import LONGEST, asked
 
 _TIMEOUT_S: Final = 20.0  # of one sentence, on a server without a GPU
@@ -62,8 +62,8 @@ class LanguageModel:
         self.timeout_s = timeout_s
         if not config.model:
             raise ConfigError("[analytics] model is empty: set it to the name by which model_url knows the model")
-        parts = urlsplit(config.model_url)
         try:
+            parts = split_url(config.model_url, "model_url")
             self._endpoint = parse_endpoint(
                 parts._replace(path="").geturl(), "is the language model running?", "model_url"
             )

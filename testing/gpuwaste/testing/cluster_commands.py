@@ -14,8 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final
-
-import urllib3
+from urllib.request import Request, urlopen
 
 from gpuwaste.testing.cluster_host import search_path
 from gpuwaste.testing.cluster_options import Layout, Node
@@ -204,8 +203,10 @@ class SlurmCommands:
     def slurmrestd_versions(self) -> list[str]:
         """Return the API versions that slurmrestd serves, the oldest first, as its own description has them."""
         headers = {"X-SLURM-USER-NAME": "root", "X-SLURM-USER-TOKEN": self.jwt_token("root")}
-        reply = urllib3.request("GET", f"{self.slurmrestd_url}/openapi/v3", headers=headers, timeout=patient(20))
-        return sorted({found[1] for path in reply.json()["paths"] if (found := _API_VERSION.match(path))})
+        request = Request(f"{self.slurmrestd_url}/openapi/v3", headers=headers)  # noqa: S310 a loopback address of our own
+        with urlopen(request, timeout=patient(20)) as answer:  # noqa: S310
+            paths = json.load(answer)["paths"]
+        return sorted({found[1] for path in paths if (found := _API_VERSION.match(path))})
 
     @property
     def slurmrestd_url(self) -> str:

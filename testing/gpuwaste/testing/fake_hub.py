@@ -10,8 +10,7 @@ from typing import Any, Final, Self
 from gpuwaste.core.errors import AuthError, ParseError, RetryableWireError
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, RowKey, json_line, parse_envelope, parse_rows
-from gpuwaste.net.identity import Caller, CredentialChecker, Via
-from gpuwaste.net.signing import sign_ack, verify_request
+from gpuwaste.net.signing import Caller, CredentialChecker, Via, sign_ack, verify_request
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 

@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeIssuer
-from gpuwaste.net.peer import peer_of
+from gpuwaste.net.peers import peer_of
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of
 from gpuwaste.testing.cluster_process import ClusterError, as_user, wait_until

@@ -10,7 +10,7 @@ from tests.unit.show.documents import report
 
 from gpuwaste.testing.patience import patient
 
-HEAVY = {"duckdb", "numpy", "urllib3", "onnxruntime", "fastapi", "tabulate", "psutil", "email", "ssl"}
+HEAVY = {"duckdb", "numpy", "onnxruntime", "fastapi", "tabulate", "psutil", "email", "ssl"}
 NOT_FOR_HELP = HEAVY | {"json", "dataclasses", "pathlib", "shutil", "tempfile", "tomllib", "inspect", "datetime"}
 NOT_FOR_REPORT = HEAVY - {"email", "ssl"} | {
     "difflib",
@@ -98,7 +98,7 @@ def test_a_hub_loads_no_parser_of_rules_and_no_client_that_it_may_never_use() ->
         - bare()
     )
     assert {"fastapi", "duckdb"} <= found
-    assert not found & {"celpy", "lark", "urllib3"}
+    assert not found & {"celpy", "lark"}
 
 
 def test_what_a_daemon_imports_is_left_to_no_collection() -> None:

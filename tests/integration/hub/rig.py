@@ -33,8 +33,7 @@ from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.curves.service import Curves
-from gpuwaste.net.identity import Caller, CredentialIssuer, RetryableAuthError
-from gpuwaste.net.signing import request_digest
+from gpuwaste.net.signing import Caller, CredentialIssuer, RetryableAuthError, request_digest
 from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm

@@ -27,7 +27,7 @@ from gpuwaste.hub.standby_gate import ANSWERED, SIGN_IN, StandbyGate
 from gpuwaste.hub.store_choice import lake_location
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.net.limited_listener import Listener
+from gpuwaste.net.connection_limiter import Listener
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.testing.fake_slurm import FakeSlurm

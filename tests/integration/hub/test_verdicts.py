@@ -22,7 +22,7 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.roles import Roles
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.net.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
-from gpuwaste.net.identity import Caller
+from gpuwaste.net.signing import Caller
 from gpuwaste.slurm.accounting.job import JobRecord
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

@@ -1,5 +1,6 @@
 """Plots of a card."""
 
+import re
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -36,11 +37,24 @@ def test_equal_figures_give_equal_bytes() -> None:
     assert b"reject (p" not in first["failure.precision_recall.svg"]
 
 
+def test_precision_is_a_step_curve_also_where_it_rises() -> None:
+    """Between two points it has the value of the left one; a dot does not bend it."""
+    curves = {**CURVES, "precision_recall": [[0.0, 0.5, 1.0], [0.5, 0.25, 1.0]]}
+    text = plots(BY_NAME["failure"], FIGURES, curves)["failure.precision_recall.svg"].decode()
+    path = next(re.finditer(r'd="M([^"]*)" class="line role-main"', text))[1]
+    points = [tuple(map(float, point.split(","))) for point in re.split("[L ]", path)]
+    xs, ys = zip(*points, strict=True)
+    assert list(xs) == sorted(xs)
+    assert [ys.index(y) for y in ys] == [0, 0, 2, 2, 2, 5]
+    assert ys[5] < ys[0] < ys[2]  # pixels: the largest precision is the uppermost
+
+
 def test_odd_values_are_left_out_of_a_cloud() -> None:
     """Zero, infinite and absurd values have no place on logarithmic axes; with none left the axes stay empty."""
     curves = {"coverage": [[0.5, 0.95], [0.4, 0.96]], "cloud": [[0.0, 10.0, 5.0], [1.0, 20.0, 1e300]]}
     drawn = plots(BY_NAME["walltime"], NONE, curves)
     assert sorted(drawn) == ["walltime.coverage.svg", "walltime.limits.svg"]
+    assert b">jobs, 1<" in drawn["walltime.limits.svg"]
     curves["cloud"] = [[0.0], [np.inf]]
-    assert plots(BY_NAME["walltime"], NONE, curves)["walltime.limits.svg"]
+    assert b"No data" in plots(BY_NAME["walltime"], NONE, curves)["walltime.limits.svg"]
     assert plots(BY_NAME["walltime"], NONE, {}) == {}

@@ -8,7 +8,8 @@ from tests.integration.hub.model_double import running_model
 
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.ledger.curves.prometheus import endpoint_of
-from gpuwaste.net.http import HttpExchange, HttpRequest, parse_endpoint
+from gpuwaste.net.addresses import parse_endpoint
+from gpuwaste.net.http import HttpExchange, HttpRequest
 
 
 def test_an_error_names_the_server_that_was_asked() -> None:

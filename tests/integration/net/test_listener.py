@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from gpuwaste.hub.server import open_tcp
-from gpuwaste.net.connection_limiter import ConnectionLimiter
-from gpuwaste.net.limited_listener import LimitedListener
+from gpuwaste.net.connection_limiter import ConnectionLimiter, LimitedListener
 
 _QUEUE_AT = 28  # tcpi_sacked of TCP_INFO: of a listening socket its longest queue
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from gpuwaste.core.loopback import is_loopback_address
-from gpuwaste.net.local_peer import ends_of, is_own_address, uid_at_other_end
+from gpuwaste.net.addresses import is_loopback_address
+from gpuwaste.net.peers import ends_of, is_own_address, uid_at_other_end
 
 CONNECT = """
 import socket, sys

@@ -9,9 +9,8 @@ import pytest
 from tests.integration.net.test_hub_client import ENVELOPE, batch
 
 from gpuwaste.core.errors import ConfigError, RetryableWireError
-from gpuwaste.net.http import parse_endpoints
-from gpuwaste.net.hub_client import BusyError, HubClient, StandsByError
-from gpuwaste.net.hub_role import ROLE_HEADER, STANDS_BY
+from gpuwaste.net.addresses import parse_endpoints
+from gpuwaste.net.hub_client import ROLE_HEADER, STANDS_BY, BusyError, HubClient, StandsByError
 from gpuwaste.net.tokens import TokenIssuer
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_hub import FakeHub, Reply

@@ -14,7 +14,7 @@ LAY_OUT = ROOT / "packaging" / "rpm" / "lay_out.py"
 def test_compute_nodes_get_no_models_and_no_web_server() -> None:
     """The runtime of all hosts has DuckDB and NVML, and neither the models' libraries nor the web API's."""
     lists = groups()
-    assert {"duckdb", "nvidia-ml-py", "psutil", "prometheus-client", "urllib3"} <= lists["runtime"]
+    assert {"duckdb", "nvidia-ml-py", "psutil", "prometheus-client"} <= lists["runtime"]
     assert not {"numpy", "onnxruntime", "xgboost-cpu", "fastapi", "starlette", "uvicorn"} & lists["runtime"]
     assert {"fastapi", "uvicorn"} <= lists["web"]
     assert lists["sim"] == {"numba", "llvmlite"}

@@ -10,7 +10,7 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.roles import Roles
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.net.identity import Caller
+from gpuwaste.net.signing import Caller
 from gpuwaste.net.tokens import TokenChecker
 from gpuwaste.slurm.site.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm

@@ -15,8 +15,8 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.hub.server import open_tcp
 from gpuwaste.hub.sign_in.origins import Origins
+from gpuwaste.net.addresses import ListenAddress, parse_listen
 from gpuwaste.net.exporter import MetricsServer
-from gpuwaste.net.listen_address import ListenAddress, parse_listen
 
 
 @pytest.mark.parametrize(

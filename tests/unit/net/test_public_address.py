@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from gpuwaste.net.public_address import is_public, meant
+from gpuwaste.net.addresses import embedded_address, is_public
 
 INSIDE = (
     "10.0.0.1", "127.0.0.1", "169.254.169.254", "100.64.0.1", "192.168.1.1", "0.0.0.1", "224.0.0.1", "255.255.255.255",
@@ -44,7 +44,8 @@ def test_a_public_address_stays_one(text: str) -> None:
 def test_the_address_that_is_meant_is_found() -> None:
     """A network that a site lists is that of the receiver, whatever the notation."""
     addresses = [
-        meant(ipaddress.ip_address(text)) for text in ("64:ff9b::10.1.2.3", "::ffff:10.1.2.3", "2002:a01:203::")
+        embedded_address(ipaddress.ip_address(text))
+        for text in ("64:ff9b::10.1.2.3", "::ffff:10.1.2.3", "2002:a01:203::")
     ]
     assert addresses == [ipaddress.ip_address("10.1.2.3")] * 3
-    assert meant(ipaddress.ip_address("2606:4700::1")) == ipaddress.ip_address("2606:4700::1")
+    assert embedded_address(ipaddress.ip_address("2606:4700::1")) == ipaddress.ip_address("2606:4700::1")

@@ -7,21 +7,17 @@ What it says is kept beside NVML's values and replaces none of them.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
-from gpuwaste.agent.bounded import BoundedThread
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuProfile
+from gpuwaste.agent.page_reader import ANSWER_S, PageReader
 from gpuwaste.agent.valid_ranges import RANGES
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.loopback import has_loopback
+from gpuwaste.net.addresses import has_loopback
 
 KIND: Final = "profile"
-_TIMEOUT: Final = urllib3.Timeout(connect=0.5, read=1.5)
-_ANSWER_S: Final = 2.0  # for the whole answer
-_MAX_BYTES: Final = 4 * 1024 * 1024
 _MAX_SERIES: Final = 4096  # of the metrics below: 8 GPUs with 7 instances each have 392
 _MAX_LINE: Final = 4096  # characters
 _BLANK: Final = 2.0**47  # from here on DCGM means "no value" (dcgm_structs.h, DCGM_FP64_IS_BLANK)
@@ -58,44 +54,18 @@ class DcgmCollector:
 
     name = "dcgm"
 
-    def __init__(self, url: str, answer_s: float = _ANSWER_S) -> None:
+    def __init__(self, url: str, answer_s: float = ANSWER_S) -> None:
         """`answer_s` bounds the whole answer, in seconds."""
         self._url = url
-        self._thread = BoundedThread(
-            "dcgm",
-            answer_s,
-            late=f"DCGM: {url}: no complete answer within {answer_s:g} s",
-            hangs=f"DCGM: {url}: the answer before is still under way",
-        )
-        self._http = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False, timeout=_TIMEOUT)
+        wrong = ": is this dcgm-exporter?"
+        self._page = PageReader("DCGM", url, "", (": does dcgm-exporter run?", wrong, wrong), answer_s)
 
     def profiles(self) -> dict[tuple[str, str], GpuProfile]:
-        """Return what the exporter has, by (GPU uuid, GPU instance or ""). Raises CollectorError where it has none.
-
-        A server that drips holds one thread and no sample: it is not asked again until that answer has ended.
-        """
-        return parse_metrics(self._thread.call(self._get), self._url)
+        """Return what the exporter has, by (GPU uuid, GPU instance or ""). Raises CollectorError where it has none."""
+        return parse_metrics(self._page.read(), self._url)
 
     def close(self) -> None:
-        """Close the connection."""
-        self._http.clear()
-
-    def _get(self) -> bytes:
-        try:
-            response = self._http.request("GET", self._url, preload_content=False, redirect=False)
-            try:
-                body: bytes = response.read(_MAX_BYTES + 1, decode_content=True)
-            finally:
-                response.close()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise CollectorError(
-                f"DCGM: {self._url}: no answer: {type(error).__name__}: does dcgm-exporter run?"
-            ) from error
-        if response.status != 200:  # noqa: PLR2004 the HTTP status
-            raise CollectorError(f"DCGM: {self._url}: status {response.status}: is this dcgm-exporter?")
-        if len(body) > _MAX_BYTES:
-            raise CollectorError(f"DCGM: {self._url}: more than {_MAX_BYTES} bytes: is this dcgm-exporter?")
-        return body
+        """Do nothing: no connection outlasts a reading."""
 
 
 def parse_metrics(body: bytes, where: str) -> dict[tuple[str, str], GpuProfile]:

@@ -9,18 +9,13 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-import urllib3
-
-from gpuwaste.agent.bounded import BoundedThread
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
+from gpuwaste.agent.page_reader import ANSWER_S, PageReader
 from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"
-_TIMEOUT: Final = urllib3.Timeout(connect=0.5, read=1.5)
-_ANSWER_S: Final = 2.0  # for the whole answer
-_MAX_BYTES: Final = 4 * 1024 * 1024
 # Metric of PCP -> what it is here. Units as pmdanvidia declares them: percent, bytes, milliwatts, millijoules.
 _METRICS: Final = {
     "nvidia.carduuid": "uuid",
@@ -36,7 +31,7 @@ _PATH: Final = "/pmapi/fetch?names=" + ",".join(_METRICS)
 
 
 def create(settings: CollectorSettings) -> "PcpCollector":
-    """Make the collector; nothing is asked before the first scan."""
+    """Make the collector; nothing is asked before the first scan. Raises ConfigError for a URL that is none."""
     return PcpCollector(settings.pcp_url)
 
 
@@ -45,23 +40,15 @@ class PcpCollector:
 
     name = "pcp"
 
-    def __init__(self, url: str, answer_s: float = _ANSWER_S) -> None:
+    def __init__(self, url: str, answer_s: float = ANSWER_S) -> None:
         """`answer_s` bounds the whole answer, in seconds."""
         self._url = url.rstrip("/")
-        self._thread = BoundedThread(
-            "pcp",
-            answer_s,
-            late=f"PCP: {self._url}: no complete answer within {answer_s:g} s",
-            hangs=f"PCP: {self._url}: the answer before is still under way",
-        )
-        self._http = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False, timeout=_TIMEOUT)
+        hints = (": is pmproxy running?", ": is pmdanvidia installed?", ": is this pmproxy?")
+        self._page = PageReader("PCP", self._url, _PATH, hints, answer_s)
 
     def scan(self) -> GpuScan:
-        """Read every GPU once. Raises CollectorError("driver") where pmproxy or pmdanvidia does not answer.
-
-        A server that drips holds one thread and no sample: it is not asked again until that answer has ended.
-        """
-        cards = parse_fetch(self._thread.call(self._get), self._url)
+        """Read every GPU once. Raises CollectorError("driver") where pmproxy or pmdanvidia does not answer."""
+        cards = parse_fetch(self._page.read(), self._url)
         return GpuScan(
             self.name,
             tuple(_identity(index, card) for index, card in sorted(cards.items())),
@@ -69,23 +56,7 @@ class PcpCollector:
         )
 
     def close(self) -> None:
-        """Close the connection."""
-        self._http.clear()
-
-    def _get(self) -> bytes:
-        try:
-            response = self._http.request("GET", self._url + _PATH, preload_content=False, redirect=False)
-            try:
-                body: bytes = response.read(_MAX_BYTES + 1, decode_content=True)
-            finally:
-                response.close()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise CollectorError(f"PCP: {self._url}: no answer: {type(error).__name__}") from error
-        if response.status != 200:  # noqa: PLR2004 the HTTP status
-            raise CollectorError(f"PCP: {self._url}: status {response.status}: is pmdanvidia installed?")
-        if len(body) > _MAX_BYTES:
-            raise CollectorError(f"PCP: {self._url}: more than {_MAX_BYTES} bytes: is this pmproxy?")
-        return body
+        """Do nothing: no connection outlasts a scan."""
 
 
 def parse_fetch(body: bytes, where: str) -> dict[int, dict[str, Any]]:

@@ -8,11 +8,11 @@ from typing import Final, Self
 
 from prometheus_client.metrics_core import Metric
 
+from gpuwaste.act.actions.hub.action_manager import ActionManager
 from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.rules.engine import KEPT_S, Ladders, PassInstant, RulePass, evaluate
 from gpuwaste.act.rules.facts import ABOUTS, About
 from gpuwaste.act.rules.in_use import RulesInUse
-from gpuwaste.act.rules.intent_sink import IntentSink
 from gpuwaste.act.rules.ladder import GAP_S, Ladder
 from gpuwaste.act.rules.moments import ModelMoment, model_facts, moments_of, node_facts, running_facts, waiting_facts
 from gpuwaste.act.rules.restraint import StepsSpent
@@ -62,7 +62,7 @@ class RuleService(Part):
         clock: Clock,
         cluster: Callable[[], str],
         now: Callable[[], Now],
-        sink: IntentSink,
+        sink: ActionManager,
         directory: Path,
         every_s: float,
         xids: Collection[int] = (),

@@ -18,9 +18,10 @@ from gpuwaste.advice.predict.prediction import Prediction, RequestChange, Scored
 from gpuwaste.advice.predict.rolling import Rolling, busy_columns
 from gpuwaste.advice.predict.scores import ScoringModel, applies, cap
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS
-from gpuwaste.advice.predict.vectors import KeyHistories, vector_of, vectors_of
+from gpuwaste.advice.predict.vectors import vector_of, vectors_of
 from gpuwaste.advice.predict.view import ENDED, VectorView
 from gpuwaste.jobs.history.recall import Recall
+from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.submit.request import JobRequest
 
@@ -40,7 +41,7 @@ class Predictor:
     def __init__(
         self,
         bundle: ScoringModel | None,
-        state: KeyHistories,
+        state: HistoryState,
         rolling: Rolling | None = None,
         recall: Recall | None = None,
     ) -> None:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from gpuwaste.advice.predict.context import Context, contexts_of, facts_of
 from gpuwaste.advice.predict.features import GROUPS, Plan
 from gpuwaste.advice.predict.features.base import Group, feature_list
-from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history.recent import HistoryRows
 from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.state import HistoryState
@@ -19,16 +18,6 @@ from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.slurm.submit.request import JobRequest
 
 _KEPT: Final = 16  # requests at once for which a plan is kept
-
-
-class KeyHistories(Protocol):
-    """The part of HistoryState that vectors are computed from, and the rule by which it counts the use of GPUs."""
-
-    under_use: UnderUse
-
-    def rows_of(self, requests: Sequence[JobRequest]) -> HistoryRows:
-        """Return what is known of the requests' keys and users."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +38,13 @@ class _Own(threading.local):
 _own: Final = _Own()
 
 
-def vector_of(state: KeyHistories, request: JobRequest) -> NDArray[np.float32]:
+def vector_of(state: HistoryState, request: JobRequest) -> NDArray[np.float32]:
     """Return the features [F] of a request at its submission, before the state knows of it."""
     result: NDArray[np.float32] = vectors_of(state, (request,))[0]
     return result
 
 
-def vectors_of(state: KeyHistories, requests: Sequence[JobRequest]) -> NDArray[np.float32]:
+def vectors_of(state: HistoryState, requests: Sequence[JobRequest]) -> NDArray[np.float32]:
     """Return the features [n, F] of some requests, none of which knows of the others: quicker than one by one."""
     context, plan = _prepared(len(requests))
     context.take(requests, state.rows_of(requests))

@@ -6,11 +6,12 @@ and none is made twice. Jobs are not touched.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from gpuwaste.act.notify.limit_notices import LimitForecast, LimitNotices
 from gpuwaste.advice.predict.limit_chance import limit_chance
 from gpuwaste.advice.predict.prediction import Scored
+from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
 from gpuwaste.advice.rescoring.rescore_store import DueRun, RescoreStore
@@ -24,7 +25,6 @@ from gpuwaste.jobs.events.kinds.job import JobRescored, LimitNear
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.submit.request import JobRequest
 
 EVERY_S: Final = 60.0
 SOON_S: Final = 1.0
@@ -36,26 +36,13 @@ _FAILED: Final = log_event.warning(
 )
 
 
-class Asks(Protocol):
-    """What predicts: hub.predictions."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether it answers."""
-        ...
-
-    def scored(self, requests: Sequence[JobRequest]) -> tuple[list[Scored], str] | None:
-        """Return what is said of each request, and the model's hash; None before the history is read."""
-        ...
-
-
 class Rescorer:
     """`worker` runs it. `tells` says whether anybody gets events."""
 
     def __init__(
         self,
         store: RescoreStore,
-        asks: Asks,
+        asks: Predictions,
         cluster: Callable[[], str],
         clock: Clock,
         *,

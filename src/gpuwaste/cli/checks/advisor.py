@@ -11,7 +11,7 @@ from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.unix_socket import connect_unix
-from gpuwaste.net.peer import peer_of
+from gpuwaste.net.peers import peer_of
 
 PLACE: Final = 80
 NAME: Final = "advisor"

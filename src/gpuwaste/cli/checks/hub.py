@@ -77,7 +77,7 @@ class _AskedUrl:
 
 def _ask_all(around: Surroundings) -> list[_AskedUrl]:
     """Ask all URLs at once, so that a host that does not answer costs the others no time."""
-    from gpuwaste.net.http import split_urls
+    from gpuwaste.net.addresses import split_urls
 
     urls = split_urls(around.config.common.hub_url)
     asked = [_AskedUrl(url) for url in urls] or [_AskedUrl(around.config.common.hub_url)]

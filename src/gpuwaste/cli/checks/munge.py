@@ -5,7 +5,7 @@ from typing import Final
 
 from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.loopback import is_loopback_address
+from gpuwaste.net.addresses import is_loopback_address
 from gpuwaste.net.munge import Munge
 
 PLACE: Final = 30

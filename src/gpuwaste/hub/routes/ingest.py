@@ -10,7 +10,7 @@ from gpuwaste.hub.batch_receiver import LocalUid, SignedAnswer
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.models import AckAnswer
 from gpuwaste.hub.openapi import answers
-from gpuwaste.net.local_peer import uid_at_other_end
+from gpuwaste.net.peers import uid_at_other_end
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -6,17 +6,14 @@ browser's Sec-Fetch-Site or Origin. Nothing here looks at the request's URL: Sta
 
 import re
 from typing import Final
-from urllib.parse import urlsplit
 
 from fastapi import Request
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.loopback import is_loopback
 from gpuwaste.hub.sign_in.rejection import CLEAR, HOST, ORIGIN, Rejection
-from gpuwaste.net.listen_address import parse_listen
+from gpuwaste.net.addresses import DEFAULT_PORTS, is_loopback, parse_listen, split_url
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
-_PORTS: Final = {"https": 443, "http": 80}
 _READING: Final = frozenset({"GET", "HEAD"})
 
 
@@ -70,19 +67,16 @@ def _is_own(host: str, scheme: str, address: str, port: int | None) -> bool:
     name = found[1].strip("[]")
     if is_loopback(address):
         return is_loopback(name)
-    return name == address.lower() and int(found[2] or _PORTS[scheme]) == port
+    return name == address.lower() and int(found[2] or DEFAULT_PORTS[scheme]) == port
 
 
 def _public(url: str) -> str:
     """Return the origin of `[web] url`, as browsers write it."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ConfigError(f"[web] url {url!r}: {error}") from error
-    origin = _joined(parts.scheme, parts.hostname or "", port)
-    if parts.scheme not in _PORTS or not _HOST.fullmatch(_host(origin)):
-        raise ConfigError(f"[web] url {url!r}: expected https://HOST or https://HOST:PORT")
+    expected = "https://HOST or https://HOST:PORT"
+    parts = split_url(url, "[web] url", expected)
+    origin = _joined(parts.scheme, parts.hostname or "", parts.port)
+    if not _HOST.fullmatch(_host(origin)):
+        raise ConfigError(f"[web] url {url!r}: expected {expected}")
     if parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username is not None:
         raise ConfigError(f"[web] url {url!r}: expected a host name of its own, without a path, query or user")
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
@@ -105,4 +99,4 @@ def _host(origin: str) -> str:
 
 def _joined(scheme: str, name: str, port: int | None) -> str:
     host = f"[{name}]" if ":" in name else name
-    return f"{scheme}://{host}" if port in {None, _PORTS.get(scheme)} else f"{scheme}://{host}:{port}"
+    return f"{scheme}://{host}" if port in {None, DEFAULT_PORTS.get(scheme)} else f"{scheme}://{host}:{port}"

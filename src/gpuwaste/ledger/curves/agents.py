@@ -1,6 +1,5 @@
 """Asks the agent of a node for the samples of a run: signed by the hub, and the answer by the agents' user."""
 
-import ipaddress
 import threading
 from collections.abc import Collection
 from typing import Final
@@ -11,10 +10,10 @@ from gpuwaste.core.errors import AuthError, ConfigError, ParseError, RetryableWi
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.ledger.curves.checked import checked
 from gpuwaste.ledger.curves.curve_types import NodeCurves, NodeState
-from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, parse_endpoint, tls_context
-from gpuwaste.net.identity import CredentialIssuer
+from gpuwaste.net.addresses import ip_address, parse_endpoint
+from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, tls_context
 from gpuwaste.net.samples import MOST_ANSWER_B, SampleQuestion
-from gpuwaste.net.signing import ACK_HEADER, sign_request, verify_ack
+from gpuwaste.net.signing import ACK_HEADER, CredentialIssuer, sign_request, verify_ack
 
 _REJECTED: Final = log_event.warning(
     "curves-answer-rejected: the answer of node {node} for a job's samples is rejected: {error}",
@@ -108,7 +107,7 @@ class AgentSamples:
     def _address(self, node: str) -> str:
         """Return where the node is: an IPv4 address of its NodeAddr where it has one; "" for no node of Slurm's."""
         found = sorted(self._site.addresses(node))
-        return next((one for one in found if _is_ip(one)), found[0] if found else "")
+        return next((one for one in found if ip_address(one)), found[0] if found else "")
 
 
 def scheme_of(url: str) -> str:
@@ -126,11 +125,3 @@ def without(node: str, state: NodeState) -> NodeCurves:
 
 def _filled(url: str, node: str, address: str) -> str:
     return url.replace("{node}", node).replace("{address}", address)
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

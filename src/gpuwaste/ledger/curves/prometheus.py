@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.ledger.curves.curve_types import MOST_GPUS, QUANTITIES, GpuCurves, NodeCurves, Series
-from gpuwaste.net.http import Endpoint, HttpExchange, HttpRequest, parse_endpoint, tls_context
+from gpuwaste.net.addresses import Endpoint, parse_endpoint
+from gpuwaste.net.http import HttpExchange, HttpRequest, tls_context
 from gpuwaste.net.samples import SampleQuestion
 
 _FAILED: Final = log_event.warning(

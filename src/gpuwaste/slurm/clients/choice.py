@@ -43,7 +43,7 @@ def slurm_client(config: Config, timeout_s: float | None = None) -> HistoryClien
         return commands
     if name == PYSLURM:
         return PyslurmClient(commands, Pyslurm(common.slurm_conf), cluster=common.cluster)
-    from gpuwaste.slurm.clients.rest_client import RestClient  # noqa: PLC0415 with urllib3, which only a site of slurmrestd needs
+    from gpuwaste.slurm.clients.rest_client import RestClient  # noqa: PLC0415 only for slurmrestd
     from gpuwaste.slurm.clients.rest_http import RestServer  # noqa: PLC0415
 
     server = RestServer(common.slurmrestd_url, common.slurmrestd_token_file, commands.timeout_s)

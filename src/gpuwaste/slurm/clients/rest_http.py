@@ -1,29 +1,32 @@
-"""One GET to slurmrestd: TCP, TLS or a Unix socket, bounded in time and size, each failure in one line.
+"""One GET to slurmrestd, with its token: each failure, Slurm's own ones too, in one line.
 
 Asked again is only what cannot have cost slurmdbd anything: a connection that was refused, and a 503. A question that
 ran into its time-out is not: it may still be at work in the database.
 """
 
 import json
-import logging
-import re
-import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
-
-import urllib3
-from urllib3.connection import HTTPConnection
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, NewConnectionError, ReadTimeoutError
+from urllib.parse import urlencode
 
 from gpuwaste.core import log_event
-from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
-from gpuwaste.core.loopback import has_loopback
+from gpuwaste.core.errors import ParseError, SlurmError, WireError
 from gpuwaste.core.text import words_of
-from gpuwaste.core.unix_socket import connect_unix, require_room
+from gpuwaste.net.addresses import parse_endpoint
+from gpuwaste.net.http import (
+    AnswerSizeError,
+    DeadlineError,
+    HttpAnswer,
+    HttpExchange,
+    HttpRequest,
+    UnreachedError,
+    cause_of,
+    tls_context,
+)
 from gpuwaste.slurm.accounting.rest_value import error_text, jobs
 from gpuwaste.slurm.clients.rest_token import Token, read_token
 
@@ -31,23 +34,9 @@ _CLEARTEXT: Final = log_event.warning(
     "token-in-cleartext: {url}: the token is sent unencrypted: use TLS or a Unix socket for slurmrestd",
     "`slurmrestd_url` is http:// to another host: whoever reads that traffic can use the token.",
 )
-logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # our error says what its warnings would
-_OBJECT = re.compile(r"^\w+\(.*?\): (?:Failed to establish a new connection: )?")
-_UNIX: Final = "unix:"
-_CHUNK: Final = 1 << 18
 _CONNECT_S: Final = 5.0
-_RETRY: Final = urllib3.Retry(
-    total=2,
-    connect=2,
-    read=False,
-    status=2,
-    other=False,
-    redirect=False,
-    status_forcelist=(503,),
-    allowed_methods=("GET",),
-    backoff_factor=0.2,
-    raise_on_status=False,
-)
+_RETRY_AFTER_S: Final = (0.0, 0.4)  # between three attempts
+_LATER: Final = 503
 _OK: Final = 200
 _UNAUTHORIZED: Final = frozenset({401, 403, 511})
 _NOT_AUTHENTICATED: Final = frozenset({1007, 7000})  # ESLURM_PROTOCOL_AUTHENTICATION..., no connection to slurmdbd
@@ -90,11 +79,13 @@ class RestServer:
     token_file: str = ""
     timeout_s: float = 20.0
     max_bytes: int = 256 * 1024**2
-    _pool: Any = field(default=None, repr=False)
+    _http: HttpExchange = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._pool = _pool(self.url, self.timeout_s)
-        if self.token_file and _in_the_clear(self.url):
+        endpoint = parse_endpoint(self.url, "is slurmrestd running?", "slurmrestd_url")
+        tls = tls_context("") if endpoint.scheme == "https" else None
+        self._http = HttpExchange(endpoint, tls, self.timeout_s, self.max_bytes, _CONNECT_S)
+        if self.token_file and endpoint.clear:
             _CLEARTEXT.log(url=self.url)
 
     def get_jobs(self, path: str, query: Mapping[str, str | int] | None = None) -> tuple[bytes, list[Any]]:
@@ -108,47 +99,33 @@ class RestServer:
         if token and token.expired:  # slurmrestd would not say so: its errors speak of the database
             raise TokenError(f"{self.url}: {_token_problem(token)}")
         headers = {"Accept": "application/json", **(token.headers() if token else {})}
-        status, body = self._exchange(target, headers)
-        if status != _OK:
-            raise self._refused(status, body, path, token)
+        answer = self._exchange(HttpRequest("GET", target, b"", headers))
+        if answer.status != _OK:
+            raise self._refused(answer.status, answer.body, path, token)
         try:
-            return body, jobs(body)
+            return answer.body, jobs(answer.body)
         except SlurmError as error:  # an error inside a 200
-            raise self._refused(status, body, path, token) from error
+            raise self._refused(answer.status, answer.body, path, token) from error
         except ParseError as error:
             raise ParseError(f"{self.url}{path}: {error}") from error
 
-    def _exchange(self, target: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        deadline = time.monotonic() + self.timeout_s
+    def _exchange(self, request: HttpRequest) -> HttpAnswer:
         try:
-            answer = self._pool.urlopen(
-                "GET", target, headers=headers, preload_content=False, decode_content=False, retries=_RETRY
-            )
-            try:
-                body = self._read(answer, deadline)
-            except BaseException:
-                answer.close()  # half an answer is still in the connection
-                raise
-            answer.release_conn()
-        except ReadTimeoutError as error:
-            raise self._late() from error
-        except (HTTPError, OSError, ValueError) as error:
-            raise RestError(f"{self.url}: {_cause(error)}: is slurmrestd running? see slurmrestd_url") from error
-        return answer.status, body
-
-    def _read(self, answer: Any, deadline: float) -> bytes:
-        parts, size = [], 0
-        while part := answer.read(_CHUNK):
-            size += len(part)
-            if size > self.max_bytes:
-                raise TooLargeError(f"{self.url}: an answer of more than {self.max_bytes} bytes")
-            if time.monotonic() > deadline:
-                raise self._late()
-            parts.append(part)
-        return b"".join(parts)
-
-    def _late(self) -> LateError:
-        return LateError(f"{self.url}: no complete answer within {self.timeout_s:g} s: see slurm_timeout_s")
+            for wait_s in _RETRY_AFTER_S:
+                with suppress(UnreachedError):
+                    answer = self._http.send(request)
+                    if answer.status != _LATER:
+                        return answer
+                time.sleep(wait_s)
+            return self._http.send(request)
+        except DeadlineError as error:
+            raise LateError(
+                f"{self.url}: no complete answer within {self.timeout_s:g} s: see slurm_timeout_s"
+            ) from error
+        except AnswerSizeError as error:
+            raise TooLargeError(f"{self.url}: an answer of more than {self.max_bytes} bytes") from error
+        except WireError as error:
+            raise RestError(f"{self.url}: {cause_of(error)}: is slurmrestd running? see slurmrestd_url") from error
 
     def _refused(self, status: int, body: bytes, path: str, token: Token | None) -> RestError:
         words, numbers = _answer_errors(body)
@@ -179,59 +156,3 @@ def _answer_errors(body: bytes) -> tuple[str, frozenset[int]]:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         words = words_of(body[:200])
         return ("" if words.startswith(("<", "{")) else words), frozenset()
-
-
-def _pool(url: str, timeout_s: float) -> Any:
-    timeout = urllib3.Timeout(connect=min(_CONNECT_S, timeout_s), read=timeout_s)
-    if url.startswith(_UNIX):
-        path = url.removeprefix(_UNIX).removeprefix("//")
-        if not path.startswith("/"):
-            raise ConfigError(f"slurmrestd_url {url!r}: expected unix:/PATH")
-        require_room("slurmrestd_url", path)
-        return _UnixPool(path, timeout)
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ConfigError(f"slurmrestd_url {url!r}: {error}") from error
-    bare = parts.path in {"", "/"} and not parts.query and parts.username is None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not bare:
-        raise ConfigError(f"slurmrestd_url {url!r}: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")
-    kind = urllib3.HTTPSConnectionPool if parts.scheme == "https" else urllib3.HTTPConnectionPool
-    return kind(parts.hostname, port, timeout=timeout)
-
-
-class _UnixConnection(HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: str, timeout: Any) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def _new_conn(self) -> socket.socket:
-        try:
-            return connect_unix(self._path, _CONNECT_S)
-        except OSError as error:
-            raise NewConnectionError(self, error.strerror or str(error)) from error
-
-
-class _UnixPool(urllib3.HTTPConnectionPool):
-    def __init__(self, path: str, timeout: urllib3.Timeout) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def _new_conn(self) -> Any:
-        return _UnixConnection(self._path, self.timeout.connect_timeout)
-
-
-def _cause(error: Exception) -> str:
-    """Return the cause in a few words, without urllib3's object names."""
-    reason = error.reason if isinstance(error, MaxRetryError) and error.reason else error
-    if isinstance(reason, ConnectTimeoutError) and not isinstance(reason, NewConnectionError):
-        return f"no connection within {_CONNECT_S:g} s"
-    text = _OBJECT.sub("", str(reason), count=1)
-    return (" ".join(text.split()) or type(reason).__name__)[:200]
-
-
-def _in_the_clear(url: str) -> bool:
-    return url.startswith("http://") and not has_loopback(url)

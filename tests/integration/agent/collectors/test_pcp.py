@@ -10,6 +10,7 @@ import pytest
 from gpuwaste.agent.collectors.pcp import PcpCollector, parse_fetch
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.testing.page_server import PageServer
+from gpuwaste.testing.patience import patient
 
 
 def an_answer(**fields: list[Any]) -> bytes:
@@ -92,16 +93,18 @@ def test_an_infinite_value_takes_nothing_else_away(pmproxy: Callable[[int, bytes
     assert (reading.power_mw, reading.util_pct) == (None, 5.0)
 
 
-def test_an_answer_that_drips_holds_one_thread_and_no_sample() -> None:
-    """A pmproxy that never ends its answer is given up at the deadline, and not asked again while it goes on."""
+def test_an_answer_that_drips_costs_one_reading_each_time() -> None:
+    """A server that never ends its answer is given up at the deadline: its connection is closed, then asked again."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        collector = PcpCollector(f"http://127.0.0.1:{server.getsockname()[1]}", 0.05)
-        with pytest.raises(CollectorError, match="no complete answer within"):
-            collector.scan()
-        peer, _ = server.accept()
-        with peer, pytest.raises(CollectorError, match="still under way"):
-            collector.scan()
-        collector.close()
+        collector = PcpCollector(f"http://127.0.0.1:{server.getsockname()[1]}/", 0.05)
+        for _ in range(2):
+            with pytest.raises(CollectorError, match=r"no complete answer within 0\.05 s"):
+                collector.scan()
+            peer, _address = server.accept()
+            peer.settimeout(patient(20))
+            with peer:
+                while peer.recv(4096):
+                    pass
 
 
 def test_a_huge_answer_is_refused(pmproxy: Callable[[int, bytes], PcpCollector]) -> None:

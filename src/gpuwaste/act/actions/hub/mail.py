@@ -1,13 +1,13 @@
 """ActionMail: sends the mails that rules want (action notify), each at most once."""
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from gpuwaste.act.actions.action_store import ActionRow
 from gpuwaste.act.actions.action_types import ActionReport, Outcome
 from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.act.actions.hub.action_manager import ActionManager
-from gpuwaste.act.notify.addresses import AddressError
+from gpuwaste.act.notify.addresses import AddressBook, AddressError
 from gpuwaste.act.notify.mailer import Delivery, Mailer, ServerDownError
 from gpuwaste.act.notify.message import make_message
 from gpuwaste.act.notify.notice_store import NoticeStatus
@@ -26,23 +26,11 @@ _NO_ADDRESSES: Final = log_event.warning(
 _OUTCOMES: Final[Mapping[NoticeStatus, Outcome]] = {NoticeStatus.SENT: "confirmed"}
 
 
-class Addresses(Protocol):
-    """Where addresses are looked up."""
-
-    def refresh(self) -> None:
-        """Forget what is known. Raises AddressError."""
-        ...
-
-    def address_of(self, user: str) -> str:
-        """Return a user's address, "" for none. Raises AddressError."""
-        ...
-
-
 class ActionMail:
     """One thread sends. Without a mail server every mail fails at once, with that reason."""
 
     def __init__(
-        self, manager: ActionManager, mailer: Mailer | None, book: Addresses, settings: NotifySettings, clock: Clock
+        self, manager: ActionManager, mailer: Mailer | None, book: AddressBook, settings: NotifySettings, clock: Clock
     ) -> None:
         self._manager = manager
         self._mailer = mailer

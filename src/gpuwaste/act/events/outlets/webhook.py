@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
 from gpuwaste.act.events.signing import read_secrets, signed
@@ -17,8 +16,8 @@ from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.core.text import decoded, words_of
 from gpuwaste.core.typed_toml import key
 from gpuwaste.jobs.events.envelope import BATCH_TYPE, MEDIA_TYPE, Event, encoded
-from gpuwaste.net.http import Endpoint, HttpAnswer, HttpExchange, HttpRequest, parse_endpoint, tls_context
-from gpuwaste.net.public_address import is_public, meant
+from gpuwaste.net.addresses import Endpoint, embedded_address, ip_address, is_public, parse_target_url
+from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, tls_context
 
 MAX_BODY: Final = 1 << 20
 _MAX_ANSWER: Final = 64 * 1024
@@ -52,19 +51,18 @@ class Webhook:
     def __init__(
         self,
         settings: WebhookOutletSettings,
-        endpoint: Endpoint,
+        receiver: tuple[Endpoint, str],
         secret: bytes,
         networks: Sequence[Network],
         clock: Clock,
     ) -> None:
+        """`receiver` is the server and the target of its requests."""
         self._settings = settings
-        self._endpoint = endpoint
+        self._endpoint, self._target = receiver
         self._secret = secret
         self._networks = networks
         self._clock = clock
-        parts = urlsplit(settings.url)
-        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        self._tls = tls_context(settings.ca) if endpoint.scheme == "https" else None
+        self._tls = tls_context(settings.ca) if self._endpoint.scheme == "https" else None
 
     def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
         """Send the events. Raises OutletDownError."""
@@ -117,9 +115,10 @@ class Webhook:
 
     def _check_permitted(self, text: str) -> None:
         """Raise OutletDownError for an address inside the site that is in no network that is listed."""
-        address = ipaddress.ip_address(text.partition("%")[0])
-        ends = (address, meant(address))
-        if not is_public(address) and not any(end in network for network in self._networks for end in ends):
+        address = ip_address(text)
+        ends = (address, embedded_address(address)) if address else ()
+        known = any(end in network for network in self._networks for end in ends)
+        if not known and (address is None or not is_public(address)):
             raise OutletDownError(
                 f"{self._endpoint.url}: {text} is an address inside the site: add it to [webhook] networks"
             )
@@ -127,19 +126,14 @@ class Webhook:
 
 def make(settings: WebhookOutletSettings, where: str) -> Webhook:
     """Return the outlet. Raises ConfigError."""
-    parts = urlsplit(settings.url) if settings.url else None
-    if parts is None or parts.scheme not in {"http", "https"} or parts.fragment or parts.username is not None:
-        raise ConfigError(f"{where} url {settings.url!r:.120}: expected https://HOST[:PORT]/PATH")
-    if not settings.url.isascii() or not settings.url.isprintable() or " " in settings.url:
-        raise ConfigError(f"{where} url {settings.url!r:.120}: expected printable ASCII without spaces")
-    endpoint = parse_endpoint(f"{parts.scheme}://{parts.netloc}", "is the receiver running?", "[webhook] url")
+    receiver = parse_target_url(settings.url, "is the receiver running?", f"{where} url")
     if not 0 < settings.timeout_s <= 600:  # noqa: PLR2004 ten minutes
         raise ConfigError(f"{where} timeout_s {settings.timeout_s:g}: expected more than 0, at most 600")
     if not 1 <= settings.batch <= 1000:  # noqa: PLR2004 a page of the stream
         raise ConfigError(f"{where} batch {settings.batch}: expected 1 to 1000")
     networks = [_network(text, f"{where} networks") for text in settings.networks]
     secret = read_secrets(Path(expanded(settings.secret_file)))[0] if settings.secret_file else b""
-    return Webhook(settings, endpoint, secret, networks, SystemClock())
+    return Webhook(settings, receiver, secret, networks, SystemClock())
 
 
 def _parts(bodies: Sequence[tuple[Event, bytes]], most: int) -> Iterator[list[tuple[Event, bytes]]]:

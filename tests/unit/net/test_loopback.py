@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import gpuwaste.core
-from gpuwaste.core.loopback import has_loopback, is_loopback, is_loopback_address
+import gpuwaste.net
+from gpuwaste.net.addresses import has_loopback, is_loopback, is_loopback_address
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_urls(url: str, own: bool) -> None:
 
 
 def test_no_other_module_decides_it() -> None:
-    """core/loopback.py is the one place of the product that asks ipaddress for it."""
-    sources = Path(next(iter(gpuwaste.core.__path__))).parents[2]
+    """net/addresses.py is the one place of the product that asks ipaddress for it."""
+    sources = Path(next(iter(gpuwaste.net.__path__))).parents[2]
     files = [*sources.glob("src/gpuwaste/**/*.py"), *sources.glob("agent/gpuwaste/**/*.py")]
-    assert [path.name for path in files if re.search(r"\.is_loopback\b", path.read_text())] == ["loopback.py"]
+    assert [path.name for path in files if re.search(r"\.is_loopback\b", path.read_text())] == ["addresses.py"]

@@ -1,11 +1,12 @@
-"""Whether a TCP connection comes from this host, and from which user, as the kernel's table of sockets tells it.
+"""Who is at the other end of a connection, as the kernel knows it: of a Unix socket, or of TCP from this host.
 
-The other end of a connection is in the table of this network namespace only where it is a socket of this host.
+The other end of a TCP connection is in the table of this network namespace only where it is a socket of this host.
 Format: proc_net_tcp.rst of the Linux kernel.
 """
 
 import ipaddress
 import socket
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,6 +20,20 @@ _ESTABLISHED: Final = "01"
 _MOST_LINES: Final = 1_000_000
 _WORD: Final = 4
 _DISCARD_PORT: Final = 9
+_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
+
+
+def peer_of(sock: Any) -> tuple[int, int]:
+    """Return the pid and the uid of the process at the other end, as they were when it connected or listened."""
+    pid, uid, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return pid, uid
+
+
+def peer_uid(sock: Any) -> int | None:
+    """Return the uid at the other end of a Unix socket, None for any other."""
+    if sock is None or sock.family != socket.AF_UNIX:
+        return None
+    return peer_of(sock)[1]
 
 
 def ends_of(sock: Any) -> Ends | None:
