@@ -20,7 +20,6 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.jobs.history.table import JobTable, table_of
-from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.placed import start_of
 from gpuwaste.sim.real.engine import EngineStudy, instants_path, play_ensemble
 from gpuwaste.sim.real.given import starts_at
@@ -28,6 +27,7 @@ from gpuwaste.sim.real.instants import ControllerInstant, read_instants_csv
 from gpuwaste.sim.real.outcomes import ReplayedOutcome, read_csv
 from gpuwaste.sim.simulation import Machine, all_schedulers, simulate
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
 TYPES: Final = ("a100", "v100")
 GPUS: Final = 4  # of a node

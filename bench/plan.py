@@ -29,9 +29,17 @@ from gpuwaste.plan.waits.knowledge import Knowledge
 from gpuwaste.plan.waits.live_rows import LiveRows
 from gpuwaste.plan.waits.simulated import simulated
 from gpuwaste.plan.waits.trees import PoolSize, WaitMachine
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos, Reservation
 from gpuwaste.slurm.clients.scontrol import RunningJob, parse_jobs
-from gpuwaste.slurm.site.cluster_config import NodeInfo, parse_nodes
+from gpuwaste.slurm.site.cluster_model import (
+    Association,
+    ClusterModel,
+    LimitSet,
+    Node,
+    Partition,
+    Qos,
+    Reservation,
+)
+from gpuwaste.slurm.site.scontrol_show import parse_nodes
 from gpuwaste.slurm.submit.request import JobRequest
 
 TARGET_S: Final = 2.0
@@ -70,13 +78,13 @@ def main() -> int:
     return 0 if all(row["answer"] <= TARGET_S for row in rows.values()) else 1
 
 
-def site_models(nodes: Sequence[NodeInfo]) -> dict[str, ClusterModel | None]:
+def site_models(nodes: Sequence[Node]) -> dict[str, ClusterModel | None]:
     """Return the limits of each row of the table."""
     machine = tuple(Node(one.name, 64, 512_000 << 20, {"a100": 4}) for one in nodes)
     partitions = (Partition("gpu", tuple(one.name for one in nodes), default=True),)
-    user = Limits(max_jobs_per_user=40, max_tres_per_user={"gres/gpu": 120})
+    user = LimitSet(max_jobs_per_user=40, max_tres_per_user={"gres/gpu": 120})
     bare = ClusterModel("bench", machine, partitions, (Qos("normal"),))
-    accounts = [Association(f"a{n}", limits=Limits(grp_tres={"gres/gpu": 400})) for n in range(_ACCOUNTS)]
+    accounts = [Association(f"a{n}", limits=LimitSet(grp_tres={"gres/gpu": 400})) for n in range(_ACCOUNTS)]
     users = [Association(f"a{n % _ACCOUNTS}", user=f"u{n}", parent=f"a{n % _ACCOUNTS}") for n in range(_USERS)]
     maintenance = Reservation("maint", tuple(one.name for one in nodes[::2]), NOW + 86_400, NOW + 2 * 86_400)
     return {
@@ -94,9 +102,7 @@ def crowded(text: str, count: int) -> str:
     return running + "".join([*changed, *records[count:]])
 
 
-def once(
-    text: str, nodes: Sequence[NodeInfo], past: PastRuns, draws: int, model: ClusterModel | None
-) -> dict[str, float]:
+def once(text: str, nodes: Sequence[Node], past: PastRuns, draws: int, model: ClusterModel | None) -> dict[str, float]:
     """Return seconds and CPU seconds of reading what scontrol printed, of making the queue, and of the expectation."""
     marks = [_clocks()]
     jobs = parse_jobs(text).jobs
@@ -147,7 +153,7 @@ def node_text(number: int) -> str:
     more = ",long" if number % 4 == 0 else ""
     return (
         f"NodeName=n{number} Arch=x86_64\n   Gres=gpu:a100:4\n   State=MIXED\n   Partitions=gpu{more}\n"
-        "   CfgTRES=cpu=64,mem=512000M,billing=64,gres/gpu=4,gres/gpu:a100=4\n"
+        "   CPUTot=64 RealMemory=512000\n"
     )
 
 

@@ -8,8 +8,8 @@ from tools.data.places import find
 
 from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
 from gpuwaste.sim.trace import Trace, trace_of
+from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition, Qos
 
 NODES: Final = {"lublin_256": (256, 1), "KTH-SP2": (100, 1), "CEA-Curie": (5040, 16)}
 """Nodes, and CPUs of each."""
@@ -31,8 +31,10 @@ def cluster_named(name: str) -> ClusterModel:
     count, cpus = NODES[name.removesuffix(TWICE)]
     nodes = tuple(Node(f"n{k}", cpus, 0) for k in range(count))
     batch = Partition("batch", tuple(node.name for node in nodes), default=True, qos="all")
-    most = Limits(grp_tres={"cpu": count * cpus}, max_tres_per_user={"cpu": count * cpus}, max_jobs_per_user=_MOST_JOBS)
-    root = Association("root", parent="", limits=Limits(grp_jobs=count * cpus))
+    most = LimitSet(
+        grp_tres={"cpu": count * cpus}, max_tres_per_user={"cpu": count * cpus}, max_jobs_per_user=_MOST_JOBS
+    )
+    root = Association("root", parent="", limits=LimitSet(grp_jobs=count * cpus))
     return ClusterModel(
         name, nodes, (batch,), qos=(Qos("all", limits=most),), associations=(root,), settings=_FAIR_TREE
     )

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.cli.main import main
-from gpuwaste.sim.cluster import NEVER, ClusterModel, Node, Outage
-from gpuwaste.sim.clusters.live import live_machine
-from gpuwaste.sim.clusters.reading import read_machine
 from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.site.cluster_model import NEVER, ClusterModel, Node, Outage
+from gpuwaste.slurm.site.machine_file import read_machine
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_host import short_name
 from gpuwaste.testing.cluster_process import wait_until
@@ -58,7 +57,7 @@ PartitionName=all Nodes=ALL DefaultTime=90 DenyAccounts=proj2 OverSubscribe=EXCL
 
 def up(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Return nodes whatever happened to them: no slurmd answers for those that are described only."""
-    return tuple(replace(node, down=False) for node in nodes)
+    return tuple(replace(node, state="") for node in nodes)
 
 
 def test_the_files_give_what_slurm_says(
@@ -81,7 +80,7 @@ def test_the_files_give_what_slurm_says(
     job = cluster.sbatch("sleep 1", user="bob", gres="gpu:1")
     cluster.wait_job(job, "COMPLETED")
     conf = cluster.env()["SLURM_CONF"]
-    live, files = live_machine(CommandClient(slurm_conf=conf)), read_machine(Path(conf).parent)
+    live, files = CommandClient(slurm_conf=conf).site(), read_machine(Path(conf).parent)
     assert up(live.nodes) == up(files.nodes)
     for_jobs = {node.name: node.cpus for node in live.nodes}
     assert (for_jobs["smt"], for_jobs["kept1"], for_jobs["kept2"]) == (14, 56, 56)
@@ -101,7 +100,7 @@ def test_the_files_give_what_slurm_says(
     found = json.loads(capsys.readouterr().out)
     cpus = sum(node.cpus for node in live.nodes if not node.down)
     assert (found["processors"], found["processors_from"]) == (cpus, "the live cluster")
-    back, now = read_machine(written), live_machine(CommandClient(slurm_conf=conf))
+    back, now = read_machine(written), CommandClient(slurm_conf=conf).site()
     assert replace(back, nodes=up(back.nodes)) == replace(now, nodes=up(now.nodes))
     # slurmctld gives nodes without a slurmd up one after the other, also between these three looks at them
     looks = [[node.down for node in model.nodes] for model in (live, back, now)]
@@ -131,7 +130,7 @@ def test_events_of_nodes_are_outages(cluster: LoopbackCluster) -> None:
     before = int(time.time())
 
     def outages() -> list[Outage]:
-        return [each for each in live_machine(client, before).outages if each.start >= before]
+        return [each for each in client.site(before).outages if each.start >= before]
 
     cluster.run(["scontrol", "update", "nodename=cpu1", "state=drain", "reason=fan"])
     wait_until(lambda: bool(outages()), 30, "slurmdbd to know that cpu1 is drained")
@@ -139,5 +138,5 @@ def test_events_of_nodes_are_outages(cluster: LoopbackCluster) -> None:
     cluster.run(["scontrol", "update", "nodename=cpu1", "state=resume"])
     cluster.wait_nodes_idle()
     wait_until(lambda: all(each.end < NEVER for each in outages()), 30, "slurmdbd to know that cpu1 is back")
-    assert not any(node.down for node in live_machine(client, before).nodes)
+    assert not any(node.down for node in client.site(before).nodes)
     assert client.rpcs["sshare"] == client.rpcs["scontrol"] / 4

@@ -1,9 +1,9 @@
-"""States of real nodes: a job that wants a node starts there where node_state.py calls its state usable, else not."""
+"""States of real nodes: a job that wants a node starts there where node_states.py calls its state usable, else not."""
 
 import pytest
 
 from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.slurm.site.node_state import is_usable
+from gpuwaste.slurm.site.node_states import is_usable
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

@@ -20,9 +20,9 @@ from gpuwaste.slurm.clients.rest_client import RestClient
 from gpuwaste.slurm.clients.rest_http import RestServer
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.clients.stepd import BATCH_STEP, scan_steps
-from gpuwaste.slurm.formats.gres import GresEntry, GresOnNode
+from gpuwaste.slurm.formats.gres import GresOnNode
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
+from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
@@ -71,8 +71,8 @@ def _fake() -> Subject:
     )
     fake = FakeSlurm(
         running=[job],
-        partition_list=[Partition("gpu", ("gpu1", "gpu2")), Partition("whole", ("gpu1", "gpu2"), whole_node=True)],
-        node_list=[NodeInfo("gpu1", gres=(GresEntry("gpu", "a100", 4),))],
+        partition_list=[Partition("gpu", ("gpu1", "gpu2")), Partition("whole", ("gpu1", "gpu2"), whole_nodes=True)],
+        node_list=[Node("gpu1", gpus={"a100": 4})],
         records=[record],
         levels={"alice": "None", "gpuwaste": "Operator"},
         account_coordinators={"proj1": frozenset({"carol"})},
@@ -131,9 +131,9 @@ def _request(subject: Subject) -> None:
 
 def _site(subject: Subject) -> None:
     assert subject.client.cluster_name() == subject.client.config().cluster_name
-    whole = {partition.name: partition.whole_node for partition in subject.client.partitions()}
+    whole = {partition.name: partition.whole_nodes for partition in subject.client.partitions()}
     assert (whole["gpu"], whole["whole"]) == (False, True)
-    assert {node.name: node.gpus for node in subject.client.nodes()}["gpu1"] == 4
+    assert {node.name: node.gpu_count for node in subject.client.nodes()}["gpu1"] == 4
 
 
 def _node(subject: Subject) -> None:

@@ -21,9 +21,9 @@ from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config
 from gpuwaste.ledger.reports.report_types import DeviceRow
-from gpuwaste.sim.clusters import tables
-from gpuwaste.sim.clusters.reading import read_machine
 from gpuwaste.sim.sweep.study import read_study
+from gpuwaste.slurm.site import machine_tables as tables
+from gpuwaste.slurm.site.machine_file import read_machine
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -154,7 +154,7 @@ def refusal(command: str) -> str:
 
 KEYS = {(section, key) for section, key, *_ in describe_config()}
 NAMES = {key for _, key in KEYS} | {key.name.removesuffix("_") for kind in TABLES.values() for key in fields(kind)}
-NAMES |= {key.name for kind in (tables.QosTable, tables.FailuresTable) for key in fields(kind)}  # of a machine
+NAMES |= tables.QOS.keys.keys() | tables.FAILURES.keys.keys()  # of a machine
 LIKE_A_KEY = re.compile(
     r"`([a-z]+(?:_[a-z0-9]+)*_(?:s|days|bytes|pct|ratio|ms|us|mb|file|dir|url|user|conf|groups|socket|coverage))`"
 )

@@ -29,7 +29,7 @@ from gpuwaste.ledger.curves.limits import QuestionBudget
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.net.samples import MOST_ANSWER_B, RunWindow, SampleQuestion
 from gpuwaste.net.signing import ACK_HEADER, ack_digest
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.lone_hub import munged_path, private_munged
 
@@ -128,7 +128,7 @@ def hostile(munge: str, speak: Speaker) -> Iterator[HostileNode]:
 
 def told(node: HostileNode, patience_s: float = 20.0, own: tuple[str, ...] = (), most_gpus: int = 1) -> NodeCurves:
     """Ask a node as the hub does, with real munge."""
-    slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address="127.0.0.1")])
+    slurm = FakeSlurm(node_list=[Node("gpu1", address="127.0.0.1")])
     url = f"http://{{address}}:{node.listener.getsockname()[1]}"
     issuer = MungeIssuer(Munge(node.munge), os.geteuid())
     agents = AgentSamples(
@@ -268,7 +268,7 @@ def test_a_thousand_requests_of_a_user_make_a_node_work_within_bounds(munge: str
             now -= 1
 
     with hostile(munge, older) as node:
-        slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address="127.0.0.1")])
+        slurm = FakeSlurm(node_list=[Node("gpu1", address="127.0.0.1")])
         keys = {"agent_url": f"http://{{address}}:{node.listener.getsockname()[1]}"}
         issuer = MungeIssuer(Munge(munge), os.geteuid())
         with running_hub(tmp_path, slurm, agents=issuer, hub_keys=keys, clock=StillClock()) as hub:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpuwaste.sim.cluster import Association
+from gpuwaste.slurm.site.cluster_model import Association
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

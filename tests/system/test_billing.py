@@ -6,7 +6,7 @@ import pytest
 from tests.conftest import ClusterFactory
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.site.partition_rules import parse_rules
+from gpuwaste.slurm.site.scontrol_show import parse_partitions
 from gpuwaste.slurm.site.tres_weights import billing, parse_weights
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -32,12 +32,12 @@ def test_weights_bill_what_slurm_bills(make_cluster: ClusterFactory) -> None:
     cluster = make_cluster()
     for text in WEIGHTS:
         cluster.run(["scontrol", "update", "PartitionName=gpu", f"TRESBillingWeights={text}"])
-        shown = parse_rules(cluster.run(["scontrol", "show", "partition"]).stdout)["gpu"].billing
+        found = {one.name: one for one in parse_partitions(cluster.run(["scontrol", "show", "partition"]).stdout)}
         job = cluster.sbatch("sleep 600", "alice", n="2", mem="512M", gres="gpu:2", w="gpu1", time="5")
         cluster.wait_job(job, "RUNNING")
         billed = re.search(r"billing=(\d+)", cluster.run(["scontrol", "show", "job", str(job)]).stdout)
         cluster.cancel_jobs()
-        assert shown == parse_weights(text), text
+        assert found["gpu"].billing_weights == parse_weights(text), text
         assert billed is not None
         assert int(billed[1]) == int(billing(parse_weights(text), HELD)), text
 

@@ -7,10 +7,10 @@ import pytest
 from tests.conftest import ClusterFactory
 
 from gpuwaste.sim.accounts import accounts_of
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
 from gpuwaste.sim.limit_checks import count_job, held_by
 from gpuwaste.sim.limits import limit_table, no_use, qos_order, reason
 from gpuwaste.sim.tres import tres_names, tres_row
+from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition, Qos
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MIB = 2**20
 NO_LIMIT = frozenset({"None", "Resources", "Priority", "Prolog"})
-NONE = Limits()
+NONE = LimitSet()
 USERS = {"alice": "proj1", "bob": "proj1", "carol": "proj2"}
 
 
@@ -27,9 +27,9 @@ class Case:
     """Limits of the job's QOS and of proj1 and alice, jobs that run, and the one that is asked about."""
 
     words: str
-    qos: Limits = NONE
-    account: Limits = NONE
-    alice: Limits = NONE
+    qos: LimitSet = NONE
+    account: LimitSet = NONE
+    alice: LimitSet = NONE
     running: tuple[tuple[str, int], ...] = ()
     user: str = "alice"
     cpus: int = 1
@@ -42,30 +42,30 @@ class Case:
 
 
 CASES = (
-    Case("QOSMaxJobsPerUserLimit", Limits(max_jobs_per_user=1), running=(("alice", 1),), set_qos="maxjobspu=1"),
-    Case("", Limits(max_jobs_per_user=1), running=(("bob", 1),), set_qos="maxjobspu=1"),
-    Case("QOSGrpJobsLimit", Limits(grp_jobs=1), running=(("carol", 1),), set_qos="grpjobs=1"),
-    Case("QOSGrpCpuLimit", Limits(grp_tres={"cpu": 3}), running=(("bob", 2),), cpus=2, set_qos="grptres=cpu=3"),
-    Case("", Limits(grp_tres={"cpu": 4}), running=(("bob", 2),), cpus=2, set_qos="grptres=cpu=4"),
-    Case("QOSMaxCpuPerUserLimit", Limits(max_tres_per_user={"cpu": 3}), running=(("alice", 2),), cpus=2,
+    Case("QOSMaxJobsPerUserLimit", LimitSet(max_jobs_per_user=1), running=(("alice", 1),), set_qos="maxjobspu=1"),
+    Case("", LimitSet(max_jobs_per_user=1), running=(("bob", 1),), set_qos="maxjobspu=1"),
+    Case("QOSGrpJobsLimit", LimitSet(grp_jobs=1), running=(("carol", 1),), set_qos="grpjobs=1"),
+    Case("QOSGrpCpuLimit", LimitSet(grp_tres={"cpu": 3}), running=(("bob", 2),), cpus=2, set_qos="grptres=cpu=3"),
+    Case("", LimitSet(grp_tres={"cpu": 4}), running=(("bob", 2),), cpus=2, set_qos="grptres=cpu=4"),
+    Case("QOSMaxCpuPerUserLimit", LimitSet(max_tres_per_user={"cpu": 3}), running=(("alice", 2),), cpus=2,
          set_qos="maxtrespu=cpu=3"),
-    Case("QOSMaxCpuPerJobLimit", Limits(max_tres_per_job={"cpu": 3}), cpus=4, set_qos="maxtres=cpu=3"),
-    Case("QOSMaxGRESPerUser", Limits(max_tres_per_user={"gres/gpu": 1}), running=(("alice", 1),), gpus=1,
+    Case("QOSMaxCpuPerJobLimit", LimitSet(max_tres_per_job={"cpu": 3}), cpus=4, set_qos="maxtres=cpu=3"),
+    Case("QOSMaxGRESPerUser", LimitSet(max_tres_per_user={"gres/gpu": 1}), running=(("alice", 1),), gpus=1,
          running_gpus=1, set_qos="maxtrespu=gres/gpu=1"),
-    Case("QOSMaxWallDurationPerJobLimit", Limits(max_wall_s=300), set_qos="maxwall=5"),
-    Case("QOSGrpMemLimit", Limits(grp_tres={"mem": 800 * MIB}), running=(("bob", 1),), set_qos="grptres=mem=800"),
-    Case("AssocMaxJobsLimit", alice=Limits(max_jobs_per_user=1), running=(("alice", 1),), set_alice="maxjobs=1"),
-    Case("AssocGrpCpuLimit", account=Limits(grp_tres={"cpu": 3}), running=(("bob", 2),), cpus=2,
+    Case("QOSMaxWallDurationPerJobLimit", LimitSet(max_wall_s=300), set_qos="maxwall=5"),
+    Case("QOSGrpMemLimit", LimitSet(grp_tres={"mem": 800 * MIB}), running=(("bob", 1),), set_qos="grptres=mem=800"),
+    Case("AssocMaxJobsLimit", alice=LimitSet(max_jobs_per_user=1), running=(("alice", 1),), set_alice="maxjobs=1"),
+    Case("AssocGrpCpuLimit", account=LimitSet(grp_tres={"cpu": 3}), running=(("bob", 2),), cpus=2,
          set_account="grptres=cpu=3"),
-    Case("AssocGrpGRES", account=Limits(grp_tres={"gres/gpu": 2}), running=(("bob", 1),), gpus=2, running_gpus=1,
+    Case("AssocGrpGRES", account=LimitSet(grp_tres={"gres/gpu": 2}), running=(("bob", 1),), gpus=2, running_gpus=1,
          set_account="grptres=gres/gpu=2"),
-    Case("AssocGrpJobsLimit", account=Limits(grp_jobs=1), running=(("bob", 1),), set_account="grpjobs=1"),
-    Case("", account=Limits(grp_jobs=1), running=(("carol", 1),), set_account="grpjobs=1"),
-    Case("AssocMaxWallDurationPerJobLimit", alice=Limits(max_wall_s=300), set_alice="maxwall=5"),
-    Case("AssocMaxCpuPerJobLimit", account=Limits(max_tres_per_job={"cpu": 3}), cpus=4, set_account="maxtres=cpu=3"),
-    Case("QOSMaxCpuPerJobLimit", Limits(max_tres_per_job={"cpu": 3}), Limits(grp_jobs=9), Limits(max_wall_s=3600),
+    Case("AssocGrpJobsLimit", account=LimitSet(grp_jobs=1), running=(("bob", 1),), set_account="grpjobs=1"),
+    Case("", account=LimitSet(grp_jobs=1), running=(("carol", 1),), set_account="grpjobs=1"),
+    Case("AssocMaxWallDurationPerJobLimit", alice=LimitSet(max_wall_s=300), set_alice="maxwall=5"),
+    Case("AssocMaxCpuPerJobLimit", account=LimitSet(max_tres_per_job={"cpu": 3}), cpus=4, set_account="maxtres=cpu=3"),
+    Case("QOSMaxCpuPerJobLimit", LimitSet(max_tres_per_job={"cpu": 3}), LimitSet(grp_jobs=9), LimitSet(max_wall_s=3600),
          cpus=4, set_qos="maxtres=cpu=3", set_account="grpjobs=9", set_alice="maxwall=60"),
-    Case("", Limits(max_wall_s=3600), alice=Limits(max_wall_s=300), set_qos="maxwall=60", set_alice="maxwall=5"),
+    Case("", LimitSet(max_wall_s=3600), alice=LimitSet(max_wall_s=300), set_qos="maxwall=60", set_alice="maxwall=5"),
 )  # fmt: skip
 CLEAR = "grptres=cpu=-1,mem=-1,gres/gpu=-1 grpjobs=-1 maxjobs=-1 maxwall=-1 maxtres=cpu=-1"
 

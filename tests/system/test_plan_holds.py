@@ -8,7 +8,6 @@ from tests.conftest import ClusterFactory
 from gpuwaste.plan.live_queue import LiveQueue, live_queue
 from gpuwaste.plan.start_time.expectation import StartExpectation, expect
 from gpuwaste.plan.start_time.past_runs import PastRuns
-from gpuwaste.sim.clusters.live import live_machine
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.submit.request import JobRequest
@@ -31,7 +30,7 @@ class Site:
         """Return the queue as it is now."""
         client = self.client
         now = int(time.time())
-        return live_queue(client.jobs(), client.nodes(), "gpu", PastRuns(), now, live_machine(client))
+        return live_queue(client.jobs(), client.nodes(), "gpu", PastRuns(), now, client.site())
 
     def job(self, number: int) -> RunningJob:
         """Return a job that waits."""

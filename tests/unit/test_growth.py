@@ -52,7 +52,7 @@ from gpuwaste.slurm.formats.printed_id import task_count
 from gpuwaste.slurm.formats.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.formats.swf import read_swf
 from gpuwaste.slurm.formats.times import parse_cpu_s, parse_time_s
-from gpuwaste.slurm.site.cluster_config import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.site.scontrol_show import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.submit.gpu_items import gpu_items, typed_count
 from gpuwaste.slurm.submit.job_desc import read_job_desc
 from gpuwaste.slurm.submit.program_tie import script_program, tie_of
@@ -159,7 +159,7 @@ READERS: Final[Mapping[str, Read]] = {
     "scontrol's job": lambda text: parse_job(_shown_job(text), 7, text),
     "configuration": lambda text: parse_config(f"ClusterName = gw\nX = {text}\n{text}"),
     "partitions": lambda text: parse_partitions(f"PartitionName={text}\n   {text}"),
-    "nodes": lambda text: parse_nodes(f"NodeName=gpu1 {text} Comment={text} Gres={text}"),
+    "nodes": lambda text: parse_nodes(f"NodeName=gpu1 {text} RealMemory=1 State=IDLE Comment={text} Gres={text}"),
     "GRES": parse_gres,
     "array's tasks": lambda text: task_count(f"3_[{text}"),
     "GRES of a type": lambda text: parse_gres(f"gpu:{text}:2(IDX:{text})"),

@@ -46,8 +46,8 @@ from gpuwaste.ledger.shared_runs import SharedRuns
 from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.formats.gres import GresEntry, GresOnNode
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
+from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
@@ -260,14 +260,14 @@ def _keys(folder: Path, port: int, mail_port: int) -> dict[str, Any]:
 def _slurm(records: Sequence[JobRecord], now: int) -> FakeSlurm:
     """Return a Slurm whose nodes have four a100 each, on which the open runs are, and a job that waits."""
     nodes = [
-        NodeInfo(name, name, f"10.0.0.{number}", "MIXED", "22.05.8", (GresEntry("gpu", "a100", 4),), ("gpu", "whole"),
-                 "cpu=64,mem=512G,gres/gpu=4")
+        Node(name, 64, 512 << 30, {"a100": 4}, state="MIXED", hostname=name, address=f"10.0.0.{number}",
+             version="22.05.8", partitions=("gpu", "whole"))
         for number, name in enumerate(HOSTS[:5], 1)
     ]  # fmt: skip
     names = tuple(node.name for node in nodes)
     partitions = [
-        Partition("gpu", names, state="UP", max_time_s=4 * 86400, default_time_s=3600, default=True),
-        Partition("whole", names, whole_node=True, state="UP"),
+        Partition("gpu", names, max_time_s=4 * 86400, default_time_s=3600, default=True),
+        Partition("whole", names, whole_nodes=True),
     ]
     return FakeSlurm(
         node_list=nodes, partition_list=partitions, records=records, levels={OPERATOR: "Operator"},

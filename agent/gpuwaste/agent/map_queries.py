@@ -17,6 +17,7 @@ from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, NoDataError
+from gpuwaste.core.job_states import WAITING
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.map_types import MapAnswer, MapRun
 from gpuwaste.ledger.sample import MapSource
@@ -182,7 +183,7 @@ class Questions:
 
     def _of_job(self, job: RunningJob, ident: tuple[int, int]) -> RunAnswer | None:
         held = job.nodes.get(self._node)
-        if job.state in {"PENDING", "CONFIGURING"} or (held is None and job.nodes):
+        if job.state in WAITING or (held is None and job.nodes):
             return None  # a requeued job that waits, or another run of it elsewhere
         return RunAnswer(
             *ident,

@@ -33,7 +33,7 @@ from gpuwaste.jobs.job_event import HistoryEvent, ScriptSays
 from gpuwaste.models.replay_events import ReplayedEvent, events_of
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
 from gpuwaste.models.replay_spending import ReplaySpending
-from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 
 _CLUSTER: Final = "replay"

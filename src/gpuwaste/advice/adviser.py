@@ -18,7 +18,7 @@ from gpuwaste.advice.predict.expectation import expectations, suggestions
 from gpuwaste.advice.submission import AdviceRequest, Outlook, SubmitAdvice
 from gpuwaste.advice.verdicts.verdict import Suggestion
 from gpuwaste.jobs.job_event import ScriptSays
-from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:

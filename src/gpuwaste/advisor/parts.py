@@ -46,7 +46,7 @@ from gpuwaste.net.hub_client import SCORE_PATH, WAITS_PATH, HubClient
 from gpuwaste.net.shipper import Shipper
 from gpuwaste.plan.document import WaitTableAnswer
 from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.site.site_defaults import SiteDefaults
 
 CORRECTIONS: Final = "corrections.npz"
 TRIAL: Final = "challenger-corrections.npz"
@@ -235,7 +235,7 @@ class Parts:
         self.judge.shadow.models = self._trial.models(self._champion.hash)
 
     def _look_at_partitions(self) -> None:
-        site = SiteDefaults.ask(self._slurm)
+        site = SiteDefaults.of(self._slurm.partitions(), self._slurm.config())
         self._server.call(lambda: self._advise_by(site=site))
 
     def _look_at_scores(self) -> None:

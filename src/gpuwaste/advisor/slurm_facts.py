@@ -5,6 +5,7 @@ import pwd
 import re
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
 from gpuwaste.slurm.clients.client import SlurmClient
+from gpuwaste.slurm.formats.conf_file import setting_of
 
 _RETRY_S: Final = 5.0
 _SLURM_CONF: Final = "/etc/slurm/slurm.conf"
@@ -76,9 +78,6 @@ def _setting(config: Config, slurm: SlurmClient, name: str) -> str:
         return slurm.config().settings.get(name, "")
     except (SlurmError, GpuwasteError):
         path = Path(config.common.slurm_conf or os.environ.get("SLURM_CONF") or _SLURM_CONF)
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    found = re.search(rf"^[ \t]*+{name}[ \t]*=[ \t]*([\w.-]+)", text, re.IGNORECASE | re.MULTILINE)
-    return found[1] if found else ""
+    with suppress(ConfigError):
+        return setting_of(path, name)
+    return ""

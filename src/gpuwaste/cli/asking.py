@@ -22,7 +22,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.groups import user_name
 from gpuwaste.slurm.clients.choice import COMMANDS, client_name, slurm_client
-from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.site.site_defaults import SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_argv, read_submission
 from gpuwaste.slurm.submit.sbatch_components import CommandLine

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from gpuwaste.core.config import Config
     from gpuwaste.jobs.history.table import JobTable
-    from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.simulation import Machine
+    from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
@@ -37,20 +37,19 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def cluster_of(options: argparse.Namespace, config: "Config", since: int | None) -> "ClusterModel | None":
-    """Return the cluster of --machine or --live, None where neither is given; `since` as of live_machine.
+    """Return the cluster of --machine or --live, None where neither is given; `since` as of SlurmClient.site.
 
     Raises ConfigError, SlurmError, ParseError.
     """
     if options.machine is not None:
-        from gpuwaste.sim.clusters.reading import read_machine
+        from gpuwaste.slurm.site.machine_file import read_machine
 
         return read_machine(options.machine)
     if not options.live:
         return None
-    from gpuwaste.sim.clusters.live import live_machine
     from gpuwaste.slurm.clients.choice import slurm_client
 
-    return live_machine(slurm_client(config), since)
+    return slurm_client(config).site(since)
 
 
 def with_drawn(cluster: "ClusterModel", seed: int, table: "JobTable") -> "ClusterModel":
@@ -58,7 +57,7 @@ def with_drawn(cluster: "ClusterModel", seed: int, table: "JobTable") -> "Cluste
 
     Failures are drawn from the first submission on for twice the time to the last end. Raises ConfigError.
     """
-    from gpuwaste.sim.clusters.drawn import with_failures
+    from gpuwaste.sim.drawn_outages import with_failures
 
     if not len(table):
         return cluster
@@ -92,7 +91,7 @@ def write_machine(options: argparse.Namespace, config: "Config") -> str:
     if found is None:
         raise UsageError("--write-machine needs a machine: give --live or --machine FILE")
     from gpuwaste.core.files import write_whole
-    from gpuwaste.sim.clusters.written import to_toml
+    from gpuwaste.slurm.site.machine_toml import to_toml
 
     path: Path = options.write_machine
     try:

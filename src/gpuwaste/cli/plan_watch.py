@@ -13,6 +13,7 @@ from gpuwaste.cli.words import require_job
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError
+from gpuwaste.core.job_states import QUEUED
 from gpuwaste.core.text import harmless
 from gpuwaste.plan.document import ExpectAnswer
 from gpuwaste.plan.moves import StartForecast, moved, reason_words
@@ -20,7 +21,6 @@ from gpuwaste.plan.plan_text import clock
 from gpuwaste.slurm.clients.commands import CommandClient
 
 EVERY_S = 60.0
-_WAITING = frozenset({"PENDING", "REQUEUED", "CONFIGURING", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _FORMAT = "%S|%r|%T"
 _COLUMNS = 3
 Look = Callable[[], StartForecast]
@@ -38,12 +38,12 @@ def watch(config: Config, options: argparse.Namespace) -> int:
 def follow(job: str, look: Look, *, as_json: bool, pause: Callable[[float], None] = time.sleep) -> None:
     """Print the first sight, then each that moved, until the job no longer waits."""
     seen = look()
-    _tell(job, seen, "" if seen.state not in _WAITING else reason_words(seen.reason), as_json=as_json)
-    while seen.state in _WAITING:
+    _tell(job, seen, "" if seen.state not in QUEUED else reason_words(seen.reason), as_json=as_json)
+    while seen.state in QUEUED:
         pause(EVERY_S)
         new = look()
-        words = "" if new.state not in _WAITING else moved(seen, new)
-        if words or new.state not in _WAITING:
+        words = "" if new.state not in QUEUED else moved(seen, new)
+        if words or new.state not in QUEUED:
             _tell(job, new, words, as_json=as_json)
             seen = new
 
@@ -57,7 +57,7 @@ def _tell(job: str, sight: StartForecast, words: str, *, as_json: bool) -> None:
 
 
 def _line(job: str, sight: StartForecast, words: str) -> str:
-    if sight.state not in _WAITING:
+    if sight.state not in QUEUED:
         return f"job {job} is {harmless(sight.state)}"
     start = "no expected start" if sight.start is None else f"expected start {clock(sight.start, sight.at, None)}"
     if sight.interval is not None:

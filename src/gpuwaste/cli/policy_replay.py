@@ -16,7 +16,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.owner import become_owner
-from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
 
 if TYPE_CHECKING:
     from gpuwaste.advice.predict.bundle import Bundle
@@ -81,7 +81,8 @@ def site_of(options: argparse.Namespace, config: Config) -> SiteDefaults:
     from gpuwaste.slurm.clients.choice import slurm_client
 
     try:
-        return SiteDefaults.ask(slurm_client(config, min(config.common.slurm_timeout_s, _SLURM_S)))
+        slurm = slurm_client(config, min(config.common.slurm_timeout_s, _SLURM_S))
+        return SiteDefaults.of(slurm.partitions(), slurm.config())
     except GpuwasteError:
         return NO_DEFAULTS
 

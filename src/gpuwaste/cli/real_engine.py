@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpuwaste.jobs.history.table import JobTable
-    from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.real.document import EngineDocument
+    from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 ENGINES: Final = ("slurmctld",)
 _SIMULATED: Final = ("what_if", "resource", "html", "save", "compare")
@@ -79,7 +79,7 @@ def play_and_tell(options: argparse.Namespace, table: "JobTable", text: str, clu
 
 def one_node(processors: int) -> "ClusterModel":
     """Return the cluster that a count of processors is: one node that has them, in one partition without limits."""
-    from gpuwaste.sim.cluster import ClusterModel, Node, Partition
+    from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
     node = Node("node1", processors, 1 << 40)
     settings = {"SelectTypeParameters": "CR_CPU"}

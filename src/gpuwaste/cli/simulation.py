@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from gpuwaste.cli.simulation_inputs import Inputs
     from gpuwaste.jobs.history.table import JobTable
-    from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.counterfactual import Counterfactual
     from gpuwaste.sim.difference import Run
     from gpuwaste.sim.placed import Placed
     from gpuwaste.sim.trace import Ints, Trace
+    from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 EXIT_INTERRUPTED: Final = 130
 

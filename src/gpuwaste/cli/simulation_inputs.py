@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from gpuwaste.core.config import Config
     from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.models.job_source import JobSource
-    from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.simulation import Machine
     from gpuwaste.sim.trace import Ints
+    from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def read_keys(
         place = f"{where} {name}"
         try:
             value = data[name]
-            values[field_name] = readers[hint](value, place) if hint in readers else _value(hint, value, place)
+            values[field_name] = readers[hint](value, place) if hint in readers else plain_value(hint, value, place)
         except ConfigError as error:
             faults.append(error)
     return values, faults
@@ -108,7 +108,8 @@ def nearest(name: str, known: set[str]) -> str:
     return f": did you mean {close[0]!r}?" if close else f": known are {', '.join(sorted(known))}"
 
 
-def _value(kind: Any, value: Any, where: str) -> Any:
+def plain_value(kind: Any, value: Any, where: str) -> Any:
+    """Return a value of a type that TOML has: bool, int, float, str, or tuple[str, ...]. Raises ConfigError."""
     if kind == tuple[str, ...]:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)

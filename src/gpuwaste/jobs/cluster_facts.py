@@ -15,7 +15,7 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.slurm.clients.client import SlurmClient
 
 if TYPE_CHECKING:
-    from gpuwaste.slurm.site.cluster_config import NodeInfo
+    from gpuwaste.slurm.site.cluster_model import Node
 
 REFRESH_S: Final = 300.0
 ASK_AGAIN_S: Final = 15.0  # shortest time between two questions, whatever the callers bring
@@ -42,7 +42,7 @@ class ClusterFacts(Part):
         self._lock = threading.Lock()
         self._nodes: dict[str, frozenset[str]] | None = None
         self._asked_us: int | None = None
-        self.nodes: tuple[NodeInfo, ...] = ()  # as Slurm told them last
+        self.nodes: tuple[Node, ...] = ()  # as Slurm told them last
         self.nodes_read: int | None = None  # when that was, UTC seconds
 
     @classmethod

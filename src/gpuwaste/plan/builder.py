@@ -21,7 +21,7 @@ from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.plan.plan_request import PlannedSubmission, PlanRequest
 from gpuwaste.plan.program_part import end_of, misfit, with_program
 from gpuwaste.plan.site import Site
-from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.site.site_defaults import SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.slurm.submit.sbatch_run import DryRun
 from gpuwaste.slurm.submit.sbatch_words import Given

@@ -32,7 +32,7 @@ from gpuwaste.plan.site_model import SiteModel
 from gpuwaste.slurm.accounting.tres_request import request_like
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.site.site_defaults import SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -4,18 +4,18 @@ slurmctld's test of 22.05 ignores time limits, AllowAccounts and QOS limits, tha
 is accepted and then waits for ever, or is rejected, by EnforcePartLimits. What is not known is no reason.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.plan.plan_request import PlanRequest
-from gpuwaste.slurm.site.assoc_mgr import LimitSet, Share
+from gpuwaste.slurm.accounting.tres_request import request_amounts
+from gpuwaste.slurm.site.cluster_model import Association, Qos, UserShare
 from gpuwaste.slurm.site.limit_order import NO_LIMIT, holds, qos_order
-from gpuwaste.slurm.submit.request import JobRequest
 
 Kind = tuple[str, str]
 """What a limit is for, and the TRES that it counts ("" for times and jobs)."""
-_CLOSED: Final = frozenset({"DOWN", "INACTIVE", "DRAIN"})
+LimitOwner = Association | Qos
 _JOB: Final = "a job"
 _NODE: Final = "a node"
 _USER: Final = "a user"
@@ -27,12 +27,16 @@ _SUBMITTED: Final = frozenset({_GROUP_SUBMITS, _OWN_SUBMITS})
 _OF_GROUPS: Final = frozenset({_ALL_JOBS, _GROUP_SUBMITS})
 
 
-def tres_of(request: JobRequest) -> dict[str, int]:
-    """Return what a request asks for by TRES; memory in bytes, left out where it is not said."""
-    found = {"cpu": request.cpus or 0, "node": request.nodes or 0, "gres/gpu": request.gpus, "mem": request.mem_b or 0}
-    if request.gpu_type and "," not in request.gpu_type:
-        found[f"gres/gpu:{request.gpu_type}"] = request.gpus
-    return {name: amount for name, amount in found.items() if amount}
+class LimitShare(NamedTuple):
+    """A limit (None: none) and how much of it is used now; memory in bytes."""
+
+    limit: int | None
+    used: int = 0
+
+    @property
+    def left(self) -> int | None:
+        """What may still be used, None without a limit."""
+        return None if self.limit is None else max(0, self.limit - self.used)
 
 
 def problems(asked: PlanRequest) -> list[str]:
@@ -52,7 +56,7 @@ def waits(asked: PlanRequest) -> list[str]:
     """Return what the job would have to wait for besides free nodes: a share of an account or QOS that is in use."""
     if "limits" not in asked.site.enforced:
         return []
-    wanted = tres_of(asked.request)
+    wanted = request_amounts(asked.request)
     found = []
     for one, (what, name), share in _standing(asked):
         if what in {_ALL_JOBS, _USER} and _short(wanted.get(name, 0), share) and wanted[name] <= (share.limit or 0):
@@ -67,7 +71,7 @@ def _sets(asked: PlanRequest) -> Iterator[str]:
         yield f"QOS {request.qos} is not open to you in account {asked.account}"
     if "limits" not in site.enforced:
         return
-    wanted, nodes, time_s = tres_of(request), request.nodes or 1, request.time_limit_s
+    wanted, nodes, time_s = request_amounts(request), request.nodes or 1, request.time_limit_s
     for one, (what, name), share in _standing(asked):
         most = share.limit or 0
         if what == _WALL:
@@ -80,13 +84,15 @@ def _sets(asked: PlanRequest) -> Iterator[str]:
             yield f"{_whose(one)}: at most {_amount(name, most)} for {what}"
 
 
-def _standing(asked: PlanRequest) -> Iterator[tuple[LimitSet, Kind, Share]]:
-    """Yield each limit that holds for the job, in the order in which slurmctld looks at them (site/limit_order.py)."""
-    site, rules = asked.site, asked.site.rules.get(asked.partition)
-    names = qos_order(asked.qos, rules.qos if rules else "", "", site.qos_flags.get(asked.qos, frozenset()))
-    first, second = (_limits_of(site.qos_limits(name), site.uid) for name in names)
-    yield from _holding(site.qos_limits(names[0]), first, {}, {})
-    yield from _holding(site.qos_limits(names[1]), second, first, {})
+def _standing(asked: PlanRequest) -> Iterator[tuple[LimitOwner, Kind, LimitShare]]:
+    """Yield each limit that holds for the job, in the order in which slurmctld looks at them (limit_order.py)."""
+    site, partition = asked.site, asked.site.partitions.get(asked.partition)
+    job = site.qos.get(asked.qos)
+    names = qos_order(asked.qos, partition.qos if partition else "", "", job.flags if job else ())
+    stronger, weaker = (site.qos.get(name) for name in names)
+    first, second = (_limits_of(one, site.uid) for one in (stronger, weaker))
+    yield from _holding(stronger, first, {}, {})
+    yield from _holding(weaker, second, first, {})
     for place, one in enumerate(site.chain(asked.account, asked.request.user, asked.partition)):
         own = _limits_of(one, site.uid)
         if place or not one.user:  # of accounts above; a user's association has what they set of a job
@@ -95,67 +101,75 @@ def _standing(asked: PlanRequest) -> Iterator[tuple[LimitSet, Kind, Share]]:
 
 
 def _holding(
-    one: LimitSet | None, own: Mapping[Kind, Share], first: Mapping[Kind, Share], second: Mapping[Kind, Share]
-) -> Iterator[tuple[LimitSet, Kind, Share]]:
+    one: LimitOwner | None,
+    own: Mapping[Kind, LimitShare],
+    first: Mapping[Kind, LimitShare],
+    second: Mapping[Kind, LimitShare],
+) -> Iterator[tuple[LimitOwner, Kind, LimitShare]]:
     for kind, share in own.items():
         if one is not None and holds(_number(own, kind), _number(first, kind), _number(second, kind)):
             yield one, kind, share
 
 
-def _number(limits: Mapping[Kind, Share], kind: Kind) -> float:
+def _number(limits: Mapping[Kind, LimitShare], kind: Kind) -> float:
     limit = limits[kind].limit if kind in limits else None
     return NO_LIMIT if limit is None else limit
 
 
-def _limits_of(one: LimitSet | None, uid: int) -> dict[Kind, Share]:
-    """Return the limits of a set by what they limit; a QOS limits the submitted jobs of one user by its own count."""
+def _limits_of(one: LimitOwner | None, uid: int) -> dict[Kind, LimitShare]:
+    """Return the limits of an owner by what they limit; a QOS limits what one user has by that user's own count."""
     if one is None:
         return {}
-    found: dict[Kind, Share] = {(_WALL, ""): Share(one.max_wall_s)}
-    found |= {(_JOB, name): Share(most) for name, most in one.max_tres_per_job.items()}
-    found |= {(_NODE, name): Share(most) for name, most in one.max_tres_per_node.items()}
-    found |= {(_USER, name): share for name, share in one.user_tres.get(uid, {}).items()}
-    found |= {(_ALL_JOBS, name): share for name, share in one.grp_tres.items()}
-    found[_GROUP_SUBMITS, ""] = one.submit_jobs
-    own = Share(one.max_submit_jobs, one.submit_jobs.used)
-    found[_OWN_SUBMITS, ""] = one.user_submit_jobs.get(uid, Share(None)) if one.qos else own
+    limits, used = one.limits, one.used
+    user = used.users.get(uid, UserShare()) if isinstance(one, Qos) else UserShare(limits, submit_jobs=used.submit_jobs)
+    found: dict[Kind, LimitShare] = {(_WALL, ""): LimitShare(limits.max_wall_s)}
+    found |= {(_JOB, name): LimitShare(most) for name, most in limits.max_tres_per_job.items()}
+    found |= {(_NODE, name): LimitShare(most) for name, most in limits.max_tres_per_node.items()}
+    found |= {
+        (_USER, name): LimitShare(most, user.tres.get(name, 0)) for name, most in user.limits.max_tres_per_user.items()
+    }
+    found |= {(_ALL_JOBS, name): LimitShare(most, used.tres.get(name, 0)) for name, most in limits.grp_tres.items()}
+    found[_GROUP_SUBMITS, ""] = LimitShare(limits.grp_submit_jobs, used.submit_jobs)
+    found[_OWN_SUBMITS, ""] = LimitShare(user.limits.max_submit_per_user, user.submit_jobs)
     return found
 
 
-def _full_text(one: LimitSet, what: str, most: int) -> str:
-    if one.qos and what == _OWN_SUBMITS:
-        return f"QOS {one.qos}: you have as many jobs submitted as it allows"
+def _full_text(one: LimitOwner, what: str, most: int) -> str:
+    if isinstance(one, Qos) and what == _OWN_SUBMITS:
+        return f"{_whose(one)}: you have as many jobs submitted as it allows"
     return f"{_whose(one)}: at most {most} jobs submitted at the same time"
 
 
 def _partition(asked: PlanRequest, name: str) -> Iterator[str]:
     site, request = asked.site, asked.request
-    partition, rules = site.partitions[name], site.rules.get(name)
-    if partition.state in _CLOSED:
+    partition = site.partitions[name]
+    if not partition.up:
         yield f"partition {name} is {partition.state}"
     limit = request.time_limit_s
     if limit is not None and partition.max_time_s is not None and limit > partition.max_time_s:
         yield f"partition {name}: time limit at most {say_duration(partition.max_time_s)}"
-    if rules is None:
-        return
     account, qos = asked.account, asked.qos
-    if account and ((rules.allow_accounts and account not in rules.allow_accounts) or account in rules.deny_accounts):
+    if account and _shut(account, partition.allow_accounts, partition.deny_accounts):
         yield f"partition {name} is not open to account {account}"
-    if site.groups is not None and rules.allow_groups and not site.groups & rules.allow_groups:
-        yield f"partition {name} is open only to the groups {', '.join(sorted(rules.allow_groups))}"
-    if qos and ((rules.allow_qos and qos not in rules.allow_qos) or qos in rules.deny_qos):
+    if site.groups is not None and partition.allow_groups and not site.groups & partition.allow_groups:
+        yield f"partition {name} is open only to the groups {', '.join(sorted(partition.allow_groups))}"
+    if qos and _shut(qos, partition.allow_qos, partition.deny_qos):
         yield f"partition {name} is not open to QOS {qos}"
-    if rules.max_nodes is not None and (request.nodes or 1) > rules.max_nodes:
-        yield f"partition {name}: at most {rules.max_nodes} nodes for a job"
+    if partition.max_nodes is not None and (request.nodes or 1) > partition.max_nodes:
+        yield f"partition {name}: at most {partition.max_nodes} nodes for a job"
 
 
-def _short(wanted: int, share: Share) -> bool:
+def _shut(name: str, allowed: Collection[str], denied: Collection[str]) -> bool:
+    return bool(allowed and name not in allowed) or name in denied
+
+
+def _short(wanted: int, share: LimitShare) -> bool:
     return share.left is not None and wanted > share.left
 
 
-def _whose(one: LimitSet) -> str:
-    if one.qos:
-        return f"QOS {one.qos}"
+def _whose(one: LimitOwner) -> str:
+    if isinstance(one, Qos):
+        return f"QOS {one.name}"
     return f"user {one.user} in account {one.account}" if one.user else f"account {one.account}"
 
 

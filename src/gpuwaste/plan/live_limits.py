@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuwaste.plan.limits import tres_of
 from gpuwaste.plan.start_time.queue import NOBODY, QueueLimits
 from gpuwaste.sim.accounts import AccountTable, accounts_of
-from gpuwaste.sim.cluster import ClusterModel, Partition
 from gpuwaste.sim.limits import GRP_WALL, LimitTable, limit_table, no_limits, qos_order
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.tres import BILLING, tres_names, tres_row
 from gpuwaste.sim.usage import billing
+from gpuwaste.slurm.accounting.tres_request import request_amounts
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Partition
 from gpuwaste.slurm.site.limit_order import default_qos
 from gpuwaste.slurm.submit.request import JobRequest
 
@@ -97,7 +97,7 @@ class LiveLimits:
         if not self.width:
             return ()
         part = self._partitions.get(partition.split(",", 1)[0])
-        amounts = tres_of(request)
+        amounts = request_amounts(request)
         amounts.setdefault("node", 1)
         amounts.setdefault("cpu", 1)
         key = (*sorted(amounts.items()), "" if part is None else part.name)

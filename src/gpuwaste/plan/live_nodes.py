@@ -10,10 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gpuwaste.plan.start_time.queue import MAX_POOLS, NO_LIMIT_S, Nodes
-from gpuwaste.sim.cluster import Reservation
-from gpuwaste.slurm.accounting.tres import count_of_tres, memory_b, tres_or_none
-from gpuwaste.slurm.site.cluster_config import NodeInfo
-from gpuwaste.slurm.site.node_state import is_usable
+from gpuwaste.slurm.accounting.tres import count_of_tres, memory_b
+from gpuwaste.slurm.site.cluster_model import Node, Reservation
 from gpuwaste.slurm.submit.request import JobRequest
 
 ALONE: Final = 1 << 20  # shares of a node: a job that shares it takes one, a job that gets whole nodes all of them
@@ -99,13 +97,13 @@ class LiveNodes:
         return asks, nodes, sum(1 << number for number, count in needed.items() if count == nodes)
 
 
-def live_nodes(nodes: Iterable[NodeInfo], reservations: Sequence[Reservation]) -> LiveNodes:
+def live_nodes(nodes: Iterable[Node], reservations: Sequence[Reservation]) -> LiveNodes:
     """Return the usable nodes in pools.
 
     Beyond MAX_POOLS a node joins a pool of its partitions and types, or is left out.
     """
-    rows = [node for node in nodes if node.partitions and is_usable(node.state)]
-    kinds = [_types(node) for node in rows]
+    rows = [node for node in nodes if node.partitions and not node.down]
+    kinds = [dict(sorted(node.gpus.items())) for node in rows]
     mixed = tuple(sorted({kind for one in kinds if len(one) > 1 for kind in one})[:_MAX_TYPES])
     covering: dict[str, list[int]] = {}
     for number, reservation in enumerate(reservations):
@@ -119,23 +117,14 @@ def live_nodes(nodes: Iterable[NodeInfo], reservations: Sequence[Reservation]) -
             if key not in pools:
                 continue
         pool = pools.setdefault(key, LivePool(key, len(pools)))
-        tres = tres_or_none(node.tres)
-        one = (count_of_tres(tres, "cpu") or 0, memory_b(tres) or 0, node.gpus)
+        one = (node.cpus, node.memory_b, node.gpu_count)
         pool.nodes += 1
-        pool.gpus += node.gpus
+        pool.gpus += node.gpu_count
         pool.largest = (max(pool.largest[0], one[0]), max(pool.largest[1], one[1]), max(pool.largest[2], one[2]))
         found.number[node.name] = len(found.pool)
         found.pool.append(pool.number)
         found.capacity.append((*one, ALONE, *(types.get(kind, 0) for kind in mixed)))
     found.pools = tuple(pools.values())
-    return found
-
-
-def _types(node: NodeInfo) -> dict[str, int]:
-    """Return the GPUs of a node by type, in the order of names."""
-    found: dict[str, int] = {}
-    for entry in sorted((one for one in node.gres if one.name == "gpu"), key=lambda one: one.type):
-        found[entry.type] = found.get(entry.type, 0) + entry.number
     return found
 
 

@@ -11,17 +11,17 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, ParseError
+from gpuwaste.core.job_states import HOLDING
 from gpuwaste.plan.live_limits import LiveLimits
 from gpuwaste.plan.live_nodes import LiveNodes, LivePool, live_nodes, whole_amounts
 from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.plan.start_time.queue import NO_LIMIT_S, Holdings, QueuedRequest, SchedulerQueue, jobs_of
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.slurm.accounting.tres import tres_or_none
 from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
-from gpuwaste.slurm.clients.scontrol import HOLDING, RunningJob
+from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.formats.printed_id import task_count, throttle
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node
 from gpuwaste.slurm.submit.request import JobRequest
 
 MAX_TASKS: Final = 1000  # of one waiting array: those behind them are too far away to matter
@@ -108,7 +108,7 @@ class LiveQueue:
 
 def live_queue(  # noqa: PLR0917 what Slurm said, in the order in which it was asked
     jobs: Sequence[RunningJob],
-    nodes: Iterable[NodeInfo],
+    nodes: Iterable[Node],
     default: str,
     past: PastRuns,
     now: int,

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.plan.limits import tres_of
 from gpuwaste.plan.plan_request import PlanRequest
+from gpuwaste.slurm.accounting.tres_request import request_amounts
 from gpuwaste.slurm.site.tres_weights import billing
 from gpuwaste.slurm.submit.request import JobRequest
 
@@ -34,10 +34,10 @@ def cost_of(asked: PlanRequest, jobs: int = 1) -> Cost:
         return Cost(None, None, None)
     run_s = math.ceil(min(known))
     hours = run_s * jobs / HOUR_S
-    rules = asked.site.rules.get(asked.partition)
+    partition = asked.site.partitions.get(asked.partition)
     largest = _LARGEST in asked.site.config.settings.get("PriorityFlags", "")
-    weights = rules.billing if rules else None
-    billed = None if weights is None else billing(weights, tres_of(request), largest=largest) * hours
+    weights = partition.billing_weights if partition else None
+    billed = None if weights is None else billing(weights, request_amounts(request), largest=largest) * hours
     return Cost(run_s, request.gpus * hours, billed)
 
 

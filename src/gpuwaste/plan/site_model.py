@@ -1,14 +1,12 @@
 """Limits, partitions and reservations of the site, for expected starts: read seldom, and only for a question."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
 from gpuwaste.core.once import Once
 from gpuwaste.slurm.clients.client import SlurmClient
-
-if TYPE_CHECKING:
-    from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 SITE_S: Final = 300
 _NO_LIMITS: Final = log_event.warning(
@@ -27,15 +25,13 @@ class SiteModel:
         self._read_at: int | None = None
         self._trouble = Once()
 
-    def at(self, now: int) -> "ClusterModel | None":
+    def at(self, now: int) -> ClusterModel | None:
         """Return the site; after a failure as it was read last, None where it never was: then nobody is limited."""
-        from gpuwaste.sim.clusters.live import live_machine  # noqa: PLC0415 needs the extra `sim`
-
         if self._read_at is not None and 0 <= now - self._read_at < SITE_S:
             return self._model
         self._read_at = now
         try:
-            self._model = live_machine(self._slurm)
+            self._model = self._slurm.site()
         except (SlurmError, ParseError, ConfigError) as error:
             if self._trouble.news(str(error)):
                 _NO_LIMITS.log(error=error)

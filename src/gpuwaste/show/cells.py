@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, tzinfo
 from typing import Any, Final, TypeVar, cast
 
+from gpuwaste.core.job_states import STATES
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 
@@ -16,22 +17,6 @@ _UUID: Final = re.compile(r"(GPU-[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4
 _LONGEST: Final = 4096
 _WIDE: Final = frozenset("WF")
 # Control, format (bidirectional overrides, zero-width joiners), surrogate, private use, unassigned, line separators.
-_CODES: Final = {
-    "BOOT_FAIL": "BF",
-    "CANCELLED": "CA",
-    "COMPLETED": "CD",
-    "COMPLETING": "CG",
-    "DEADLINE": "DL",
-    "FAILED": "F",
-    "NODE_FAIL": "NF",
-    "OUT_OF_MEMORY": "OOM",
-    "PENDING": "PD",
-    "PREEMPTED": "PR",
-    "REQUEUED": "RQ",
-    "RUNNING": "R",
-    "SUSPENDED": "S",
-    "TIMEOUT": "TO",
-}
 
 
 def harmless_document(value: T) -> T:
@@ -132,7 +117,8 @@ def local_time(utc_s: float | None, zone: tzinfo | None) -> str:
 
 def state_code(state: str) -> str:
     """Return squeue's short code of a state."""
-    return _CODES.get(state, "MIX" if state == "MIXED" else fit(state, 3))
+    known = STATES.get(state)
+    return known.code if known else "MIX" if state == "MIXED" else fit(state, 3)
 
 
 def _columns(character: str) -> int:

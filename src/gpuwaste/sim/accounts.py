@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.sim.cluster import Association
+from gpuwaste.slurm.site.cluster_model import Association
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

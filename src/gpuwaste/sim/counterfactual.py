@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.difference import NamedDifference, Run, difference
 from gpuwaste.sim.document import Difference, SimulationDocument
 from gpuwaste.sim.energy import used_j
@@ -19,6 +18,7 @@ from gpuwaste.sim.series import series_of
 from gpuwaste.sim.simulation import all_schedulers, places_on_nodes, playable, played
 from gpuwaste.sim.trace import Ints, Trace
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, all_whatifs, changed, label, needs_cluster
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 Progress = Callable[[str], None]
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.sim.accounts import AccountTree, accounts_of
-from gpuwaste.sim.cluster import Association
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import pop, push
 from gpuwaste.sim.fair_tree import fair_tree
@@ -22,6 +21,7 @@ from gpuwaste.sim.multifactor import Weighted, priority
 from gpuwaste.sim.profile import earliest, take
 from gpuwaste.sim.trace import Planned
 from gpuwaste.sim.usage import charge, decay, decay_per_second
+from gpuwaste.slurm.site.cluster_model import Association
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -12,10 +12,10 @@ import numpy as np
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.sim.cluster import Node, Outage
 from gpuwaste.sim.document import GanttBar, GanttNode, GanttWindow
 from gpuwaste.sim.placed import Placements
 from gpuwaste.sim.trace import Ints, Trace
+from gpuwaste.slurm.site.cluster_model import Node, Outage
 
 MOST_BARS: Final = 800
 Window = tuple[int, int]

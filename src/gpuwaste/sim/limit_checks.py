@@ -1,6 +1,6 @@
 """Limits of QOS and associations: which job may start now, compiled.
 
-The order and the precedence are those of slurm/site/limit_order.py. Not modelled: submit limits (a trace holds what was
+The order and the precedence are those of slurm/limit_order.py. Not modelled: submit limits (a trace holds what was
 accepted), minutes of TRES, limits per account, and that Slurm counts a node that two jobs of a group share once.
 """
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.sim.accounts import AccountTable
-from gpuwaste.sim.cluster import ClusterModel, Limits, Tres
 from gpuwaste.sim.tres import tres_row
 from gpuwaste.slurm.site import limit_order
+from gpuwaste.slurm.site.cluster_model import ClusterModel, LimitSet, Tres
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -84,8 +84,8 @@ def limit_table(
 
     `names` are the columns of tres.py. `hold`: whether AccountingStorageEnforce lets limits hold at all.
     """
-    qos = [*(each.limits if hold else Limits() for each in model.qos), Limits()]
-    assoc = [each.limits if hold else Limits() for each in accounts.associations]
+    qos = [*(each.limits if hold else LimitSet() for each in model.qos), LimitSet()]
+    assoc = [each.limits if hold else LimitSet() for each in accounts.associations]
     assoc_counts, assoc_tres = _counts(assoc), _tres(assoc, names)
     parent = accounts.tree.parent
     for k in accounts.tree.order[1:]:
@@ -132,7 +132,7 @@ def unmodelled(model: ClusterModel, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(found - {name.lower() for name in names}))
 
 
-def _tres_kinds(one: Limits) -> tuple[Tres, ...]:
+def _tres_kinds(one: LimitSet) -> tuple[Tres, ...]:
     """Return limits of TRES by GROUP, PER_JOB, PER_NODE, PER_USER."""
     return one.grp_tres, one.max_tres_per_job, one.max_tres_per_node, one.max_tres_per_user
 
@@ -150,8 +150,8 @@ def reason(names: Sequence[str], code: int) -> str:
     return _TRES_REASONS[names[column].partition("/")[0]][kind]
 
 
-def _counts(limits: Sequence[Limits]) -> Floats:
-    read: tuple[Callable[[Limits], int | None], ...] = (
+def _counts(limits: Sequence[LimitSet]) -> Floats:
+    read: tuple[Callable[[LimitSet], int | None], ...] = (
         lambda one: one.grp_jobs,
         lambda one: one.grp_wall_s,
         lambda one: one.max_jobs_per_user,
@@ -161,6 +161,6 @@ def _counts(limits: Sequence[Limits]) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(limits), COUNTS)
 
 
-def _tres(limits: Sequence[Limits], names: Sequence[str]) -> Floats:
+def _tres(limits: Sequence[LimitSet], names: Sequence[str]) -> Floats:
     rows = [[tres_row(names, kind, absent=np.inf) for kind in _tres_kinds(one)] for one in limits]
     return np.array(rows, dtype=np.float64).reshape(len(limits), KINDS, len(names))

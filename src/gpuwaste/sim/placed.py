@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gpuwaste.sim.cluster import Node
 from gpuwaste.sim.trace import Ints
+from gpuwaste.slurm.site.cluster_model import Node
 
 
 @dataclass(frozen=True, slots=True)

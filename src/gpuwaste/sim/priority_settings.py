@@ -1,13 +1,13 @@
 """What of slurm.conf decides about priorities: weights, flags, periods, read as `scontrol show config` prints them."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.units import parse_duration_s
-from gpuwaste.sim.clusters.values import is_yes
+from gpuwaste.slurm.site.slurm_settings import enforced
+from gpuwaste.slurm.site.slurm_values import truth
 from gpuwaste.slurm.site.tres_weights import parse_weights
 
 MULTIFACTOR: Final = "priority/multifactor"
@@ -21,9 +21,6 @@ _WEEK_S: Final = 7 * 86400
 _PERIOD_S: Final = 300
 _MAX_WEIGHT: Final = 2**32 - 1
 _ABSENT: Final = frozenset({"", "(NULL)", "NONE", "N/A"})
-_WHOLE: Final = re.compile(r"[0-9]{1,10}")
-_TRUE: Final = frozenset({"YES", "UP", "TRUE", "1"})
-_FALSE: Final = frozenset({"NO", "DOWN", "FALSE", "0"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ def priority_settings(settings: Mapping[str, str]) -> PrioritySettings:
     """
     found = {name.lower(): text.strip() for name, text in settings.items()}
     read = _SettingsReader(found)
-    enforce = {word.strip().lower() for word in found.get("accountingstorageenforce", "limits").split(",")}
+    enforce = enforced(found.get("accountingstorageenforce", "limits"))
     plugin = found.get("prioritytype", "priority/basic").lower()
     if plugin not in {MULTIFACTOR, "priority/basic"}:
         raise _bad("PriorityType", plugin, f"{MULTIFACTOR} or priority/basic")
@@ -86,7 +83,7 @@ def priority_settings(settings: Mapping[str, str]) -> PrioritySettings:
         flags=read.flags("PriorityFlags"),
         reset=read.reset("PriorityUsageResetPeriod"),
         dampening=max(1, read.whole("FairShareDampeningFactor", 1)),
-        limits=bool(enforce & {"limits", "safe", "all", "1"}),
+        limits="limits" in enforce,
         safe="safe" in enforce,
     )
 
@@ -132,8 +129,8 @@ class _SettingsReader:
     def truth(self, name: str) -> bool:
         """Read yes or no."""
         text = self._text(name) or "no"
-        found = is_yes(text)
-        if not found and text.upper() not in _FALSE:
+        found = truth(text)
+        if found is None:
             raise _bad(name, text, "yes or no")
         return found
 

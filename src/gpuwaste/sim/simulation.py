@@ -15,13 +15,13 @@ from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.version import own_version
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim import schedulers
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument
 from gpuwaste.sim.energy import measured_energy
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.past import UNKNOWN
 from gpuwaste.sim.placed import Placed, Placements, start_of
 from gpuwaste.sim.trace import GPUS, PROCESSORS, RESOURCES, Ints, Planned, Trace, left_out_of, sizes_of, trace_of
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 USER: Final = "user"
 TRUTH: Final = "truth"

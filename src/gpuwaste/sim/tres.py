@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 Floats = NDArray[np.float64]
 CPU, MEM, NODE, BILLING = range(4)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim import whatifs
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.trace import GPUS, Ints, Trace
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 MOST: Final = 8  # what-ifs of one simulation
 _FACTOR: Final = re.compile(r"\d{1,3}(?:\.\d{1,6})?", re.ASCII)

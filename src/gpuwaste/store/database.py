@@ -23,6 +23,7 @@ import duckdb
 
 import gpuwaste
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.job_states import SETS
 from gpuwaste.store.cursor import Cursor, leave_statement, reason
 from gpuwaste.store.duckdb_connection import connect
 
@@ -35,6 +36,7 @@ SCHEMA_FILES: Final[Mapping[Schema, tuple[str, ...]]] = {
 _PAGE: Final = 10_000
 _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
 _QUERIES: Final = ("*/queries/*.sql", "*/*/queries/*.sql")
+_STATE_SET = re.compile(rf"\{{({'|'.join(SETS)})\}}")
 
 
 class _WithoutPandas:
@@ -240,12 +242,14 @@ class Database:
 def query_text(name: str, ending: str = ".sql") -> str:
     """Return the SQL of a query, with `-- include: NAME` lines replaced by that query's text.
 
-    `ending` is that of the file. Raises StoreError where there is none.
+    A set of job states stands as `{failed_states}` (core/job_states.py); `ending` is that of the file. Raises
+    StoreError where there is none.
     """
     file = _query_files().get(name + ending)
     if file is None:
         raise StoreError(f"no query {name!r}: this is a bug in gpuwaste")
-    return _INCLUDE.sub(lambda match: query_text(match[1]), file.read_text(encoding="utf-8"))
+    text = _INCLUDE.sub(lambda match: query_text(match[1]), file.read_text(encoding="utf-8"))
+    return _STATE_SET.sub(lambda match: str(tuple(sorted(SETS[match[1]]))), text)
 
 
 @cache

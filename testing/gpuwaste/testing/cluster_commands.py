@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 from urllib.request import Request, urlopen
 
+from gpuwaste.core import job_states
 from gpuwaste.testing.cluster_host import search_path
 from gpuwaste.testing.cluster_options import Layout, Node
 from gpuwaste.testing.cluster_process import MARKER, SLURM_POLL_S, ClusterError, as_user, wait_until
@@ -24,10 +25,7 @@ from gpuwaste.testing.patience import patient
 JobId = int | str
 """7, "3_1" (array task) or "4+1" (het component)."""
 
-ENDED = frozenset({
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",
-    "TIMEOUT",
-})  # fmt: skip
+ENDED = job_states.ENDED - {"REQUEUED"}
 _API_VERSION: Final = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/")
 _MAX_OUTPUT: Final = 500  # characters of a job that is part of an error
 SACCT_FIELDS = "JobIDRaw,JobID,User,Account,State,Start,End,Elapsed,NodeList,AllocTRES,ExitCode"

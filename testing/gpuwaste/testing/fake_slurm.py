@@ -10,9 +10,9 @@ from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.clients.rest_live import requests_of
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.coordination import AccountPlace
-from gpuwaste.slurm.site.site_tables import SiteTables
+from gpuwaste.slurm.site.live_site import live_model
 from gpuwaste.slurm.submit.request import JobRequest
 
 
@@ -28,13 +28,13 @@ class FakeSlurm:
     settings: dict[str, str] = field(default_factory=dict)
     running: list[RunningJob] = field(default_factory=list)
     partition_list: list[Partition] = field(default_factory=list)
-    node_list: list[NodeInfo] = field(default_factory=list)
+    node_list: list[Node] = field(default_factory=list)
     records: Sequence[JobRecord | BadRow] = ()
     levels: dict[str, str] = field(default_factory=dict)
     account_coordinators: dict[str, frozenset[str]] = field(default_factory=dict)
     places: Sequence[AccountPlace] | None = None  # None: every account with coordinators, in the cluster
     devices: dict[str, list[DevicePosition]] = field(default_factory=dict)
-    tables: SiteTables | None = None
+    model: ClusterModel | None = None
     failure: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
 
@@ -67,7 +67,7 @@ class FakeSlurm:
         self._rpc("scontrol")
         return list(self.partition_list)
 
-    def nodes(self) -> list[NodeInfo]:
+    def nodes(self) -> list[Node]:
         """Return all."""
         self._rpc("scontrol")
         return list(self.node_list)
@@ -96,10 +96,10 @@ class FakeSlurm:
             return [AccountPlace(self.cluster, name, "root", "") for name in sorted(accounts)]
         return [place for place in self.places if place.account in accounts]
 
-    def site_tables(self, since: int | None = None) -> SiteTables:  # noqa: ARG002 the protocol's
+    def site(self, since: int | None = None) -> ClusterModel:  # noqa: ARG002 the protocol's
         """Return the tables; by default those of a site without nodes."""
         self._rpc("scontrol")
-        return self.tables or SiteTables(self.config())
+        return self.model or live_model(self.config())
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """Return the node's GPUs; an unknown node is an error, as with slurmd."""

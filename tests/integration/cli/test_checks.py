@@ -28,7 +28,7 @@ from gpuwaste.core.site_config import CommonConfig, SlurmClientConfig
 from gpuwaste.net.hub_client import StandsByError
 from gpuwaste.net.munge import Munge, MungeIdentity
 from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
@@ -465,13 +465,13 @@ def test_a_node_whose_munged_is_a_loopback_address_is_named(monkeypatch: pytest.
     monkeypatch.setattr("gpuwaste.cli.checks.munge.Munge", LoopbackMunge)
     here = socket.gethostname().partition(".")[0]
     cluster = slurm(("someone",))
-    cluster.node_list = [NodeInfo("gpu1", hostname=here, address="10.1.0.17")]
+    cluster.node_list = [Node("gpu1", hostname=here, address="10.1.0.17")]
     found = checks(cluster)["munge"]
     assert found.status is Status.FAIL
     assert "127.0.1.1" in found.found
     assert 'OPTIONS="--origin=10.1.0.17"' in found.mend
     assert checks(cluster, roles=frozenset({Role.AGENT, Role.HUB}))["munge"].status is Status.OK
-    cluster.node_list = [NodeInfo("gpu1", hostname=here, address="127.0.1.1")]
+    cluster.node_list = [Node("gpu1", hostname=here, address="127.0.1.1")]
     assert checks(cluster)["munge"].status is Status.OK
 
 

@@ -19,7 +19,7 @@ from tests.unit.hub.rig import HOUR, batch, hour, record
 from tests.unit.show.predictions import prediction
 
 from gpuwaste.cli.mcp_answer import MOST
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 
@@ -32,7 +32,7 @@ Call = tuple[str, Mapping[str, Any]]
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub on a Unix socket, which tells it who asks: the user of the tests, who has job 7; alice has job 8."""
-    slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address="10.0.0.1")])
+    slurm = FakeSlurm(node_list=[Node("gpu1", address="10.0.0.1")])
     with running_hub(tmp_path, slurm) as rig:
         rig.store.upsert_jobs([record(7, ME, "proj9", name="mine"), record(8, "alice", name="hers")])
         assert rig.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
@@ -113,7 +113,7 @@ def test_another_user_s_job_is_not_found(rig: Rig) -> None:
 
 def test_an_operator_reads_every_job(tmp_path: Path) -> None:
     """The same question of a user whom sacctmgr calls an operator is answered."""
-    slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address="10.0.0.1")], levels={ME: "Operator"})
+    slurm = FakeSlurm(node_list=[Node("gpu1", address="10.0.0.1")], levels={ME: "Operator"})
     with running_hub(tmp_path, slurm) as rig:
         rig.store.upsert_jobs([record(8, "alice")])
         configure(tmp_path, f"unix:{rig.socket}")

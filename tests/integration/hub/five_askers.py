@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
 from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.site.cluster_config import Partition
+from gpuwaste.slurm.site.cluster_model import Partition
 from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
@@ -21,7 +21,7 @@ USERS: Final = (ME, "u1", "u2")
 NAMES: Final = ("train", "wide", "slow", "fine", "mixed")
 PARTITIONS: Final = [
     Partition("gpu", default=True, default_time_s=7200),
-    Partition("whole", whole_node=True, max_time_s=86400),
+    Partition("whole", whole_nodes=True, max_time_s=86400),
     Partition("cpu"),
     Partition("strict", default_time_s=36000),
 ]

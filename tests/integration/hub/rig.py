@@ -34,7 +34,7 @@ from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.net.signing import Caller, CredentialIssuer, RetryableAuthError, request_digest
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
@@ -175,7 +175,7 @@ def running_hub(
     """Run a hub on a free port and on a Unix socket."""
     clock = clock or SystemClock()
     slurm = slurm or FakeSlurm(
-        node_list=[NodeInfo("gpu1", address="10.0.0.1"), NodeInfo("gpu2", address="10.0.0.2")],
+        node_list=[Node("gpu1", address="10.0.0.1"), Node("gpu2", address="10.0.0.2")],
         levels={"oper": "Operator", "alice": "None"},
         account_coordinators={"proj1": frozenset({"carol"})},
     )

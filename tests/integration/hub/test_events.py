@@ -30,7 +30,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.catalogue import catalogue
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.net.batch import Envelope
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
@@ -50,7 +50,7 @@ class MovingClock(ShiftedClock):
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub: job 7 of alice holds a GPU of gpu1 that does nothing, job 8 of bob one of the silent gpu2."""
-    nodes = [NodeInfo(f"gpu{n}", address=f"10.0.0.{n}") for n in (1, 2)]
+    nodes = [Node(f"gpu{n}", address=f"10.0.0.{n}") for n in (1, 2)]
     coordinators = {"proj1": frozenset({"carol"})}
     slurm = FakeSlurm(node_list=nodes, levels={"oper": "Operator"}, account_coordinators=coordinators)
     outlets = tmp_path / "outlets.d"

@@ -44,7 +44,7 @@ from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.models.policy_replay import PolicyReplay, ReplayPeriod
-from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.site.site_defaults import SiteDefaults
 
 if TYPE_CHECKING:
     from gpuwaste.jobs.history.recall import Recall

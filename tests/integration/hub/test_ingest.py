@@ -14,7 +14,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import AGENT_UID, HOUR, batch, hour
 
 from gpuwaste.hub.service_limits import ServiceLimits
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 
@@ -227,7 +227,7 @@ def test_a_known_node_is_served_while_slurm_is_down(hub: Rig) -> None:
 
 def test_a_node_that_moved_is_asked_for_anew(tmp_path: Path) -> None:
     """A node address given as a name is resolved before it is compared."""
-    slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address="localhost")])
+    slurm = FakeSlurm(node_list=[Node("gpu1", address="localhost")])
     with running_hub(tmp_path, slurm, agent_uid=os.getuid()) as hub:
         assert hub.post(batch(hour(7)), uid=os.getuid(), origin="127.0.0.1").status == 200
         assert hub.post(batch(hour(7)), uid=os.getuid(), origin="10.0.0.1").status == 403
@@ -250,7 +250,7 @@ def own_address() -> str:
 
 def test_a_loopback_origin_is_the_hub_s_own_host(tmp_path: Path) -> None:
     """The agent beside the hub is believed although munged calls itself 127.0.1.1; for another node it is not."""
-    slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address=own_address()), NodeInfo("gpu2", address="10.0.0.2")])
+    slurm = FakeSlurm(node_list=[Node("gpu1", address=own_address()), Node("gpu2", address="10.0.0.2")])
     with running_hub(tmp_path, slurm, agent_uid=os.getuid()) as hub:
         assert hub.post(batch(hour(7)), uid=os.getuid(), origin="127.0.1.1").status == 200
         answer = hub.post(batch(hour(7, node="gpu2"), node="gpu2"), uid=os.getuid(), origin="127.0.1.1")
@@ -264,7 +264,7 @@ def test_a_loopback_origin_is_the_hub_s_own_host(tmp_path: Path) -> None:
 def test_a_loopback_origin_that_another_user_passes_on_is_refused(tmp_path: Path, named: str) -> None:
     """Each host of Debian's is 127.0.1.1 to itself: what comes by a proxy or a tunnel on the hub's host is not its."""
     address, origin = (own_address(), "127.0.1.1") if named == "own" else ("localhost", "127.0.0.1")
-    slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address=address)])
+    slurm = FakeSlurm(node_list=[Node("gpu1", address=address)])
     with running_hub(tmp_path, slurm) as hub:  # its agents' user is not the one who connects
         answer = hub.post(batch(hour(7)), origin=origin)
         assert (answer.status, hub.hours()) == (403, [])

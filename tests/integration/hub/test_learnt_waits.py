@@ -20,7 +20,7 @@ from gpuwaste.plan.learnt_waits import LearntWaits
 from gpuwaste.plan.waits.trees import load_trees
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.tres_request import request_like
-from gpuwaste.slurm.site.cluster_config import Partition
+from gpuwaste.slurm.site.cluster_model import Partition
 
 TRES = "cpu=1,mem=1G,node=1,gres/gpu=2"
 

@@ -23,9 +23,8 @@ from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.now.now_types import NowDocument
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine import to_parsable
-from gpuwaste.slurm.formats.gres import GresEntry
 from gpuwaste.slurm.run import RunKey
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -46,8 +45,7 @@ def used(job: int, pct: int, *, until: int = REPORTED, **more: Any) -> Any:
 @pytest.fixture
 def now_hub(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub forty minutes into the hour whose Slurm has two nodes of four GPUs."""
-    gres = (GresEntry("gpu", "a100", 4),)
-    nodes = [NodeInfo(f"gpu{n}", address=f"10.0.0.{n}", state="MIXED", gres=gres) for n in (1, 2)]
+    nodes = [Node(f"gpu{n}", address=f"10.0.0.{n}", state="MIXED", gpus={"a100": 4}) for n in (1, 2)]
     slurm = FakeSlurm(
         node_list=nodes,
         levels={"oper": "Operator"},

@@ -16,7 +16,7 @@ from gpuwaste.plan import expectations as hub_expectations
 from gpuwaste.plan.expectations import LEARN_S, Expectations
 from gpuwaste.plan.start_time.expectation import expect
 from gpuwaste.slurm.formats.gres import GresOnNode
-from gpuwaste.slurm.site.cluster_config import Partition
+from gpuwaste.slurm.site.cluster_model import Partition
 
 ALICE, BOB, OPER = 1001, 1002, 1004
 PATH = "/v1/plan"

@@ -19,7 +19,7 @@ from gpuwaste.act.rules.moments import ModelMoment
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.now.now_reads import NowReads
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 LADDER = """
@@ -42,7 +42,7 @@ RUN = f"gw/7@{HOUR}"
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub: job 7 of alice idles on gpu1, job 8 of bob works there, job 9 of bob holds gpu2, which is silent."""
-    nodes = [NodeInfo(f"gpu{n}", address=f"10.0.0.{n}") for n in (1, 2)]
+    nodes = [Node(f"gpu{n}", address=f"10.0.0.{n}") for n in (1, 2)]
     slurm = FakeSlurm(node_list=nodes, levels={"oper": "Operator"})
     (tmp_path / "rules.d").mkdir()
     keys = {"rules_dir": str(tmp_path / "rules.d")}

@@ -20,7 +20,7 @@ from gpuwaste.models.export import write_files
 from gpuwaste.models.policy_replay import ReplayPeriod, false_reject_ratio, replay_policies
 from gpuwaste.models.replay_events import events_of
 from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.site.site_defaults import SiteDefaults
 from gpuwaste.testing.histories import made_table, requests
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.roller import Roller
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
+from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.store.hub.hub_store import Aside
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -90,7 +90,7 @@ def tell(hub: Rig, site: DrawnSite, clock: StillClock) -> None:
     """Tell a hub of a site, in the order in which a real one would learn of it."""
     slurm, never = hub.slurm, threading.Event()
     middle = BEGIN + 10 * DAY_S
-    slurm.partition_list = [Partition("gpu", whole_node=False), Partition("whole", whole_node=True)]
+    slurm.partition_list = [Partition("gpu", whole_nodes=False), Partition("whole", whole_nodes=True)]
     for now, known in ((middle, [_as_of(run, middle) for run in site.runs if run.submit <= middle]), (END, site.runs)):
         clock.now = now
         slurm.records = [*known, BadRow(now, "no time", "a|b\0c")]
@@ -108,7 +108,7 @@ def tell(hub: Rig, site: DrawnSite, clock: StillClock) -> None:
         hub.hub.get(Roller).step(never)
     late = [replace(row, seq=2, util_ms={7: row.t1_ms - row.t0_ms}) for row in site.hours[::7]]
     _send_hours(hub, late)
-    slurm.partition_list = [Partition("gpu", whole_node=True), Partition("whole", whole_node=True)]
+    slurm.partition_list = [Partition("gpu", whole_nodes=True), Partition("whole", whole_nodes=True)]
     slurm.records = [replace(run, user="dora") if run.job_id % 10 == 0 else run for run in site.runs]
     hub.hub.get(Importer).step()
     hub.store.quarantine("agent:gpu1", [Aside(1, "no JSON", "{'"), Aside(1, "no JSON", "{'")])
@@ -135,7 +135,7 @@ def _send_hours(hub: Rig, rows: list[AllocationHour]) -> None:
 def hub_of(directory: Path, clock: StillClock, **hub_keys: Any) -> Iterator[Rig]:
     """Run a hub at an instant that the test sets; `hub_keys` say which store it has."""
     slurm = FakeSlurm(
-        node_list=[NodeInfo("gpu1", address="10.0.0.1"), NodeInfo("gpu2", address="10.0.0.2")],
+        node_list=[Node("gpu1", address="10.0.0.1"), Node("gpu2", address="10.0.0.2")],
         levels={"oper": "Operator", "alice": "None"},
         account_coordinators={"proj1": frozenset({"carol"})},
     )

@@ -14,14 +14,14 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.net.daemon_client import daemon_client
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 NODES = [
-    NodeInfo("gpu1", "host-a"),
-    NodeInfo("gpu2", "host-b.example.org"),
-    NodeInfo("n3", "host-c"),
-    NodeInfo("n4", "host-c"),
+    Node("gpu1", hostname="host-a"),
+    Node("gpu2", hostname="host-b.example.org"),
+    Node("n3", hostname="host-c"),
+    Node("n4", hostname="host-c"),
 ]
 
 

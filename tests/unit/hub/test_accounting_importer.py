@@ -14,7 +14,7 @@ from gpuwaste.jobs.importers.accounting_importer import Importer, RunsStored
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.run import RunKey
-from gpuwaste.slurm.site.cluster_config import Partition
+from gpuwaste.slurm.site.cluster_model import Partition
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -218,7 +218,7 @@ def test_a_run_that_accounting_has_lost_is_looked_for_once() -> None:
 def test_partitions_come_with_it() -> None:
     """Whole-node partitions are known to the store; select/linear makes every partition one."""
     bench = Bench()
-    bench.slurm.partition_list = [Partition("gpu"), Partition("whole", whole_node=True)]
+    bench.slurm.partition_list = [Partition("gpu"), Partition("whole", whole_nodes=True)]
     bench.importer.step()
     assert partitions(bench) == {"gpu": False, "whole": True}
     bench.slurm.settings["SelectType"] = "select/linear"

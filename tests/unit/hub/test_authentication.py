@@ -12,7 +12,7 @@ from gpuwaste.hub.roles import Roles
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.net.signing import Caller
 from gpuwaste.net.tokens import TokenChecker
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 NODE, USER = "n" * 32, "u" * 32
@@ -30,7 +30,7 @@ def identity(tmp_path: Path, slurm: FakeSlurm) -> Identity:
 
 
 def site() -> FakeSlurm:
-    return FakeSlurm(node_list=[NodeInfo("gpu1", address="10.0.0.1")], levels={"oper": "Operator"})
+    return FakeSlurm(node_list=[Node("gpu1", address="10.0.0.1")], levels={"oper": "Operator"})
 
 
 def test_a_nodes_token_is_its_agent_and_reads_no_job(tmp_path: Path) -> None:

@@ -33,17 +33,23 @@ PartitionName=staff
 """
 NODES = """\
 NodeName=gpu1 Arch=x86_64
+   CPUEfctv=16 CPUTot=16
    Gres=gpu:a100:4
+   RealMemory=64000
    State=IDLE
    Partitions=gpu,staff
 
 NodeName=gpu2 Arch=x86_64
+   CPUEfctv=16 CPUTot=16
    Gres=gpu:a100:4
+   RealMemory=64000
    State=MIXED
    Partitions=gpu,staff
 
 NodeName=h1 Arch=x86_64
+   CPUEfctv=16 CPUTot=16
    Gres=gpu:h100:4
+   RealMemory=64000
    State=IDLE
    Partitions=big
 """

@@ -11,11 +11,11 @@ from gpuwaste.plan.start_time.expectation import expect
 from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.gres import GresOnNode
-from gpuwaste.slurm.site.cluster_config import parse_nodes
+from gpuwaste.slurm.site.scontrol_show import parse_nodes
 from gpuwaste.slurm.submit.request import JobRequest
 
 NOW = 1_800_000_000
-NODE_LIST = parse_nodes(NODES.replace("   State=", "   CfgTRES=cpu=16,mem=64000M,gres/gpu=4\n   State="))
+NODE_LIST = parse_nodes(NODES)
 
 
 def job(number: int, state: str = "PENDING", **fields: object) -> RunningJob:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpuwaste.sim.cluster import ClusterModel, Limits
 from gpuwaste.sim.limits import qos_order
+from gpuwaste.slurm.site.cluster_model import ClusterModel, LimitSet
 
 
 class Asked(NamedTuple):
@@ -17,7 +17,7 @@ class Asked(NamedTuple):
     limit_s: int
 
 
-def breaks(limits: Limits, job: Asked, group: list[Asked], own: list[Asked], *, leaf: bool) -> dict[str, bool]:
+def breaks(limits: LimitSet, job: Asked, group: list[Asked], own: list[Asked], *, leaf: bool) -> dict[str, bool]:
     """Return which limits are set, by name, and whether a job that starts now would break each."""
     found: dict[str, bool] = {}
     nodes = max(1, job.amounts.get("node", 0))
@@ -42,7 +42,7 @@ def breaks(limits: Limits, job: Asked, group: list[Asked], own: list[Asked], *, 
     return found
 
 
-def plainly_held(model: ClusterModel, associations: Sequence[Limits], job: Asked, running: list[Asked]) -> bool:
+def plainly_held(model: ClusterModel, associations: Sequence[LimitSet], job: Asked, running: list[Asked]) -> bool:
     """Return whether any limit holds a job back: a limit that one sets, those after it do not.
 
     `associations` are the limits of the job's own and of those above it, which count all jobs that run.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.unit.sim.limits_reference import Asked, plainly_held
 
-from gpuwaste.sim.cluster import ClusterModel, Limits, Node, Partition, Reservation
+from gpuwaste.slurm.site.cluster_model import ClusterModel, LimitSet, Node, Partition, Reservation
 
 
 @dataclass
@@ -141,7 +141,7 @@ class Slurm:
     def _held(self, job: Job) -> bool:
         """Say whether a limit of a QOS or an association holds a job back."""
         limits = {(one.account, one.user): one.limits for one in self.model.associations}
-        chain = [limits.get(("root", job.user), Limits()), limits.get(("root", ""), Limits())]
+        chain = [limits.get(("root", job.user), LimitSet()), limits.get(("root", ""), LimitSet())]
         return plainly_held(self.model, chain, self._asked(job), [self._asked(one) for one in self.running()])
 
     def _asked(self, job: Job) -> Asked:

@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.sim.cluster import ClusterModel, Failures, Node, Outage, Partition
-from gpuwaste.sim.clusters.drawn import with_failures
+from gpuwaste.sim.drawn_outages import with_failures
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Failures, Node, Outage, Partition
 
 DAY = 86400
 

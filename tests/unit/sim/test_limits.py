@@ -10,10 +10,10 @@ from tests.examples import examples
 from tests.unit.sim.limits_reference import Asked, plainly_held
 
 from gpuwaste.sim.accounts import accounts_of
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
 from gpuwaste.sim.limit_checks import charge_wall, count_job, held_by
 from gpuwaste.sim.limits import LimitTable, LimitUse, limit_table, no_use, qos_order, reason, unmodelled
 from gpuwaste.sim.tres import tres_names, tres_row
+from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition, Qos
 
 pytestmark = pytest.mark.long
 
@@ -21,11 +21,11 @@ GIB = 2**30
 TREE = (("root", "", ""), ("dept", "", "root"), ("lab", "", "dept"), ("lab", "ann", ""), ("lab", "bob", ""))
 
 
-def model(qos: list[Qos], limits: Mapping[int, Limits]) -> ClusterModel:
+def model(qos: list[Qos], limits: Mapping[int, LimitSet]) -> ClusterModel:
     """Return a cluster with these QOS and limits by the place in TREE."""
     nodes = (Node("n1", 8, 64 * GIB, {"a100": 4}),)
     associations = tuple(
-        Association(account, user, parent, limits=limits.get(place, Limits()))
+        Association(account, user, parent, limits=limits.get(place, LimitSet()))
         for place, (account, user, parent) in enumerate(TREE)
     )
     return ClusterModel("c", nodes, (Partition("p", ("n1",)),), qos=tuple(qos), associations=associations)
@@ -56,15 +56,15 @@ amounts = st.fixed_dictionaries(
 some = st.dictionaries(
     st.sampled_from(["cpu", "gres/gpu", "mem", "node"]), st.sampled_from([0, 2, 5, 9, GIB]), max_size=2
 )
-no_limits = st.just(Limits())
+no_limits = st.just(LimitSet())
 qos_limits = st.builds(
-    Limits, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, max_tres_per_user=some,
+    LimitSet, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, max_tres_per_user=some,
     grp_jobs=st.sampled_from([None, 0, 3]), max_jobs_per_user=st.sampled_from([None, 1, 2]),
     max_wall_s=st.sampled_from([None, 3600]),
 )  # fmt: skip
-above_limits = st.builds(Limits, grp_tres=some, grp_jobs=st.sampled_from([None, 2, 3]))
+above_limits = st.builds(LimitSet, grp_tres=some, grp_jobs=st.sampled_from([None, 2, 3]))
 leaf_limits = st.builds(
-    Limits, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, grp_jobs=st.sampled_from([None, 2]),
+    LimitSet, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, grp_jobs=st.sampled_from([None, 2]),
     max_jobs_per_user=st.sampled_from([None, 1, 2]), max_wall_s=st.sampled_from([None, 3600]),
 )  # fmt: skip
 jobs = st.builds(
@@ -79,7 +79,9 @@ jobs = st.builds(
     asked=st.lists(jobs, min_size=1, max_size=8),
 )
 def test_a_job_starts_when_the_definition_lets_it(
-    qos: tuple[Limits, Limits, bool], tree: tuple[Limits, Limits, Limits], asked: list[Asked]
+    qos: tuple[LimitSet, LimitSet, bool],
+    tree: tuple[LimitSet, LimitSet, LimitSet],
+    asked: list[Asked],
 ) -> None:
     """Whether each of several jobs may start beside those before it is the plain definition's answer."""
     flags = frozenset({"OverPartQOS"} if qos[2] else ())
@@ -89,7 +91,7 @@ def test_a_job_starts_when_the_definition_lets_it(
     running: list[Asked] = []
     for job in asked:
         held = cluster.held(job)
-        above = (Limits() if job.user else tree[2], tree[1], Limits(), tree[0])
+        above = (LimitSet() if job.user else tree[2], tree[1], LimitSet(), tree[0])
         assert bool(held) == plainly_held(made, above, job, running), held
         if not held:
             cluster.count(job, 1)
@@ -108,24 +110,24 @@ def gpu_job(user: int = 0, partition_qos: int = -1, qos: int = 0, limit_s: int =
 @pytest.mark.parametrize(
     ("limits", "of_qos", "of_association"),
     [
-        (Limits(grp_jobs=1), "QOSGrpJobsLimit", "AssocGrpJobsLimit"),
-        (Limits(max_jobs_per_user=1), "QOSMaxJobsPerUserLimit", "AssocMaxJobsLimit"),
-        (Limits(max_wall_s=3599), "QOSMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit"),
-        (Limits(grp_wall_s=0), "QOSGrpWallLimit", "AssocGrpWallLimit"),
-        (Limits(grp_tres={"cpu": 7}), "QOSGrpCpuLimit", "AssocGrpCpuLimit"),
-        (Limits(grp_tres={"node": 3}), "QOSGrpNodeLimit", "AssocGrpNodeLimit"),
-        (Limits(grp_tres={"mem": 31 * GIB}), "QOSGrpMemLimit", "AssocGrpMemLimit"),
-        (Limits(grp_tres={"billing": 7}), "QOSGrpBilling", "AssocGrpBilling"),
-        (Limits(grp_tres={"gres/gpu": 3}), "QOSGrpGRES", "AssocGrpGRES"),
-        (Limits(max_tres_per_job={"cpu": 3}), "QOSMaxCpuPerJobLimit", "AssocMaxCpuPerJobLimit"),
-        (Limits(max_tres_per_job={"mem": GIB}), "QOSMaxMemoryPerJob", "AssocMaxMemPerJob"),
-        (Limits(max_tres_per_job={"gres/gpu:A100": 1}), "QOSMaxGRESPerJob", "AssocMaxGRESPerJob"),
-        (Limits(max_tres_per_node={"cpu": 1}), "QOSMaxCpuPerNode", "AssocMaxCpuPerNode"),
-        (Limits(max_tres_per_user={"cpu": 7}), "QOSMaxCpuPerUserLimit", ""),
-        (Limits(max_tres_per_user={"gres/gpu": 3}), "QOSMaxGRESPerUser", ""),
+        (LimitSet(grp_jobs=1), "QOSGrpJobsLimit", "AssocGrpJobsLimit"),
+        (LimitSet(max_jobs_per_user=1), "QOSMaxJobsPerUserLimit", "AssocMaxJobsLimit"),
+        (LimitSet(max_wall_s=3599), "QOSMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit"),
+        (LimitSet(grp_wall_s=0), "QOSGrpWallLimit", "AssocGrpWallLimit"),
+        (LimitSet(grp_tres={"cpu": 7}), "QOSGrpCpuLimit", "AssocGrpCpuLimit"),
+        (LimitSet(grp_tres={"node": 3}), "QOSGrpNodeLimit", "AssocGrpNodeLimit"),
+        (LimitSet(grp_tres={"mem": 31 * GIB}), "QOSGrpMemLimit", "AssocGrpMemLimit"),
+        (LimitSet(grp_tres={"billing": 7}), "QOSGrpBilling", "AssocGrpBilling"),
+        (LimitSet(grp_tres={"gres/gpu": 3}), "QOSGrpGRES", "AssocGrpGRES"),
+        (LimitSet(max_tres_per_job={"cpu": 3}), "QOSMaxCpuPerJobLimit", "AssocMaxCpuPerJobLimit"),
+        (LimitSet(max_tres_per_job={"mem": GIB}), "QOSMaxMemoryPerJob", "AssocMaxMemPerJob"),
+        (LimitSet(max_tres_per_job={"gres/gpu:A100": 1}), "QOSMaxGRESPerJob", "AssocMaxGRESPerJob"),
+        (LimitSet(max_tres_per_node={"cpu": 1}), "QOSMaxCpuPerNode", "AssocMaxCpuPerNode"),
+        (LimitSet(max_tres_per_user={"cpu": 7}), "QOSMaxCpuPerUserLimit", ""),
+        (LimitSet(max_tres_per_user={"gres/gpu": 3}), "QOSMaxGRESPerUser", ""),
     ],
 )
-def test_each_limit_has_slurm_s_reason(limits: Limits, of_qos: str, of_association: str) -> None:
+def test_each_limit_has_slurm_s_reason(limits: LimitSet, of_qos: str, of_association: str) -> None:
     """Beside a job of the same user a second one is held by each limit, with the word that squeue prints."""
     for made, expected in (
         (model([Qos("q", limits=limits)], {}), of_qos),
@@ -138,7 +140,7 @@ def test_each_limit_has_slurm_s_reason(limits: Limits, of_qos: str, of_associati
 
 def test_a_limit_above_holds_and_a_limit_per_job_is_inherited() -> None:
     """GrpJobs of a department counts all below it; MaxWall of an account is that of its users who set none."""
-    cluster = Cluster(model([Qos("q")], {1: Limits(grp_jobs=1, max_wall_s=60), 4: Limits(max_wall_s=3600)}))
+    cluster = Cluster(model([Qos("q")], {1: LimitSet(grp_jobs=1, max_wall_s=60), 4: LimitSet(max_wall_s=3600)}))
     assert cluster.held(gpu_job()) == "AssocMaxWallDurationPerJobLimit"
     assert cluster.held(gpu_job(user=1)) == ""
     cluster.count(gpu_job(user=1), 1)
@@ -147,7 +149,7 @@ def test_a_limit_above_holds_and_a_limit_per_job_is_inherited() -> None:
 
 def test_the_partition_s_qos_comes_first() -> None:
     """What the partition's QOS sets, the job's QOS and the association no longer limit; OverPartQOS turns it round."""
-    wide, narrow = Limits(max_wall_s=7200), Limits(max_wall_s=60)
+    wide, narrow = LimitSet(max_wall_s=7200), LimitSet(max_wall_s=60)
     for flags, expected in ((frozenset[str](), ""), (frozenset({"OverPartQOS"}), "QOSMaxWallDurationPerJobLimit")):
         made = model([Qos("job", limits=narrow, flags=flags), Qos("part", limits=wide)], {3: narrow})
         assert Cluster(made).held(gpu_job(partition_qos=1)) == expected
@@ -155,7 +157,7 @@ def test_the_partition_s_qos_comes_first() -> None:
 
 def test_wall_time_counts_by_whole_minutes() -> None:
     """A group's wall holds from the minute on that it is used up; `safe` counts the job's own limit too."""
-    made = model([Qos("q", limits=Limits(grp_wall_s=7200))], {})
+    made = model([Qos("q", limits=LimitSet(grp_wall_s=7200))], {})
     for safe, used, expected in (
         (False, 7199.0, ""),
         (False, 7200.0, "QOSGrpWallLimit"),
@@ -169,18 +171,18 @@ def test_wall_time_counts_by_whole_minutes() -> None:
 
 def test_limits_that_do_not_hold() -> None:
     """Without `limits` in AccountingStorageEnforce nothing is held, nor a job that has no association or QOS."""
-    made = model([Qos("q", limits=Limits(grp_jobs=0))], {0: Limits(grp_jobs=0)})
+    made = model([Qos("q", limits=LimitSet(grp_jobs=0))], {0: LimitSet(grp_jobs=0)})
     assert Cluster(made, hold=False).held(gpu_job()) == ""
-    cluster = Cluster(model([Qos("q", limits=Limits(grp_jobs=0))], {}))
+    cluster = Cluster(model([Qos("q", limits=LimitSet(grp_jobs=0))], {}))
     assert cluster.held(gpu_job(qos=-1)) == ""
     assert held_by(cluster.table, cluster.use, (-1, -1), -1, 0, np.ones(len(cluster.names)), 60) == 0
 
 
 def test_walls_add_up_to_root_and_other_tres_are_named() -> None:
     """A running job's wall counts for both QOS and each account above; a limit of licenses is told to be left out."""
-    limits = Limits(grp_wall_s=60, grp_tres={"license/abaqus": 3, "CPU": 99})
+    limits = LimitSet(grp_wall_s=60, grp_tres={"license/abaqus": 3, "CPU": 99})
     cluster = Cluster(
-        model([Qos("a", limits=limits), Qos("b")], {1: limits, 4: Limits(max_tres_per_job={"energy": 1})})
+        model([Qos("a", limits=limits), Qos("b")], {1: limits, 4: LimitSet(max_tres_per_job={"energy": 1})})
     )
     charge_wall(cluster.table, cluster.use, (0, 1), 3, 59.5)
     assert cluster.use.qos_wall.tolist() == [59.5, 59.5, 0.0]

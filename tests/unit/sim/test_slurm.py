@@ -10,13 +10,22 @@ from hypothesis import strategies as st
 from tests.unit.sim.slurm_reference import Job, Settings, Slurm
 
 from gpuwaste.jobs.history.table import Categories
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage, Partition, Qos, Reservation
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.nodes import layout
 from gpuwaste.sim.slurm.play import play
 from gpuwaste.sim.slurm.ranks import ranks_of
 from gpuwaste.sim.slurm.requests import Requests
 from gpuwaste.sim.slurm.setup import new_board
+from gpuwaste.slurm.site.cluster_model import (
+    Association,
+    ClusterModel,
+    LimitSet,
+    Node,
+    Outage,
+    Partition,
+    Qos,
+    Reservation,
+)
 
 pytestmark = pytest.mark.long
 UNTIL = 1200
@@ -102,13 +111,13 @@ def clusters(draw: st.DrawFn) -> ClusterModel:
 some = st.dictionaries(
     st.sampled_from(["cpu", "gres/gpu", "gres/gpu:a100", "mem", "node"]), st.integers(0, 6), max_size=2
 )
-above_limits = st.builds(Limits, grp_tres=some, grp_jobs=st.sampled_from([None, 2, 3]))
+above_limits = st.builds(LimitSet, grp_tres=some, grp_jobs=st.sampled_from([None, 2, 3]))
 user_limits = st.builds(
-    Limits, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, grp_jobs=st.sampled_from([None, 2]),
+    LimitSet, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, grp_jobs=st.sampled_from([None, 2]),
     max_jobs_per_user=st.sampled_from([None, 1, 2]), max_wall_s=st.sampled_from([None, 40]),
 )  # fmt: skip
 qos_limits = st.builds(
-    Limits, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, max_tres_per_user=some,
+    LimitSet, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, max_tres_per_user=some,
     grp_jobs=st.sampled_from([None, 1, 3]), max_jobs_per_user=st.sampled_from([None, 1]),
     max_wall_s=st.sampled_from([None, 40]),
 )  # fmt: skip
@@ -124,11 +133,11 @@ def limited(draw: st.DrawFn, model: ClusterModel) -> ClusterModel:
         model,
         partitions=tuple(parts),
         qos=tuple(
-            replace(qos, limits=draw(qos_limits | st.just(Limits())), flags=draw(flags)) for qos in known.values()
+            replace(qos, limits=draw(qos_limits | st.just(LimitSet())), flags=draw(flags)) for qos in known.values()
         ),
         associations=(
-            Association("root", parent="", limits=draw(above_limits | st.just(Limits()))),
-            *(Association("root", user, limits=draw(user_limits | st.just(Limits()))) for user in ("u0", "u1")),
+            Association("root", parent="", limits=draw(above_limits | st.just(LimitSet()))),
+            *(Association("root", user, limits=draw(user_limits | st.just(LimitSet()))) for user in ("u0", "u1")),
         ),
     )
 
@@ -307,7 +316,7 @@ def test_fair_share_puts_the_user_first_who_used_less() -> None:
 
 def test_a_job_over_a_limit_waits_and_blocks_nobody() -> None:
     """The second job of a user with MaxJobs 1 waits for the first, the one behind it starts at once."""
-    users = (Association("root", parent=""), Association("root", "ann", limits=Limits(max_jobs_per_user=1)))
+    users = (Association("root", parent=""), Association("root", "ann", limits=LimitSet(max_jobs_per_user=1)))
     model = cluster(2, associations=users)
     jobs = [job(0, 50, 50, user="ann"), job(1, 50, 50, user="ann", nodes=2, cpus=4), job(2, 10, 10)]
     assert starts(model, *jobs, interval=5) == [0, 50, 3]
@@ -315,7 +324,7 @@ def test_a_job_over_a_limit_waits_and_blocks_nobody() -> None:
 
 def test_a_limit_that_is_never_met_holds_a_job_for_ever() -> None:
     """A job of two nodes in a QOS of one node never starts, and all others do."""
-    model = cluster(2, qos=(Qos("small", limits=Limits(max_tres_per_job={"node": 1})),))
+    model = cluster(2, qos=(Qos("small", limits=LimitSet(max_tres_per_job={"node": 1})),))
     assert starts(model, job(0, 5, 5, nodes=2, qos="small"), job(1, 5, 5, qos="small")) == [-1, 3]
 
 

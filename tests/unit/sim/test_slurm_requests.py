@@ -8,7 +8,6 @@ import pytest
 
 from gpuwaste.core.errors import ConfigError, NoDataError, UsageError
 from gpuwaste.jobs.history.table import JobTable, table_of
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage, Partition
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.nodes import layout
@@ -17,17 +16,18 @@ from gpuwaste.sim.slurm.requests import requests_of
 from gpuwaste.sim.slurm.settings import scheduler_settings
 from gpuwaste.sim.trace import trace_of
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Outage, Partition
 
 NODES = (
     *(Node(f"c{k}", 8, 64 << 20, weight=5) for k in range(2)),
     Node("g0", 16, 128 << 20, {"a100": 4}),
     Node("g1", 16, 128 << 20, {"h100": 2}),
-    Node("broken", 99, 999 << 20, down=True),
+    Node("broken", 99, 999 << 20, state="DOWN"),
 )
 PARTITIONS = (
     Partition("cpu", ("c0", "c1"), default=True, max_time_s=600, max_nodes=2),
     Partition("gpu", ("g0", "g1", "broken"), min_nodes=1, deny_accounts=frozenset({"guest"})),
-    Partition("closed", ("c0",), up=False),
+    Partition("closed", ("c0",), state="DOWN"),
 )
 SITE = ClusterModel("site", NODES, PARTITIONS)
 
@@ -160,7 +160,7 @@ def test_an_answer_has_the_same_jobs_for_all_schedulers_and_gpus_by_type() -> No
 @pytest.mark.long
 def test_an_answer_counts_the_jobs_that_limits_held_back() -> None:
     """A job that waited for a limit is counted by the word that squeue prints, and none where limits do not hold."""
-    one = Limits(max_jobs_per_user=1)
+    one = LimitSet(max_jobs_per_user=1)
     jobs = table_of([record(1, "cpu=1"), record(2, "cpu=1"), record(3, "cpu=1", user="v")])
     users = (Association("root", parent=""), Association("a"), Association("a", "u", limits=one))
     for enforced, expected in (("limits", {"AssocMaxJobsLimit": 1}), ("none", {})):

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.tres import tres_names, tres_row
 from gpuwaste.sim.usage import billing, charge, decay, decay_per_second, resets
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 from gpuwaste.slurm.site.tres_weights import parse_weights
 
 pytestmark = pytest.mark.long

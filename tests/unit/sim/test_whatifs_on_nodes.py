@@ -7,17 +7,25 @@ import pytest
 from tests.unit.sim.tables import Ran, case_of, history
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage, Partition, Reservation
-from gpuwaste.sim.clusters.resized import with_count
 from gpuwaste.sim.counterfactual import check_schedulers, compared
 from gpuwaste.sim.document import Difference
+from gpuwaste.sim.resized_cluster import with_count
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.whatif import WhatIfCase, changed, label, parsed
+from gpuwaste.slurm.site.cluster_model import (
+    Association,
+    ClusterModel,
+    LimitSet,
+    Node,
+    Outage,
+    Partition,
+    Reservation,
+)
 
 MULTIFACTOR = {"PriorityType": "priority/multifactor", "PriorityWeightFairShare": "1000"}
 SITE = ClusterModel(
     "site",
-    (Node("a1", 8, 0, {"a100": 4}), Node("a2", 8, 0, {"a100": 4}), Node("c1", 16, 0), Node("off", 8, 0, down=True)),
+    (Node("a1", 8, 0, {"a100": 4}), Node("a2", 8, 0, {"a100": 4}), Node("c1", 16, 0), Node("off", 8, 0, state="DOWN")),
     (Partition("p", ("a1", "a2"), default=True), Partition("cpu", ("c1", "off"))),
     reservations=(Reservation("r", ("a1", "c1"), 10**9, 10**9 + 1),),
     outages=(Outage("a2", 10**9, 10**9 + 1),),
@@ -232,7 +240,7 @@ def test_labels_read_as_they_were_written() -> None:
 def test_jobs_that_never_start_are_in_no_figure() -> None:
     """A job that a limit holds for ever counts as a fact, and its missing start in no wait."""
     jobs = [Ran(0, 60, 600, 1), Ran(10, 60, 600, 4)]
-    root = Association("root", parent="", limits=Limits(max_tres_per_job={"gres/gpu": 2}))
+    root = Association("root", parent="", limits=LimitSet(max_tres_per_job={"gres/gpu": 2}))
     site = replace(SITE, reservations=(), outages=(), associations=(root, Association("root", "u")))
     (found,) = played(jobs, "limits", cluster=site)
     assert 0 <= found.figures["mean_wait_s"].base <= 60

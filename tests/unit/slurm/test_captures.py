@@ -7,7 +7,7 @@ from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.clients.scontrol import RunningJob, parse_jobs
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.site.cluster_config import parse_config, parse_partitions
+from gpuwaste.slurm.site.scontrol_show import parse_config, parse_partitions
 
 SONAR = (
     *("JobID", "JobIDRaw", "User", "Account", "State", "Start", "End", "AveCPU", "AveDiskRead", "AveDiskWrite"),
@@ -65,7 +65,7 @@ def test_configuration_and_partitions_of_22_and_later() -> None:
     """A large site's node lists, and its settings."""
     assert parse_config(capture("gcm_slurm/sample-scontrol-show-config-output.txt").decode()).cluster_name
     first, second, third = parse_partitions(capture("gcm_slurm/sample-scontrol-output.txt").decode())
-    assert (len(first.nodes), first.max_time_s, first.whole_node) == (3140, 3 * 86400, False)
+    assert (len(first.nodes), first.max_time_s, first.whole_nodes) == (3140, 3 * 86400, False)
     assert len(second.nodes) == 1469
     assert third.nodes == first.nodes
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.slurm.formats.conf_file import MAX_FILE_B, read_conf
+from gpuwaste.slurm.formats.conf_file import MAX_FILE_B, read_conf, setting_of
 
 
 def pairs(path: Path, text: str | bytes) -> list[tuple[int, tuple[tuple[str, str], ...]]]:
@@ -48,6 +48,16 @@ def test_other_files_are_put_in_place(tmp_path: Path) -> None:
     lines = read_conf(path)
     assert [line.fields for line in lines] == [{"clustername": "gw"}, {"nodename": "n1"}, {"x": "1"}]
     assert lines[1].place == f"{tmp_path}/nodes-gw.conf line 2"
+
+
+def test_a_setting_is_its_last_value(tmp_path: Path) -> None:
+    """Names are the same in any case, an Include counts, a comment does not; a line of another kind is no matter."""
+    (tmp_path / "more.conf").write_text("slurmuser=slurm\n")
+    path = tmp_path / "slurm.conf"
+    path.write_text("SlurmUser=root\nno pair\n#ClusterName=old\nClusterName=gw # ours\nInclude more.conf\n")
+    assert [setting_of(path, name) for name in ("ClusterName", "SlurmUser", "Other")] == ["gw", "slurm", ""]
+    with pytest.raises(ConfigError, match="cannot be read"):
+        setting_of(tmp_path / "missing.conf", "ClusterName")
 
 
 @pytest.mark.parametrize(

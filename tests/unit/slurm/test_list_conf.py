@@ -15,7 +15,7 @@ from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
 from gpuwaste.slurm.formats import list_conf
 from gpuwaste.slurm.formats.conf_file import MAX_FILE_B, read_conf
 from gpuwaste.slurm.formats.list_conf import PREFIX, asked_places, existing_conf, private_conf, reasons, release_of
-from gpuwaste.slurm.site.cluster_config import SlurmConfig
+from gpuwaste.slurm.site.cluster_model import SlurmConfig
 
 NODE = "NodeName=gpu1 Gres=gpu:2\n"
 

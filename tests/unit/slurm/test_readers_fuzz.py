@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.sim.clusters import hardware, values
 from gpuwaste.slurm.accounting import req_mem, sacct_request, tres
 from gpuwaste.slurm.accounting.rest_value import load
 from gpuwaste.slurm.accounting.sacct import FIELDS, BadRow, parse_sacct
@@ -22,8 +21,10 @@ from gpuwaste.slurm.formats.gres import job_gres_on_node, parse_gres, parse_posi
 from gpuwaste.slurm.formats.printed_id import parse_printed
 from gpuwaste.slurm.formats.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.formats.swf import read_swf
-from gpuwaste.slurm.site import sacctmgr, site_tables
-from gpuwaste.slurm.site.cluster_config import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.site import sacctmgr
+from gpuwaste.slurm.site import site_fields as hardware
+from gpuwaste.slurm.site import slurm_values as values
+from gpuwaste.slurm.site.scontrol_show import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.site.tres_weights import parse_weights
 
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
@@ -59,10 +60,10 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "clusters of sacctmgr": (sacctmgr.parse_clusters, ["gw\n", "|,"]),
     "coordinators of sacctmgr": (sacctmgr.parse_coordinators, ["proj1|carol,bob\n", "proj1|\n", "|,|"]),
     "table of sacctmgr": (
-        lambda text: site_tables.parse_table(text, site_tables.USAGE, "sshare"),
+        lambda text: sacctmgr.parse_table(text, sacctmgr.USAGE, "sshare"),
         ["root|||0\n", " a|u||12\n", "|", "a|b|c|d|e"],
     ),
-    "TRES of a machine": (values.tres, ["cpu=4,mem=2G", "gres/gpu=2", "mem=7B", "=", "cpu=-1"]),
+    "TRES of a machine": (tres.tres_amounts, ["cpu=4,mem=2G", "gres/gpu=2", "mem=7B", "=", "cpu=-1"]),
     "weights of a machine": (parse_weights, ["CPU=1.0,Mem=0.25G", "gres/gpu=2e3", "cpu=nan", "mem=1e999G"]),
     "size of a machine": (values.size, ["512G", "7B", "9" * 20 + "E", "-1", "0"]),
     "GPUs of a machine": (hardware.gpus_of, ["gpu:a100:4(S:0-1)", "gpu", "shard:8", "gpu:-1"]),
@@ -75,7 +76,10 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         parse_partitions,
         ["PartitionName=gpu\n", "   OverSubscribe=NO MaxTime=x\n", "Nodes=n[1-4]\n"],
     ),
-    "scontrol show node": (parse_nodes, ["NodeName=n1 ", "Gres=gpu:4(S:0)\n", "GresUsed=gpu:x:1(IDX:9-1)\n"]),
+    "scontrol show node": (
+        parse_nodes,
+        ["NodeName=n1 ", "Gres=gpu:4(S:0)\n", "RealMemory=1 State=IDLE\n", "GresUsed=gpu:x:1(IDX:9-1)\n"],
+    ),
     "slurmd -G": (
         parse_slurmd_g,
         [

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.agent.facts.base import LocalRun, PositionFacts
+from gpuwaste.core.job_states import HOLDING
 from gpuwaste.ledger.sample import MapSource
 
-RUNNING: Final = frozenset({"RUNNING", "SUSPENDED", "STOPPED"})
+RUNNING: Final = HOLDING - {"COMPLETING"}
 GONE: Final = "GONE"  # the one who was asked does not know the job (any more)
 
 

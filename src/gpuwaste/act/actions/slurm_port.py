@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
+from gpuwaste.slurm.site.cluster_model import Node, Partition
 
 
 class ActionSlurm(Protocol):
@@ -21,7 +21,7 @@ class ActionSlurm(Protocol):
         """Return the partitions."""
         ...
 
-    def nodes(self) -> list[NodeInfo]:
+    def nodes(self) -> list[Node]:
         """Return the nodes."""
         ...
 

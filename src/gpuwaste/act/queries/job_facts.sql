@@ -64,7 +64,7 @@ user_ends AS (
         "user",
         end_s AS since_s,
         sum(count(*)) OVER u AS ended,
-        sum(count(*) FILTER (state IN ('FAILED', 'OUT_OF_MEMORY'))) OVER u AS failed,
+        sum(count(*) FILTER (state IN {failed_states})) OVER u AS failed,
         sum(count(*) FILTER ("end" - "start" < 60)) OVER u AS brief,
         sum(sum(gpus)) OVER u AS gpus,
         sum(sum(gpus * ("end" - "start"))) OVER u / 3600 AS gpu_h

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from gpuwaste.slurm.accounting.job import TERMINAL_STATES
+from gpuwaste.core.job_states import ENDED, FAILED
 
 HIT_SHARE: Final = 0.5
 """Of the runs of an array of which something is known: from this share on the target came true."""
-_FAILED: Final = frozenset({"FAILED", "OUT_OF_MEMORY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def came_true(target: str, end: RunEnd) -> bool | None:
 def all_ends() -> Iterator[tuple[str, RunEnd, bool]]:
     """Yield each target with each end that says something of it, and what it says: the definition as a table."""
     known = (None, False, True)
-    for state, ran, under, fewer, late in product(sorted(TERMINAL_STATES), (False, True), known, known, known):
+    for state, ran, under, fewer, late in product(sorted(ENDED), (False, True), known, known, known):
         end = RunEnd(state, ran, under, fewer, late)
         for target in _JUDGES:
             said = came_true(target, end)
@@ -52,12 +51,12 @@ def all_ends() -> Iterator[tuple[str, RunEnd, bool]]:
 
 def _failure(end: RunEnd) -> bool | None:
     """FAILED or OUT_OF_MEMORY against COMPLETED."""
-    return _either(end, _FAILED, {"COMPLETED"})
+    return _either(end, FAILED, {"COMPLETED"})
 
 
 def _failure_or_cancel(end: RunEnd) -> bool | None:
     """As failure, and CANCELLED after the start."""
-    return _either(end, _FAILED | {"CANCELLED"}, {"COMPLETED"}) if end.ran else None
+    return _either(end, FAILED | {"CANCELLED"}, {"COMPLETED"}) if end.ran else None
 
 
 def _timeout(end: RunEnd) -> bool | None:
@@ -65,7 +64,7 @@ def _timeout(end: RunEnd) -> bool | None:
     if end.at_limit is None:
         return None
     late = end.state == "TIMEOUT" or (end.at_limit and end.state != "COMPLETED")
-    return True if late else _either(end, frozenset(), _FAILED | {"COMPLETED", ""})
+    return True if late else _either(end, frozenset(), FAILED | {"COMPLETED", ""})
 
 
 def _gpu_underused(end: RunEnd) -> bool | None:

@@ -3,6 +3,8 @@
 from enum import IntEnum
 from typing import Final
 
+from gpuwaste.core.job_states import SYSTEM
+
 
 class Outcome(IntEnum):
     """The class of an end; the numbers are stored in packed state and must not change within a feature version."""
@@ -13,22 +15,10 @@ class Outcome(IntEnum):
     OUT_OF_MEMORY = 3
     TIMEOUT = 4
     CANCELLED = 5  # after its start
-    SYSTEM = 6  # NODE_FAIL, BOOT_FAIL, PREEMPTED, REQUEUED, DEADLINE, REVOKED: nobody's fault of the job's
+    SYSTEM = 6  # job_states.SYSTEM: no result of the job
     NEVER_STARTED = 7  # cancelled before its start
 
 
-_BY_STATE: Final = {
-    "COMPLETED": Outcome.COMPLETED,
-    "FAILED": Outcome.FAILED,
-    "OUT_OF_MEMORY": Outcome.OUT_OF_MEMORY,
-    "TIMEOUT": Outcome.TIMEOUT,
-    "NODE_FAIL": Outcome.SYSTEM,
-    "BOOT_FAIL": Outcome.SYSTEM,
-    "PREEMPTED": Outcome.SYSTEM,
-    "REQUEUED": Outcome.SYSTEM,
-    "DEADLINE": Outcome.SYSTEM,
-    "REVOKED": Outcome.SYSTEM,
-}
 _STATE: Final = {
     Outcome.UNKNOWN: "",
     Outcome.COMPLETED: "COMPLETED",
@@ -39,6 +29,8 @@ _STATE: Final = {
     Outcome.SYSTEM: "NODE_FAIL",  # stands for all of them
     Outcome.NEVER_STARTED: "CANCELLED",
 }
+_OWN: Final = (Outcome.COMPLETED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.TIMEOUT)
+_BY_STATE: Final = {_STATE[outcome]: outcome for outcome in _OWN} | dict.fromkeys(SYSTEM, Outcome.SYSTEM)
 
 
 def state_of(outcome: Outcome) -> str:

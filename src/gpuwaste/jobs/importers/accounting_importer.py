@@ -22,7 +22,7 @@ from gpuwaste.jobs.importers.accounting_windows import windows
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.run import RunKey
-from gpuwaste.slurm.site.defaults import SiteDefaults
+from gpuwaste.slurm.site.site_defaults import SiteDefaults
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 PARTITIONS_EVERY_S: Final = 300.0

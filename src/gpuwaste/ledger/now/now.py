@@ -15,7 +15,7 @@ from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.ledger.tally import seconds
 from gpuwaste.slurm.accounting.tres import gpu_count, parse_tres
 from gpuwaste.slurm.formats.printed_id import task_count
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.database import Database
 
 MAX_NODES: Final = 16  # that an idle job names
@@ -26,7 +26,7 @@ class SlurmNodes:
     """The nodes that Slurm has, and when it told them, UTC seconds; None: it has not yet."""
 
     read: int | None = None
-    nodes: Sequence[NodeInfo] = ()
+    nodes: Sequence[Node] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _totals(runs: Sequence[HeldRun], silent: Sequence[SilentAgent], slurm: Slurm
     levels = Counter(gpu.level for run in runs for gpu in run.held)
     idle = [gpu for run in runs for gpu in _idle(run)]
     return NowTotals(
-        gpus=None if slurm.read is None else sum(node.gpus for node in slurm.nodes),
+        gpus=None if slurm.read is None else sum(node.gpu_count for node in slurm.nodes),
         held=sum(levels.values()),
         high=levels["high"],
         moderate=levels["moderate"],
@@ -166,9 +166,7 @@ def _idle_job(run: HeldRun, advice: list[Advice]) -> IdleJob:
     )
 
 
-def _silent(
-    known: Now, seen: Iterable[HeldRun], states: Mapping[str, NodeInfo], *, everything: bool
-) -> list[SilentNode]:
+def _silent(known: Now, seen: Iterable[HeldRun], states: Mapping[str, Node], *, everything: bool) -> list[SilentNode]:
     """Return the silent nodes; for a reader who may not see all those of their own jobs, without what others hold."""
     mine = {run.place: run for run in seen}
     rows = []
@@ -181,9 +179,7 @@ def _silent(
     return rows
 
 
-def _node_rows(
-    known: Now, seen: Sequence[HeldRun], states: Mapping[str, NodeInfo], *, everything: bool
-) -> list[NodeRow]:
+def _node_rows(known: Now, seen: Sequence[HeldRun], states: Mapping[str, Node], *, everything: bool) -> list[NodeRow]:
     """Return the nodes that hold GPUs or could; for a reader who may not see all those of their own jobs."""
     names = {gpu.node for run in seen for gpu in run.held if gpu.node}
     if everything:
@@ -195,12 +191,12 @@ def _node_rows(
     ]
 
 
-def _node_row(name: str, node: NodeInfo | None, pairs: Sequence[tuple[HeldRun, HeldGpu]]) -> NodeRow:
+def _node_row(name: str, node: Node | None, pairs: Sequence[tuple[HeldRun, HeldGpu]]) -> NodeRow:
     reports = [gpu.seen_ms for _, gpu in pairs if gpu.seen_ms is not None]
     return NodeRow(
         node=name,
         state="" if node is None else node.state,
-        gpus=None if node is None else node.gpus,
+        gpus=None if node is None else node.gpu_count,
         reported=max(reports) // 1000 if reports else None,
         levels="".join(gpu.level[0] for _, gpu in pairs),
         mean_pct=[None if gpu.level == "unknown" else _percent(gpu.mean_pct) for _, gpu in pairs],

@@ -5,11 +5,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from gpuwaste.core.job_states import HOLDING
 from gpuwaste.plan.start_time.queue import NO_LIMIT_S
 from gpuwaste.plan.waits.instant import Ints, JobRows, QueueInstant, no_rows
 from gpuwaste.plan.waits.trees import WaitMachine
 from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
-from gpuwaste.slurm.clients.scontrol import HOLDING, RunningJob
+from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.printed_id import task_count
 from gpuwaste.slurm.submit.request import JobRequest
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.real.settings import taken_settings
 from gpuwaste.slurm.formats.list_conf import no_cgroups, release_of
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
 MAX_NODES: Final = 2000  # each is a process
 _MIB: Final = 1 << 20

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.real import conf
 from gpuwaste.sim.real.clock import FastClock
 from gpuwaste.sim.real.programs import search_path, slurm_version
 from gpuwaste.sim.real.reaper import MARKER, sweep
 from gpuwaste.slurm.clients.command import Output, last_line, run_command
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 _PORTS: Final = range(15_000, 32_000)  # below those that the kernel gives to clients
 _KEY_B: Final = 128

@@ -17,7 +17,6 @@ from gpuwaste.core.files import open_lock, write_whole
 from gpuwaste.core.typed import decode
 from gpuwaste.core.version import own_version
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.document import EngineDocument, RealRun
 from gpuwaste.sim.real.ensemble import agreement, run_figures
@@ -28,6 +27,7 @@ from gpuwaste.sim.real.player import Player
 from gpuwaste.sim.real.programs import require_programs, slurm_version
 from gpuwaste.sim.real.settings import not_taken
 from gpuwaste.sim.spread import spread
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 Progress = Callable[[int, int, int, int], None]
 """Called with the run's number, jobs submitted, jobs ended and jobs of the trace."""

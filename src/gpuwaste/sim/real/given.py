@@ -11,7 +11,6 @@ import numpy as np
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, FULL, MAIN, STARTED, SUBMITTED, TESTED, ControllerInstant
 from gpuwaste.sim.real.jobs import submissions
 from gpuwaste.sim.slurm import board as b
@@ -21,6 +20,7 @@ from gpuwaste.sim.slurm.nodes import layout
 from gpuwaste.sim.slurm.ranks import ranks_of
 from gpuwaste.sim.slurm.requests import requests_of
 from gpuwaste.sim.slurm.setup import new_board
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 _KINDS: Final = {
     MAIN: b.MAIN,

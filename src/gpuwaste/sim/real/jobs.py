@@ -9,8 +9,8 @@ import numpy as np
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.table import Categories, JobTable
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.trace import Trace, trace_of
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 _MIB: Final = 1 << 20
 _MINUTE_S: Final = 60

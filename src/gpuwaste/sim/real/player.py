@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.sim.cluster import NEVER, ClusterModel
+from gpuwaste.core.job_states import QUEUED
 from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.instants import ControllerInstant, read_log
 from gpuwaste.sim.real.jobs import TraceSubmission
 from gpuwaste.sim.real.outcomes import NEVER_STARTED, PENDING, REFUSED, Ended, ReplayedOutcome, read_ended
 from gpuwaste.slurm.clients.command import check, last_line
+from gpuwaste.slurm.site.cluster_model import NEVER, ClusterModel
 
 Progress = Callable[[int, int, int], None]
 """Called with jobs submitted, jobs ended and jobs of the trace."""
@@ -27,7 +28,6 @@ _STALLED_S: Final = 1800  # of the played clock without a running job: backfill 
 _STALLED_REAL_S: Final = 15.0
 _TRIES: Final = 3
 _AGAIN: Final = ("Unable to contact", "Socket timed out", "temporarily unable", "Connection refused")
-_WAITING: Final = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _HOPELESS: Final = frozenset({"PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit"})
 _REASON: Final = re.compile(r"[\w ,:()/.-]{1,100}")
 
@@ -129,7 +129,7 @@ class Player:
         queue = {number: found for number, found in self._queue().items() if number in self._ids}
         if not queue and len(self._ended) == len(self._ids):
             return False
-        waiting = all(state in _WAITING for state, _ in queue.values())
+        waiting = all(state in QUEUED for state, _ in queue.values())
         hopeless = bool(queue) and waiting and all(reason in _HOPELESS for _, reason in queue.values())
         if self._events or (queue and not waiting) or self._reserved_later():
             self._active_at = (time.monotonic(), self._clock.now())

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.placed import Placed, Placements
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, PlacementLog
@@ -20,6 +19,7 @@ from gpuwaste.sim.slurm.ranks import ranks_of
 from gpuwaste.sim.slurm.requests import requests_of
 from gpuwaste.sim.slurm.setup import new_board
 from gpuwaste.sim.trace import Ints, Trace
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 TITLE: Final = "Slurm: main loop and backfill, jobs placed on nodes"
 NEEDS_CLUSTER: Final = True

@@ -3,7 +3,6 @@
 import numpy as np
 
 from gpuwaste.jobs.history.table import Categories
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.compiled import in_place
 from gpuwaste.sim.limit_checks import MAY_START, charge_wall, count_job, held_by
 from gpuwaste.sim.limits import limit_table, no_use, qos_order, reason
@@ -13,6 +12,7 @@ from gpuwaste.sim.slurm.board import Board, Holds, Ints
 from gpuwaste.sim.slurm.owners import amounts_of, billing_of, owners_of, usage_factors
 from gpuwaste.sim.tres import BILLING, tres_names
 from gpuwaste.sim.usage import decayed
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 
 def holds_of(jobs: Ints, qos: Ints, users: Categories, accounts: Categories, model: ClusterModel) -> Holds:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Flags, Ints
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 
 @dataclass(frozen=True, slots=True)

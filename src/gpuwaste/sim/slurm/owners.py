@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 
 from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.accounts import AccountTable, accounts_of, completed
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.priority_settings import PrioritySettings
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Ints
 from gpuwaste.sim.tres import GPU, tres_row
 from gpuwaste.sim.usage import billing
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 Floats = NDArray[np.float64]
 

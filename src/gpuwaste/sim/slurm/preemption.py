@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.slurm.board import Flags, Ints
 from gpuwaste.sim.slurm.settings import lowered
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 _TYPES: Final = {"": "", "preempt/none": "", "none": "", "(null)": ""} | {
     name: name for name in ("preempt/qos", "preempt/partition_prio")

@@ -10,7 +10,6 @@ import numpy as np
 from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.accounts import AccountTree
 from gpuwaste.sim.classic_share import classic
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.fair_tree import fair_tree
 from gpuwaste.sim.multifactor import Floats, Norms, PriorityJobs, Weighted, priority, weighted
@@ -21,6 +20,7 @@ from gpuwaste.sim.slurm.board import Board, Ints
 from gpuwaste.sim.slurm.owners import amounts_of, billing_of, owners_of, usage_factors
 from gpuwaste.sim.tres import GPU, tres_names, tres_row
 from gpuwaste.sim.usage import charge, decay, decay_per_second
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 PER_SECOND: Final = 0  # of numbers: what decay leaves after a second
 DAMPENING: Final = 1

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.text import words_of
-from gpuwaste.sim.clusters import values
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
+from gpuwaste.slurm.site import slurm_values as values
 
 TITLE: Final = "other limits or tiers of a partition"
 VALUE: Final = "NAME:SETTING=VALUE+..."

@@ -5,9 +5,9 @@ from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError, UsageError
 from gpuwaste.core.text import words_of
-from gpuwaste.sim.clusters.settings import KNOWN, printed
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
+from gpuwaste.slurm.site.slurm_settings import KNOWN, printed
 
 TITLE: Final = "other settings of priorities"
 VALUE: Final = "SETTING=VALUE+..."

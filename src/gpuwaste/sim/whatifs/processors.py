@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.sim.clusters.resized import kinds_of, with_count
+from gpuwaste.sim.resized_cluster import kinds_of, with_count
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, resized
 
 TITLE: Final = "another size of the machine"

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 from gpuwaste.sim.wrappers import WRAPPERS, Workflow
+from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 TITLE: Final = "chains of a user's short jobs as one job each"
 VALUE: Final = "MINUTES"

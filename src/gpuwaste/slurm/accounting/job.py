@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec import Meta
 
 from gpuwaste.core.codec import Int64, Number, annotated
+from gpuwaste.core.job_states import ENDED
 from gpuwaste.slurm.run import RunKey
 
 
@@ -16,23 +17,6 @@ class KnownAt(StrEnum):
     SUBMIT = "submit"
     START = "start"
     END = "end"
-
-
-TERMINAL_STATES: Final = frozenset(
-    {
-        "BOOT_FAIL",
-        "CANCELLED",
-        "COMPLETED",
-        "DEADLINE",
-        "FAILED",
-        "NODE_FAIL",
-        "OUT_OF_MEMORY",
-        "PREEMPTED",
-        "REQUEUED",
-        "REVOKED",
-        "TIMEOUT",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +69,7 @@ class JobRecord:
     @property
     def ended(self) -> bool:
         """Whether the state is terminal."""
-        return self.state in TERMINAL_STATES
+        return self.state in ENDED
 
 
 def known_at(name: str) -> KnownAt:

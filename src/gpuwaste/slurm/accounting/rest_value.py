@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError, SlurmError
+from gpuwaste.core.job_states import STATES
 from gpuwaste.core.text import storable
-from gpuwaste.slurm.accounting.job import TERMINAL_STATES
 from gpuwaste.slurm.formats.no_value import NO_NUMBERS
 
 Json = Mapping[str, Any]
 
 _NO_WORDS: Final = frozenset({"", "UNLIMITED", "INFINITE", "NONE", "PARTITION_LIMIT", "N/A"})
 _MAX: Final = 1 << 63
-_STATES: Final = frozenset({*TERMINAL_STATES, "PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING"})
 _STATE_FLAGS: Final = ("REQUEUED", "RESIZING")  # accounting keeps a row of its own for these
 _MEBIBYTES: Final = frozenset({"mem", "bb"})  # TRES that Slurm counts in MiB and prints with M
 _NOTHING_FOUND: Final = frozenset({9003, 9004})  # ESLURM_REST_EMPTY_RESULT and its like: no jobs, no error
@@ -127,7 +126,7 @@ def state(found: Any, *path: str) -> str:
     value = at(found, *path)
     words = [str(word) for word in value] if isinstance(value, list) else text(found, *path).split()
     for word in (*_STATE_FLAGS, *words):
-        if word in words and (word in _STATE_FLAGS or word in _STATES):
+        if word in words and (word in _STATE_FLAGS or word in STATES):
             return word
     return storable(words[0]) if words else ""
 

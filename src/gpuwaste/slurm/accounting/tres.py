@@ -1,4 +1,4 @@
-"""TRES strings: `cpu=4,mem=62.50G,gres/gpu=2,gres/gpu:a100=2` as a mapping, and the GPUs in it."""
+"""TRES strings: `cpu=4,mem=62.50G,gres/gpu=2,gres/gpu:a100=2` as a mapping, the amounts and the GPUs in it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import parse_size_b
+from gpuwaste.slurm.site.slurm_values import size, size_text, whole
 
 _ABSENT: Final = frozenset({"", "(null)", "N/A"})
 _GPU: Final = "gres/gpu"
+_MEMORY: Final = "mem"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,20 @@ def tres_or_none(text: str) -> dict[str, str]:
         return parse_tres(text)
     except ParseError:
         return {}
+
+
+def tres_amounts(text: str) -> dict[str, int]:
+    """Return the amounts of a limit, memory in bytes (without a unit: MiB), names as tres_name. Raises ParseError."""
+    found = {}
+    for name, amount in parse_tres(text).items():
+        known = tres_name(name)
+        found[known] = size(amount) if known == _MEMORY else whole(amount, name)
+    return found
+
+
+def amounts_text(amounts: Mapping[str, int]) -> str:
+    """Return amounts as `tres_amounts` reads them; memory in the largest unit that leaves a whole number."""
+    return ",".join(f"{name}={size_text(amount) if name == _MEMORY else amount}" for name, amount in amounts.items())
 
 
 def gpu_count(tres: dict[str, str]) -> GpuCount:

@@ -7,9 +7,8 @@ from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.coordination import AccountPlace
-from gpuwaste.slurm.site.site_tables import SiteTables
 from gpuwaste.slurm.submit.request import JobRequest
 
 
@@ -36,7 +35,7 @@ class SlurmClient(Protocol):
         """Return the partitions, hidden ones included."""
         ...
 
-    def nodes(self) -> list[NodeInfo]:
+    def nodes(self) -> list[Node]:
         """Return the nodes."""
         ...
 
@@ -56,8 +55,11 @@ class SlurmClient(Protocol):
         """Return the associations of these accounts in every cluster of slurmdbd."""
         ...
 
-    def site_tables(self, since: int | None = None) -> SiteTables:
-        """Return what the site is made of; `since` (UTC seconds): with what happened to its nodes from then on."""
+    def site(self, since: int | None = None) -> ClusterModel:
+        """Return the whole site; `since` (UTC seconds): with the outages that slurmdbd knows from then on.
+
+        Raises ConfigError too, for a site that no scheduler could run.
+        """
         ...
 
     def device_list(self, node: str) -> list[DevicePosition]:

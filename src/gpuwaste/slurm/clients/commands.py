@@ -20,18 +20,12 @@ from gpuwaste.slurm.clients.scontrol import BadRecord, RunningJob, parse_job, pa
 from gpuwaste.slurm.formats.list_conf import asked_places, existing_conf, private_conf, reasons, release_of
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition, parse_slurmd_g
 from gpuwaste.slurm.formats.times import format_time
-from gpuwaste.slurm.site import sacctmgr, site_tables
-from gpuwaste.slurm.site.cluster_config import (
-    NodeInfo,
-    Partition,
-    SlurmConfig,
-    parse_config,
-    parse_nodes,
-    parse_partitions,
-    records,
-)
+from gpuwaste.slurm.site import sacctmgr
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.coordination import AccountPlace
-from gpuwaste.slurm.site.site_tables import Row, SiteTables, parse_table
+from gpuwaste.slurm.site.live_site import live_model
+from gpuwaste.slurm.site.sacctmgr import Row
+from gpuwaste.slurm.site.scontrol_show import parse_config, parse_nodes, parse_partitions, records
 from gpuwaste.slurm.submit.request import JobRequest
 
 _NO_NAMES: Final = log_event.warning(
@@ -107,7 +101,7 @@ class CommandClient:
         """Run `scontrol show partition`."""
         return parse_partitions(self._text(*_SHOW, "partition"))
 
-    def nodes(self) -> list[NodeInfo]:
+    def nodes(self) -> list[Node]:
         """Run `scontrol show node -d`."""
         return parse_nodes(self._text(*_SHOW, "node"))
 
@@ -153,25 +147,24 @@ class CommandClient:
         texts = (self._sacctmgr(*sacctmgr.PLACES, f"account={','.join(part)}") for part in parts)
         return [place for text in texts for place in sacctmgr.parse_places(text)]
 
-    def site_tables(self, since: int | None = None) -> SiteTables:
+    def site(self, since: int | None = None) -> ClusterModel:
         """Run `scontrol show` of config, nodes, partitions, reservations; with slurmdbd `sacctmgr show` and sshare."""
         config = self.config()
-        tables = SiteTables(
-            config,
-            *(self._shown(what, key) for what, key in site_tables.SHOWN),
-        )
+        shown = config, self.nodes(), self.partitions()
+        reservations = records(self._text(*_SHOW, "reservation"), "ReservationName")
         if "slurmdbd" not in config.settings.get("AccountingStorageType", ""):
-            return tables
+            return live_model(*shown, reservations=reservations)
         cluster = f"cluster={config.cluster_name}"
         events: tuple[Row, ...] = ()
         if since is not None:
             begin = f"start={format_time(since)}"
-            events = self._table("event", site_tables.EVENT, cluster, begin, "event=node")
-        return replace(
-            tables,
-            qos=self._table("qos", site_tables.QOS),
-            associations=self._table("assoc", site_tables.ASSOCIATION, cluster),
-            usage=parse_table(self._text(*site_tables.SSHARE), site_tables.USAGE, "sshare"),
+            events = self._table("event", sacctmgr.EVENT, cluster, begin, "event=node")
+        usage = sacctmgr.parse_table(self._text(*sacctmgr.SSHARE), sacctmgr.USAGE, "sshare")
+        return live_model(
+            *shown,
+            reservations=reservations,
+            qos=sacctmgr.qos_of(self._table("qos", sacctmgr.QOS)),
+            associations=sacctmgr.associations_of(self._table("assoc", sacctmgr.ASSOCIATION, cluster), usage),
             events=events,
         )
 
@@ -234,12 +227,9 @@ class CommandClient:
         except (ValueError, KeyError, TypeError) as error:
             raise ParseError(f"squeue --json: not the jobs that it should list: {error}") from error
 
-    def _shown(self, what: str, key: str) -> tuple[Row, ...]:
-        return tuple(records(self._text(*_SHOW, what), key))
-
     def _table(self, what: str, columns: tuple[str, ...], *words: str) -> tuple[Row, ...]:
         text = self._sacctmgr("show", what, *words, f"format={','.join(columns)}")
-        return parse_table(text, columns, f"sacctmgr show {what}")
+        return sacctmgr.parse_table(text, columns, f"sacctmgr show {what}")
 
     def _sacctmgr(self, *words: str) -> str:
         return self._text("sacctmgr", "--noheader", "--parsable2", *words)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.coordination import AccountPlace
-from gpuwaste.slurm.site.site_tables import SiteTables
 
 
 @dataclass(slots=True)
@@ -40,7 +39,7 @@ class ComposedClient:
         """By the commands."""
         return self.commands.partitions()
 
-    def nodes(self) -> list[NodeInfo]:
+    def nodes(self) -> list[Node]:
         """By the commands."""
         return self.commands.nodes()
 
@@ -56,9 +55,9 @@ class ComposedClient:
         """By the commands."""
         return self.commands.account_places(accounts)
 
-    def site_tables(self, since: int | None = None) -> SiteTables:
+    def site(self, since: int | None = None) -> ClusterModel:
         """By the commands."""
-        return self.commands.site_tables(since)
+        return self.commands.site(since)
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """By the commands: slurmd's own knowledge."""

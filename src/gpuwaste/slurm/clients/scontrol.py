@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
+from gpuwaste.core.job_states import WAITING
 from gpuwaste.core.units import parse_duration_s
 from gpuwaste.slurm.formats.gres import GresOnNode, job_gres_on_node
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.formats.times import parse_time_s
-from gpuwaste.slurm.site.cluster_config import WHOLE_NODES
+from gpuwaste.slurm.site.scontrol_show import fields_of
+from gpuwaste.slurm.site.site_fields import WHOLE_NODES
 
 _HEADER = re.compile(r"^JobId=(\d{1,10})((?: \w+=\S+)*?) JobName=", re.MULTILINE | re.ASCII)
 _BREAK: Final = r"(?:\n   | )"  # how Slurm begins a line of a record; a blank with -o
@@ -28,14 +30,10 @@ _USER_OF_NAMED = re.compile(rf"(?:{_SLUID_TEXT})?(?:{_HET_SET_TEXT})?{_USER_TEXT
 _HET_SET = re.compile(rf"{_HET_SET_TEXT}\Z", re.ASCII)
 _SLUID = re.compile(rf"{_SLUID_TEXT}\Z", re.ASCII)
 _HEAD_END = re.compile(r"\s(?:MinCPUsNode|Features)=")
-_FIELD = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/:]*)=(\S*)")
 _NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*)")
 _SHARING = re.compile(r"\sOverSubscribe=(\S+)(?: Exclusive=(\S+))? Contiguous=")
 _RESERVATION = re.compile(rf" DelayBoot=\S*{_BREAK}Reservation=(\S+)")
 _DIGITS = re.compile(r"\d{1,12}", re.ASCII)
-HOLDING: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"})
-"""States in which a job has its nodes."""
-_PENDING: Final = frozenset({"PENDING", "CONFIGURING"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
     fields = _Fields(head)
     ids = _Fields(header[2])
     state = fields.word("JobState")
-    started = state not in _PENDING
+    started = state not in WAITING
     sharing = _SHARING.search(tail)
     reservation = _RESERVATION.search(tail)
     node_list = fields.word("NodeList")
@@ -206,9 +204,7 @@ class _Fields:
     """The first occurrence of each KEY=word, "" for absent and (null)."""
 
     def __init__(self, text: str) -> None:
-        self._words: dict[str, str] = {}
-        for key, word in _FIELD.findall(text):
-            self._words.setdefault(key, "" if word == "(null)" else word)
+        self._words = fields_of(text)
 
     def word(self, key: str) -> str:
         return self._words.get(key, "")

@@ -109,6 +109,12 @@ def read_conf(path: Path) -> list[ConfLine]:
     return [line for line in lines if line.pairs]
 
 
+def setting_of(path: Path, name: str) -> str:
+    """Return the last value of a setting in a file and all it includes, "" where none sets it. Raises ConfigError."""
+    values = [line.value for line in read_text(path) if line.key == name.lower()]
+    return values[-1] if values else ""
+
+
 def read_bounded(path: Path, place: str = "", most_b: int = MAX_FILE_B) -> bytes:
     """Return a plain file's bytes; `place` is what names it. Raises ConfigError, also for more than `most_b` bytes."""
     told = f"{place}: {path}" if place else str(path)

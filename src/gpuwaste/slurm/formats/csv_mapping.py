@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import ConfigError, ParseError, UsageError
+from gpuwaste.core.job_states import ENDED
 from gpuwaste.slurm.accounting.accounted_run import JobDetails
-from gpuwaste.slurm.accounting.job import TERMINAL_STATES, JobRecord
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.formats.csv_tres import check_names
 from gpuwaste.slurm.formats.times import zone_of
 
@@ -38,7 +39,7 @@ UNITS: Final = {
     "B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4,
 }  # fmt: skip
 _SECONDS: Final = frozenset({"s", "ms", "min", "h", "d"})
-STATES: Final = TERMINAL_STATES | {"RUNNING", "PENDING", "SUSPENDED"}
+STATES: Final = ENDED | {"RUNNING", "PENDING", "SUSPENDED"}
 WAIT: Final = "wait"  # the unit of an exit code that is a wait status, as slurmdbd keeps it
 _TOP: Final = frozenset(
     {"cluster", "delimiter", "zone", "time_format", "encoding", "columns", "units", "states", "tres"}

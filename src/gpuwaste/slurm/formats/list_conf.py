@@ -25,7 +25,7 @@ from typing import Final
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
 from gpuwaste.core.text import words_of
 from gpuwaste.slurm.formats.conf_file import ConfText, read_text
-from gpuwaste.slurm.site.cluster_config import SlurmConfig
+from gpuwaste.slurm.site.cluster_model import SlurmConfig
 
 DEFAULT_CONF: Final = Path("/etc/slurm/slurm.conf")
 CONFIGLESS_CONF: Final = Path("/run/slurm/conf/slurm.conf")

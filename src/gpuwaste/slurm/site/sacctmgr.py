@@ -1,47 +1,134 @@
-"""sacctmgr's tables: clusters, who administers, who coordinates which account, in which clusters accounts are."""
+"""sacctmgr's and sshare's tables: QOS, associations, their usage, clusters, who administers, who coordinates."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.accounting.tres import tres_amounts
+from gpuwaste.slurm.site import slurm_values as values
+from gpuwaste.slurm.site.cluster_model import Association, LimitSet, Qos
 from gpuwaste.slurm.site.coordination import AccountPlace
 
-CLUSTERS = ("show", "cluster", "format=cluster")
-ADMIN_LEVELS = ("show", "user", "format=user,adminlevel")
-COORDINATORS = ("show", "account", "withcoord", "format=account,coord")
-PLACES = ("show", "assoc", "format=cluster,account,parentname,user")
+Row = Mapping[str, str]
+CLUSTERS: Final = ("show", "cluster", "format=cluster")
+ADMIN_LEVELS: Final = ("show", "user", "format=user,adminlevel")
+COORDINATORS: Final = ("show", "account", "withcoord", "format=account,coord")
+PLACES: Final = ("show", "assoc", "format=cluster,account,parentname,user")
+_LIMITS: Final = ("GrpTRES", "GrpJobs", "GrpSubmit", "GrpWall", "MaxTRES", "MaxTRESPerNode")
+QOS: Final = (
+    *("Name", "Priority", "Preempt", "PreemptMode", "Flags", "UsageFactor"),
+    *(*_LIMITS, "MaxTRESPU", "MaxJobsPU", "MaxSubmitPU", "MaxWall"),
+)
+ASSOCIATION: Final = (
+    *("Account", "User", "ParentName", "Partition", "Share", "Priority"),
+    *(*_LIMITS, "MaxJobs", "MaxSubmit", "MaxWall", "DefaultQOS", "QOS"),
+)
+USAGE: Final = ("Account", "User", "Partition", "RawUsage")
+SSHARE: Final = ("sshare", "--all", "--noheader", "--parsable2", "--format", ",".join(USAGE))
+EVENT: Final = ("NodeName", "TimeStart", "TimeEnd", "State")
+_PARENT: Final = "parent"
+
+
+def parse_table(text: str, columns: tuple[str, ...], what: str) -> tuple[Row, ...]:
+    """Read `--parsable2 --noheader` of these columns; `what` names the command in errors. Raises ParseError."""
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.split("|")]  # sshare indents accounts
+        if len(cells) != len(columns):
+            raise ParseError(
+                f"{what}, line {number}: {len(cells)} columns where {len(columns)} were requested: {line[:80]!r}"
+            )
+        rows.append(dict(zip(columns, cells, strict=True)))
+    return tuple(rows)
 
 
 def parse_clusters(text: str) -> tuple[str, ...]:
     """Return the names of the clusters. Raises ParseError."""
-    return tuple(name for (name,) in _rows(text, 1, "clusters"))
+    return tuple(name for (name,) in _rows(text, CLUSTERS))
 
 
 def parse_admin_levels(text: str) -> dict[str, str]:
     """Return user -> level (None, Operator or Administrator, as printed). Raises ParseError."""
-    return {user: level for user, level in _rows(text, 2, "users") if user}
+    return {user: level for user, level in _rows(text, ADMIN_LEVELS) if user}
 
 
 def parse_coordinators(text: str) -> dict[str, frozenset[str]]:
     """Return account -> its coordinators; accounts without one are in it, empty. Raises ParseError."""
     found: dict[str, frozenset[str]] = {}
-    for account, users in _rows(text, 2, "coordinators"):
-        names = frozenset(user for user in users.split(",") if user)
-        found[account] = found.get(account, frozenset()) | names
+    for account, users in _rows(text, COORDINATORS):
+        found[account] = found.get(account, frozenset()) | frozenset(filter(None, users.split(",")))
     return found
 
 
 def parse_places(text: str) -> list[AccountPlace]:
     """Return the associations. Raises ParseError."""
-    return [AccountPlace(*row) for row in _rows(text, 4, "associations")]
+    return [AccountPlace(*row) for row in _rows(text, PLACES)]
 
 
-def _rows(text: str, width: int, what: str) -> list[list[str]]:
-    rows = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        row = line.split("|")
-        if len(row) != width:
-            raise ParseError(
-                f"sacctmgr's {what}, line {number}: {len(row)} fields where {width} were requested: {line[:80]!r}"
-            )
-        rows.append(row)
-    return rows
+def _rows(text: str, words: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
+    columns = tuple(words[-1].removeprefix("format=").split(","))
+    return (tuple(row.values()) for row in parse_table(text, columns, f"sacctmgr {' '.join(words[:-1])}"))
+
+
+def qos_of(rows: Iterable[Row]) -> tuple[Qos, ...]:
+    """Return the QOS. Raises ParseError."""
+    return tuple(_qos(row) for row in rows)
+
+
+def associations_of(rows: Iterable[Row], usage: Iterable[Row] = ()) -> tuple[Association, ...]:
+    """Return the associations, with the usage that sshare knows of each. Raises ParseError."""
+    used = {(row["Account"], row["User"], row["Partition"]): row["RawUsage"] for row in usage}
+    return tuple(_association(row, used.get((row["Account"], row["User"], row["Partition"]), "")) for row in rows)
+
+
+def _qos(row: Row) -> Qos:
+    what = f"QOS {row['Name']}"
+    try:
+        return Qos(
+            name=row["Name"],
+            priority=values.whole(row["Priority"] or "0", "Priority"),
+            limits=_limits(row, max_jobs=row["MaxJobsPU"], max_submit=row["MaxSubmitPU"]),
+            preempts=values.names(row["Preempt"]),
+            preempt_mode=values.preempt_mode(row["PreemptMode"]),
+            usage_factor=values.factor(row["UsageFactor"] or "1", "UsageFactor"),
+            flags=values.names(row["Flags"]),
+        )
+    except ParseError as error:
+        raise ParseError(f"{what}: {error}") from error
+
+
+def _association(row: Row, used: str) -> Association:
+    account, user = row["Account"], row["User"]
+    shares = row["Share"].strip().lower()
+    try:
+        return Association(
+            account=account,
+            user=user,
+            parent=account if user else row["ParentName"],
+            partition=row["Partition"],
+            shares=None if shares == _PARENT else values.whole(shares or "1", "Share"),
+            limits=_limits(row, max_jobs=row["MaxJobs"], max_submit=row["MaxSubmit"]),
+            default_qos=row["DefaultQOS"],
+            qos=values.names(row["QOS"]),
+            priority=values.whole(row["Priority"] or "0", "Priority"),
+            usage=float(values.whole(used or "0", "RawUsage")),
+        )
+    except ParseError as error:
+        raise ParseError(f"association {account} {user}: {error}") from error
+
+
+def _limits(row: Row, *, max_jobs: str, max_submit: str) -> LimitSet:
+    return LimitSet(
+        grp_tres=tres_amounts(row["GrpTRES"]),
+        grp_jobs=values.limit(row["GrpJobs"], "GrpJobs"),
+        grp_submit_jobs=values.limit(row["GrpSubmit"], "GrpSubmit"),
+        grp_wall_s=values.seconds(row["GrpWall"]),
+        max_tres_per_job=tres_amounts(row["MaxTRES"]),
+        max_tres_per_node=tres_amounts(row["MaxTRESPerNode"]),
+        max_tres_per_user=tres_amounts(row.get("MaxTRESPU", "")),
+        max_jobs_per_user=values.limit(max_jobs, "MaxJobs"),
+        max_submit_per_user=values.limit(max_submit, "MaxSubmit"),
+        max_wall_s=values.seconds(row["MaxWall"]),
+    )

@@ -35,6 +35,14 @@ def parse_weights(text: str) -> dict[str, float]:
     return dict(_item(item) for item in items if item)
 
 
+def weights_or_none(text: str) -> dict[str, float] | None:
+    """Return parse_weights(), None for a list that cannot be read."""
+    try:
+        return parse_weights(text)
+    except ParseError:
+        return None
+
+
 def weights_text(weights: Mapping[str, float]) -> str:
     """Return weights as parse_weights reads them: memory by GiB, exactly, as that is a power of two."""
     return ",".join(

@@ -5,7 +5,7 @@
     coalesce(sum(n) FILTER (state = 'TIMEOUT'), 0)::BIGINT AS timeout,
     coalesce(sum(n) FILTER (state = 'OUT_OF_MEMORY'), 0)::BIGINT AS out_of_memory,
     coalesce(sum(n) FILTER (state = 'CANCELLED'), 0)::BIGINT AS cancelled,
-    coalesce(sum(n) FILTER (state IN ('NODE_FAIL', 'BOOT_FAIL')), 0)::BIGINT AS node_fail,
+    coalesce(sum(n) FILTER (state IN {node_failed_states}), 0)::BIGINT AS node_fail,
     coalesce(sum(n) FILTER (state = ''), 0)::BIGINT AS unknown,
     coalesce(sum(n) FILTER (state NOT IN
         ('', 'COMPLETED', 'FAILED', 'TIMEOUT', 'OUT_OF_MEMORY', 'CANCELLED', 'NODE_FAIL', 'BOOT_FAIL')), 0)::BIGINT AS other

@@ -20,7 +20,7 @@ from gpuwaste.ledger.sample import MapSource, UnknownReason
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition
+from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.testing.simnvml import OracleEvent
 
 FORMAT: Final = 1
@@ -114,7 +114,7 @@ class SiteFacts:
     t_us: int
     settings: Mapping[str, str]
     partitions: tuple[Partition, ...]
-    nodes: tuple[NodeInfo, ...]
+    nodes: tuple[Node, ...]
     levels: Mapping[str, str]
     coordinators: Mapping[str, frozenset[str]]
     kind: Literal["site"] = "site"

@@ -19,9 +19,8 @@ from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
-from gpuwaste.slurm.site.cluster_config import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.coordination import AccountPlace
-from gpuwaste.slurm.site.site_tables import SiteTables
 from gpuwaste.testing.recording.format import Accounted, RecordedMap, SiteFacts
 from gpuwaste.testing.recording.tape import Tape
 
@@ -68,7 +67,7 @@ class RecordedClient:
         """Ask for the partitions."""
         return self._inner.partitions()
 
-    def nodes(self) -> list[NodeInfo]:
+    def nodes(self) -> list[Node]:
         """Ask for the nodes."""
         return self._inner.nodes()
 
@@ -84,9 +83,9 @@ class RecordedClient:
         """Ask where the accounts are."""
         return self._inner.account_places(accounts)
 
-    def site_tables(self, since: int | None = None) -> SiteTables:
+    def site(self, since: int | None = None) -> ClusterModel:
         """Ask for the whole site."""
-        return self._inner.site_tables(since)
+        return self._inner.site(since)
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """Ask slurmd."""

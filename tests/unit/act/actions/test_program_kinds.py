@@ -8,7 +8,7 @@ from gpuwaste.act.actions.action_kind import ActionRequest, SiteProgram
 from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.run import RunKey
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 JOB = RunningJob(
@@ -50,7 +50,7 @@ def test_each_program_gets_only_what_its_plan_names() -> None:
 )  # fmt: skip
 def test_a_health_check_is_for_a_drained_idle_node(state: str, standing: str) -> None:
     """A node in service, with jobs or down is left alone: the check may load its GPUs."""
-    slurm = LookedSlurm(node_list=[NodeInfo("gpu1", state=state)])
+    slurm = LookedSlurm(node_list=[Node("gpu1", state=state)])
     assert seen("health_check", slurm, "node/gpu1")[0] == standing
     assert seen("health_check", slurm, "node/gpu[1-2]")[0] == "moot"
 

@@ -15,10 +15,11 @@ import gpuwaste.advice.predict
 from gpuwaste.advice.predict.scores import cap
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS, labels, request_cap
 from gpuwaste.advice.verdicts.hits import RunEnd, came_true
+from gpuwaste.core.job_states import ENDED
 from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
 from gpuwaste.models.evaluate.task import truth
 from gpuwaste.models.fit import learnable
-from gpuwaste.slurm.accounting.job import TERMINAL_STATES, JobRecord
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing.histories import made_table, requests
 
@@ -51,7 +52,7 @@ def test_a_run_without_a_limit_has_no_timeout() -> None:
     assert np.isnan(label("timeout", state="FAILED", time_limit_s=None))
 
 
-@pytest.mark.parametrize("state", [*sorted(TERMINAL_STATES), ""])
+@pytest.mark.parametrize("state", [*sorted(ENDED), ""])
 @pytest.mark.parametrize("elapsed_s", [0, 600, HOUR])
 @pytest.mark.parametrize("limit_s", [None, HOUR])
 def test_labels_are_what_scores_judge_by(state: str, elapsed_s: int, limit_s: int | None) -> None:

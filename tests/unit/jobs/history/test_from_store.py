@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.job_states import ENDED
 from gpuwaste.jobs.history.from_store import read_table
 from gpuwaste.jobs.history.table import Categories, GpuUse, JobTable, table_of
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.job_ledgers import job_ledgers
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_runs
-from gpuwaste.slurm.accounting.job import TERMINAL_STATES, JobRecord
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 pytestmark = pytest.mark.long
@@ -69,7 +70,7 @@ def records(draw: st.DrawFn) -> list[JobRecord]:
             qos=draw(TEXTS), name=draw(TEXTS), time_limit_s=draw(st.none() | st.integers(0, 10**6)),
             req_tres=draw(st.sampled_from(TRES)), interactive=draw(st.booleans()), start=start, end=end,
             array_job_id=draw(st.none() | st.just(3)), elapsed_s=draw(st.none() | st.integers(0, 99)),
-            state=draw(st.sampled_from([*sorted(TERMINAL_STATES), "PENDING", "RUNNING", ""])),
+            state=draw(st.sampled_from([*sorted(ENDED), "PENDING", "RUNNING", ""])),
             max_rss_b=draw(st.none() | st.integers(0, 2**53)),
         )  # fmt: skip
         made[job.run_key] = job

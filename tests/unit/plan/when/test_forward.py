@@ -22,9 +22,9 @@ from gpuwaste.plan.start_time.queue import (
     jobs_of,
 )
 from gpuwaste.sim.accounts import accounts_of
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
 from gpuwaste.sim.limits import limit_table
 from gpuwaste.sim.tres import tres_names, tres_row
+from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition, Qos
 
 GPU = "gres/gpu"
 MOST = {"qos": 9, "user0": 4, "user1": 4, "account": 6, "array": 2}
@@ -32,10 +32,10 @@ MODEL = ClusterModel(
     "c",
     (Node("n", 8, 1, {"a": 4}),),
     (Partition("p", ("n",)),),
-    qos=(Qos("q", limits=Limits(grp_tres={GPU: 9}, max_tres_per_user={GPU: 4})), Qos("free")),
+    qos=(Qos("q", limits=LimitSet(grp_tres={GPU: 9}, max_tres_per_user={GPU: 4})), Qos("free")),
     associations=(
         Association("root", parent=""),
-        Association("a", limits=Limits(grp_tres={GPU: 6})),
+        Association("a", limits=LimitSet(grp_tres={GPU: 6})),
         Association("a", user="0", parent="a"),
         Association("b"),
         Association("b", user="1", parent="b"),
@@ -170,7 +170,7 @@ def at(jobs: QueueJobs, k: int) -> QueueJobs:
 
 def crowd(jobs: int, most: int, gpus: int) -> SchedulerQueue:
     """Return a free node of so many GPUs, and jobs of one user of whom `most` GPUs may run at once, 100 s each."""
-    model = replace(MODEL, qos=(Qos("q", limits=Limits(max_tres_per_user={GPU: most})),), associations=())
+    model = replace(MODEL, qos=(Qos("q", limits=LimitSet(max_tres_per_user={GPU: most})),), associations=())
     table = limit_table(model, accounts_of(()), NAMES, safe=False, hold=True)
     tres = tuple(tres_row(NAMES, {GPU: 1}).tolist())
     one = QueuedRequest([1], 1, 100, [100] * len(LEVELS), owner=(0, -1, -1, 0, -1), tres=tres)

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition
 from gpuwaste.sim.real.conf import MAX_NODES, Place, cgroup_conf, cred_expire_s, gpu_files, gres_conf, slurm_conf
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Outage, Partition
 
 GIB = 1 << 30
 PLACE = Place(Path("/x"), "alice", 15000, (15001, 15002))
-NODES = (Node("g1", 8, 64 * GIB, {"a100": 2, "v100": 1}, frozenset({"ib", "big"}), 5), Node("c1", 4, GIB, down=True))
+NODES = (Node("g1", 8, 64 * GIB, {"a100": 2, "v100": 1}, frozenset({"ib", "big"}), 5), Node("c1", 4, GIB, state="DOWN"))
 
 
 def model(**more: object) -> ClusterModel:

@@ -4,14 +4,14 @@ import pytest
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.table import table_of
-from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.real.jobs import TraceSubmission, submissions
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
 MODEL = ClusterModel(
     "t",
     (Node("n1", 8, 1 << 30, {"a100": 4}),),
-    (Partition("gpu", ("n1",), default=True), Partition("old", ("n1",), up=False)),
+    (Partition("gpu", ("n1",), default=True), Partition("old", ("n1",), state="DOWN")),
 )
 
 

@@ -1,7 +1,7 @@
 """When the engine takes nodes down and up again: as the model has it, whatever its outages are."""
 
-from gpuwaste.sim.cluster import NEVER, ClusterModel, Node, Outage, Partition
 from gpuwaste.sim.real.player import node_events
+from gpuwaste.slurm.site.cluster_model import NEVER, ClusterModel, Node, Outage, Partition
 
 
 def events(*outages: Outage) -> list[tuple[int, str, str]]:

@@ -6,14 +6,14 @@ from typing import Final
 from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
 from gpuwaste.act.actions.option import ActionOption, line
 from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.slurm.site.cluster_config import NodeInfo
+from gpuwaste.slurm.site.cluster_model import Node
 
 _REASON: Final = 150
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII)
 _OUT: Final = re.compile(r"\b(DRAIN|DRAINED|DRAINING)\b", re.ASCII)
 
 
-def node_of(request: ActionRequest, slurm: ActionSlurm) -> NodeInfo | None:
+def node_of(request: ActionRequest, slurm: ActionSlurm) -> Node | None:
     """Return the node that a request means; a hostlist such as gpu[1-9] is no name of a node."""
     found = [node for node in slurm.nodes() if node.name == request.node and _NAME.fullmatch(node.name)]
     return found[0] if found else None

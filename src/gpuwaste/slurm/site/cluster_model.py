@@ -1,14 +1,20 @@
-"""A cluster as a scheduler sees it: nodes, partitions, QOS, associations, reservations, settings of slurmctld.
+"""A cluster as Slurm has it: nodes, partitions, QOS, associations, reservations, settings of slurmctld.
 
-What reads one (a live Slurm, slurm.conf, a TOML file) lies in `clusters/`, one file each; what plays on one takes this
-and nothing else. Words are Slurm's. Times are whole seconds, instants UTC seconds, memory bytes; None stands for "no
+Every reader of a site (scontrol, sacctmgr, slurm.conf, a TOML) gives these types, and nothing else in the house
+describes one. Words are Slurm's. Times are whole seconds, instants UTC seconds, memory bytes; None stands for "no
 limit" or "not said".
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from gpuwaste.slurm.site.node_states import is_usable
+
+_ABSENT: Final = frozenset({"(null)", "N/A", "none", "None"})
+UP: Final = "UP"
+DOWN: Final = "DOWN"
 NEVER: Final = 1 << 40  # the end of an outage that goes on
 PreemptMode = Literal["off", "cancel", "requeue"]
 Tres = Mapping[str, int]
@@ -16,31 +22,86 @@ Tres = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class SlurmConfig:
+    """What we need of slurm.conf as slurmctld runs it; `settings` holds all of it as printed."""
+
+    settings: dict[str, str]
+
+    @property
+    def cluster_name(self) -> str:
+        """ClusterName."""
+        return self.settings.get("ClusterName", "")
+
+    @property
+    def version(self) -> str:
+        """Slurm's version, as 22.05.8."""
+        return self.settings.get("SLURM_VERSION", "")
+
+    @property
+    def linear(self) -> bool:
+        """Whether every job gets whole nodes (select/linear)."""
+        return self.settings.get("SelectType", "") == "select/linear"
+
+    @property
+    def private_data(self) -> frozenset[str]:
+        """Words of PrivateData, empty for none."""
+        value = self.settings.get("PrivateData", "")
+        return frozenset(word for word in value.split(",") if word and word not in _ABSENT)
+
+    def spool_dir(self, node: str, hostname: str) -> str:
+        """Return SlurmdSpoolDir of a node, with %n and %h put in."""
+        values = {"%n": node, "%h": hostname, "%%": "%"}
+        text = self.settings.get("SlurmdSpoolDir", "")
+        return re.sub(r"%[nh%]", lambda match: values[match[0]], text)
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
-    """One node; `gpus` counts GPUs by type ("" where the site names none)."""
+    """One node; CPUs and memory are those that jobs can have, `gpus` counts GPUs by type ("" where none is named).
+
+    `state` is as printed, "" where nothing keeps jobs away (node_states.py). Host name, address, slurmd's version and
+    the partitions are known of a live node alone.
+    """
 
     name: str
-    cpus: int
-    memory_b: int
+    cpus: int = 0
+    memory_b: int = 0
     gpus: Mapping[str, int] = field(default_factory=dict)
     features: frozenset[str] = frozenset()
     weight: int = 1
-    down: bool = False
+    state: str = ""
+    hostname: str = ""
+    address: str = ""
+    version: str = ""
+    partitions: tuple[str, ...] = ()
 
     @property
     def gpu_count(self) -> int:
-        """GPUs of every type."""
+        """GPUs of every type, MIG instances included."""
         return sum(self.gpus.values())
+
+    @property
+    def down(self) -> bool:
+        """Whether slurmctld starts no job on it in its state."""
+        return not is_usable(self.state)
+
+    def scheduled(self) -> "Node":
+        """Return what a scheduler sees: of the state whether it takes jobs, no host."""
+        state = DOWN if self.down else ""
+        return Node(self.name, self.cpus, self.memory_b, self.gpus, self.features, self.weight, state)
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition; `nodes` are names of the model's nodes, empty sets of names allow everybody."""
+    """One partition; empty sets of names allow everybody. `whole_nodes`: a job there holds its nodes alone.
+
+    `billing_weights` are TRESBillingWeights as tres_weights.py has them, None where they cannot be read.
+    """
 
     name: str
-    nodes: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
     default: bool = False
-    up: bool = True
+    state: str = UP
     max_time_s: int | None = None
     default_time_s: int | None = None
     min_nodes: int = 1
@@ -54,11 +115,17 @@ class Partition:
     deny_accounts: frozenset[str] = frozenset()
     allow_qos: frozenset[str] = frozenset()
     deny_qos: frozenset[str] = frozenset()
-    billing_weights: Mapping[str, float] = field(default_factory=dict)
+    billing_weights: Mapping[str, float] | None = field(default_factory=dict)
+    allow_groups: frozenset[str] = frozenset()
+
+    @property
+    def up(self) -> bool:
+        """Whether slurmctld starts jobs there."""
+        return self.state == UP
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitSet:
     """Limits that a QOS or an association sets; see sacctmgr(1) for each."""
 
     grp_tres: Tres = field(default_factory=dict)
@@ -74,16 +141,35 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class UserShare:
+    """What one user may have of a QOS at a time, and what they use of it now."""
+
+    limits: LimitSet = LimitSet()
+    tres: Tres = field(default_factory=dict)
+    submit_jobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUsage:
+    """What is used now of the group limits of an association or a QOS, and by each user of a QOS, by uid."""
+
+    tres: Tres = field(default_factory=dict)
+    submit_jobs: int = 0
+    users: Mapping[int, UserShare] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Qos:
     """One QOS; `preempts` are the names of those that its jobs may preempt."""
 
     name: str
     priority: int = 0
-    limits: Limits = Limits()
+    limits: LimitSet = LimitSet()
     preempts: frozenset[str] = frozenset()
     preempt_mode: PreemptMode | None = None
     usage_factor: float = 1.0
     flags: frozenset[str] = frozenset()
+    used: LimitUsage = LimitUsage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +178,8 @@ class Association:
 
     `parent` is the account above (a user's: `account`), "" for root itself.
     `shares` None stands for `parent`: the user shares what the account has. `usage` is the decayed usage that slurmctld
-    knows at the beginning, in seconds of billing TRES.
+    knows at the beginning, in seconds of billing TRES. `default`: the user's account where they name none.
+    `fair_share` is the factor of a user, 0 to 1, where it was asked for, as `used`.
     """
 
     account: str
@@ -100,11 +187,14 @@ class Association:
     parent: str = "root"
     partition: str = ""
     shares: int | None = 1
-    limits: Limits = Limits()
+    limits: LimitSet = LimitSet()
     default_qos: str = ""
     qos: frozenset[str] = frozenset()
     priority: int = 0
     usage: float = 0.0
+    default: bool = False
+    fair_share: float | None = None
+    used: LimitUsage = LimitUsage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +223,14 @@ class Failures:
     """How often a node fails and how long it is down then: means of exponential distributions, in hours of one node."""
 
     mtbf_h: float
-    repair_h: float
+    repair_h: float = 24.0
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterModel:
     """The whole of it. `settings` are slurm.conf's, by their names there, as printed by `scontrol show config`.
 
-    `failures` are drawn for the time of a trace (clusters/drawn.py) and then stand among the outages.
+    `failures` are drawn for the time of a trace (sim/drawn_outages.py) and then stand among the outages.
     """
 
     name: str

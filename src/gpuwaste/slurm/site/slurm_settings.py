@@ -6,7 +6,7 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.units import format_duration
-from gpuwaste.sim.clusters import values
+from gpuwaste.slurm.site import slurm_values as values
 
 _Kind = Callable[[str, str], str]
 _BASIC: Final = "priority/basic"
@@ -25,11 +25,10 @@ def _word(value: str, _: str) -> str:
 
 
 def _flag(value: str, name: str) -> str:
-    if values.is_yes(value):
-        return "Yes"
-    if value.lower() in {"no", "false", "0", "down"}:
-        return "No"
-    raise ParseError(f"{name}={words_of(value, 40)}: expected yes or no")
+    found = values.truth(value)
+    if found is None:
+        raise ParseError(f"{name}={words_of(value, 40)}: expected yes or no")
+    return "Yes" if found else "No"
 
 
 def _number(value: str, name: str) -> str:
@@ -106,6 +105,13 @@ def printed(name: str, value: str) -> tuple[str, str]:
     """
     known = _NAMES.get(name.lower())
     return (name, value) if known is None else (known, KNOWN[known][1](value.strip(), known))
+
+
+def enforced(text: str) -> frozenset[str]:
+    """Return the words of AccountingStorageEnforce with those that they bring along; the order of limits needs them."""
+    words = {word.strip().lower() for word in text.split(",")} - {""}
+    limits = {"limits", "associations"} if words & {"safe", "all", "1"} else set()
+    return frozenset(words | limits | ({"qos"} if "all" in words else set()))
 
 
 def decisive(settings: Mapping[str, str]) -> dict[str, str]:

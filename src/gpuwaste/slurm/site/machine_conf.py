@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
-from gpuwaste.sim.cluster import ClusterModel, Node, Partition
-from gpuwaste.sim.clusters import hardware, settings, values
-from gpuwaste.sim.clusters.checked import MAX_NAMES, MAX_NODES
-from gpuwaste.sim.clusters.described import DescribedCluster, Place, located
 from gpuwaste.slurm.formats.conf_file import ConfLine, read_conf
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.site.node_state import is_usable
+from gpuwaste.slurm.site import site_fields as hardware
+from gpuwaste.slurm.site import slurm_settings as settings
+from gpuwaste.slurm.site import slurm_values as values
+from gpuwaste.slurm.site.cluster_model import DOWN, ClusterModel, Node, Partition, SlurmConfig
+from gpuwaste.slurm.site.model_checks import MAX_NAMES, MAX_NODES, DescribedModel, Place, located
+from gpuwaste.slurm.site.tres_weights import parse_weights
 
 TITLE: Final = "slurm.conf, or the directory with slurm.conf and gres.conf"
 _KEYS = re.compile(
@@ -31,7 +32,7 @@ def reads(path: Path, head: bytes) -> bool:
     return path.is_dir() or path.suffix == ".conf" or (path.suffix != ".toml" and bool(_KEYS.search(head)))
 
 
-def read(path: Path) -> DescribedCluster:
+def read(path: Path) -> DescribedModel:
     """Read it. Raises ConfigError, which names file and line."""
     path = path / "slurm.conf" if path.is_dir() else path
     site = _Site()
@@ -56,7 +57,7 @@ class _Site:
     partition_defaults: dict[str, str] = field(default_factory=dict)
     nodes: list[tuple[ConfLine, Node]] = field(default_factory=list)
     future: set[str] = field(default_factory=set)
-    down: dict[str, bool] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
     partitions: list[tuple[ConfLine, dict[str, str]]] = field(default_factory=list)
     sets: dict[str, dict[str, str]] = field(default_factory=dict)
     gpu_types: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -108,8 +109,7 @@ class _Site:
         self.sets[line.fields["nodeset"]] = line.fields
 
     def down_line(self, line: ConfLine) -> None:
-        down = not is_usable(line.fields.get("state", "DOWN"))
-        self.down |= dict.fromkeys(self.expand(line.fields["downnodes"]), down)
+        self.states |= dict.fromkeys(self.expand(line.fields["downnodes"]), line.fields.get("state", DOWN))
 
     def gres_line(self, line: ConfLine) -> None:
         fields = line.fields
@@ -122,8 +122,9 @@ class _Site:
             types = self.gpu_types.setdefault(name, {})
             types[fields.get("type", "")] = types.get(fields.get("type", ""), 0) + count
 
-    def described(self, path: Path) -> DescribedCluster:
+    def described(self, path: Path) -> DescribedModel:
         decisive = settings.decisive(self.settings)
+        config = SlurmConfig(decisive)
         nodes = hardware.sorted_nodes(self._whole(node) for _, node in self.nodes)
         lines = {node.name: line.place for line, node in self.nodes}
         features: dict[str, list[str]] = {}
@@ -131,25 +132,26 @@ class _Site:
             for feature in node.features:
                 features.setdefault(feature, []).append(node.name)
         order = {node.name: index for index, node in enumerate(nodes)}
-        partitions = [self._partition(line, fields, decisive, order, features) for line, fields in self.partitions]
+        partitions = [self._partition(line, fields, config, order, features) for line, fields in self.partitions]
         defaults = [index for index, each in enumerate(partitions) if each.default]
         for index in defaults[:-1]:  # slurmctld takes the last
             partitions[index] = replace(partitions[index], default=False)
         places: dict[Place, str] = {("nodes", index): lines[node.name] for index, node in enumerate(nodes)}
         places |= {("partitions", index): line.place for index, (line, _) in enumerate(self.partitions)}
         model = ClusterModel(self.name, nodes, tuple(partitions), settings=decisive)
-        return DescribedCluster(model, str(path), places)
+        return DescribedModel(model, str(path), places)
 
     def _whole(self, node: Node) -> Node:
         types = self.gpu_types.get(node.name, self.gpu_types.get("", {}))
         untyped = list(node.gpus) == [""] and sum(types.values()) == node.gpu_count
-        return replace(node, gpus=dict(types) if untyped else node.gpus, down=self.down.get(node.name, node.down))
+        state = self.states.get(node.name, node.state)
+        return replace(node, gpus=dict(types) if untyped else node.gpus, state=state).scheduled()
 
     def _partition(
         self,
         line: ConfLine,
         fields: Mapping[str, str],
-        decisive: Mapping[str, str],
+        config: SlurmConfig,
         order: Mapping[str, int],
         features: Mapping[str, list[str]],
     ) -> Partition:
@@ -157,7 +159,8 @@ class _Site:
             names = self._names(fields.get("nodes", ""), order, features)
             # A name that no node has stays, at the end: checked.py refuses it.
             chosen = sorted(dict.fromkeys(names), key=lambda name: order.get(name, len(order)))
-            return hardware.partition_of(fields, chosen, decisive)
+            parse_weights(fields.get("tresbillingweights", ""))  # an error names the item
+            return hardware.scheduled(hardware.partition_of(fields, ()), chosen, config)
 
     def _names(self, text: str, order: Iterable[str], features: Mapping[str, list[str]]) -> Iterable[str]:
         if text.upper() == "ALL":

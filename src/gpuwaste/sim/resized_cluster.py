@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.clusters.checked import MAX_NODES
+from gpuwaste.slurm.site.cluster_model import ClusterModel
+from gpuwaste.slurm.site.model_checks import MAX_NODES
 
 
 def kinds_of(model: ClusterModel) -> list[list[str]]:

@@ -12,29 +12,25 @@ from hypothesis import strategies as st
 
 import gpuwaste.slurm
 from gpuwaste.core.errors import ParseError
-from gpuwaste.sim.clusters.hardware import partition_of
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.tres import tres_row
 from gpuwaste.sim.usage import billing as billing_of_all
-from gpuwaste.slurm.site.partition_rules import parse_rules
+from gpuwaste.slurm.site.scontrol_show import parse_partitions
 from gpuwaste.slurm.site.tres_weights import billing, parse_weights, weights_text
 
 MIB = 2**20
 
 
-def _of_rules(text: str) -> Mapping[str, float] | None:
-    return parse_rules(f"PartitionName=p\n   OverSubscribe=NO\n   TRESBillingWeights={text}\n")["p"].billing
-
-
-def _of_model(text: str) -> Mapping[str, float]:
-    return partition_of({"partitionname": "p", "tresbillingweights": text}, (), {}).billing_weights
+def _of_partition(text: str) -> Mapping[str, float] | None:
+    (found,) = parse_partitions(f"PartitionName=p\n   OverSubscribe=NO\n   TRESBillingWeights={text}\n")
+    return found.billing_weights
 
 
 def _of_priority(text: str) -> Mapping[str, float]:
     return priority_settings({"PriorityWeightTRES": text}).weight_tres
 
 
-READERS: tuple[Callable[[str], Mapping[str, float] | None], ...] = (parse_weights, _of_rules, _of_model, _of_priority)
+READERS: tuple[Callable[[str], Mapping[str, float] | None], ...] = (parse_weights, _of_partition, _of_priority)
 CASES = {
     "CPU=1.0,Mem=0.25G,GRES/gpu=16.0": {"cpu": 1.0, "mem": 0.25 / 2**30, "gres/gpu": 16.0},
     "GRES/gpu:A100=8": {"gres/gpu:A100": 8.0},
@@ -60,7 +56,7 @@ def test_a_list_that_slurmctld_would_refuse_is_refused(text: str) -> None:
     """One bad item makes the list worthless; a plan then knows no bill, and does not bill CPUs instead."""
     with pytest.raises(ParseError, match="expected TRES=WEIGHT"):
         parse_weights(text)
-    assert _of_rules(text) is None
+    assert _of_partition(text) is None
 
 
 def test_names_are_billed_in_any_case() -> None:
@@ -100,9 +96,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_no_other_module_reads_weights() -> None:
-    """slurm/site/tres_weights.py is the one reader: the others call it."""
+    """tres_weights.py is the one reader: the others call it."""
     root = Path(next(iter(gpuwaste.slurm.__path__))).parent
     reader = re.compile(r"^def \w*weights\w*\(text", re.MULTILINE)
     found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if reader.search(path.read_text())}
-    assert found == {"slurm/site/partition_rules.py", "slurm/site/tres_weights.py"}
-    assert "return parse_weights(text)" in (root / "slurm/site/partition_rules.py").read_text()
+    assert found == {"slurm/site/tres_weights.py"}

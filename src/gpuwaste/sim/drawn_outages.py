@@ -7,8 +7,8 @@ import numpy as np
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.sim.cluster import ClusterModel, Outage
-from gpuwaste.sim.clusters.checked import MAX_OUTAGES
+from gpuwaste.slurm.site.cluster_model import ClusterModel, Outage
+from gpuwaste.slurm.site.model_checks import MAX_OUTAGES
 
 _AT_ONCE: Final = 64
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuwaste.slurm.site.node_state import RETURNS, SILENT, UNUSABLE, USABLE, is_usable
+from gpuwaste.slurm.site.node_states import RETURNS, SILENT, UNUSABLE, USABLE, is_usable
 
 
 def test_a_state_is_in_one_table() -> None:

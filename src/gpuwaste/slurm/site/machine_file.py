@@ -1,41 +1,32 @@
-"""A machine's file, whatever its format: the format's file reads it, checked.py judges it."""
+"""A machine's file, whatever its format: the format's file reads it, model_checks.py judges it."""
 
-import importlib
-import pkgutil
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, Protocol
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import open_plain
-from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.clusters import formats
-from gpuwaste.sim.clusters.checked import checked
-from gpuwaste.sim.clusters.described import DescribedCluster
+from gpuwaste.slurm.site import machine_conf, machine_toml
+from gpuwaste.slurm.site.cluster_model import ClusterModel
+from gpuwaste.slurm.site.model_checks import DescribedModel, checked
 
 _HEAD_B: Final = 1 << 16
 
 
-class Format(Protocol):
-    """A file of formats/."""
+class MachineFormat(Protocol):
+    """A module that reads one format."""
 
     TITLE: str
 
     def reads(self, path: Path, head: bytes) -> bool:
-        """Tell whether a file is of this format."""
+        """Tell by the path and the first bytes whether a file is of this format; a directory has no bytes."""
         ...
 
-    def read(self, path: Path) -> DescribedCluster:
+    def read(self, path: Path) -> DescribedModel:
         """Return what the file describes."""
         ...
 
 
-@cache
-def all_formats() -> MappingProxyType[str, Format]:
-    """Return the formats by name, which is their file's."""
-    names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
-    return MappingProxyType({name: importlib.import_module(f"{formats.__name__}.{name}") for name in names})
+FORMATS: Final[tuple[MachineFormat, ...]] = (machine_conf, machine_toml)
 
 
 def read_machine(path: Path) -> ClusterModel:
@@ -52,8 +43,8 @@ def read_machine(path: Path) -> ClusterModel:
         except (OSError, ValueError) as error:
             said = error.strerror if isinstance(error, OSError) else error
             raise ConfigError(f"{path}: cannot be read: {said or error}") from error
-    for found in all_formats().values():
+    for found in FORMATS:
         if found.reads(path, head):
             return checked(found.read(path))
-    titles = "; ".join(one.TITLE for one in all_formats().values())
+    titles = "; ".join(one.TITLE for one in FORMATS)
     raise ConfigError(f"{path}: not a description of a machine: expected {titles}")

@@ -4,11 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.site.cluster_config import Partition, SlurmConfig, whole_node_partitions
+from gpuwaste.slurm.site.cluster_model import Partition, SlurmConfig
 from gpuwaste.slurm.submit.request import JobRequest
 
 _NO_CONFIG: Final = SlurmConfig({})
+
+
+def whole_node_partitions(partitions: Iterable[Partition], config: SlurmConfig) -> frozenset[str]:
+    """Return the names of the partitions whose jobs get whole nodes: all of them with select/linear."""
+    return frozenset(partition.name for partition in partitions if config.linear or partition.whole_nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,6 @@ class SiteDefaults:
         limits_s = {p.name: limit for p in found if (limit := p.default_time_s or p.max_time_s)}
         default = next((p.name for p in found if p.default), "")
         return cls(default, limits_s, whole_node_partitions(found, config))
-
-    @classmethod
-    def ask(cls, slurm: SlurmClient) -> Self:
-        """Return what slurmctld says. Raises SlurmError, ParseError."""
-        return cls.of(slurm.partitions(), slurm.config())
 
     def completed(self, request: JobRequest) -> JobRequest:
         """Return a request with what it does not say; of several partitions named the first one's limit counts."""

@@ -1,4 +1,4 @@
-"""Values as Slurm writes them, in slurm.conf and in what its commands print: amounts, TRES, modes, lists."""
+"""Values as Slurm writes them, in slurm.conf and in what its commands print: numbers, sizes, modes, lists."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,8 +6,7 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.sim.cluster import PreemptMode
-from gpuwaste.slurm.accounting.tres import parse_tres, tres_name
+from gpuwaste.slurm.site.cluster_model import PreemptMode
 
 Fields = Mapping[str, str]
 MIB: Final = 1 << 20
@@ -15,7 +14,7 @@ MOST: Final = (1 << 62) - 1  # of any amount: bytes of memory, seconds, counts
 _NO_LIMIT: Final = frozenset({"", "UNLIMITED", "INFINITE", "-1", "NONE", "N/A", "(NULL)"})
 _EVERYBODY: Final = frozenset({"", "ALL", "N/A", "(NULL)"})
 _YES: Final = frozenset({"YES", "UP", "TRUE", "1"})
-_MEMORY: Final = "mem"
+_NO: Final = frozenset({"NO", "DOWN", "FALSE", "0"})
 _SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 _MAX_DIGITS: Final = 18
 
@@ -28,9 +27,10 @@ def whole(text: str, name: str) -> int:
     return int(text)
 
 
-def is_yes(text: str) -> bool:
-    """Tell whether a flag is set, in any of the words of slurm.conf's parser (s_p_handle_boolean)."""
-    return text.strip().upper() in _YES
+def truth(text: str) -> bool | None:
+    """Return a flag in any of the words of slurm.conf's parser (s_p_handle_boolean), None for another word."""
+    word = text.strip().upper()
+    return True if word in _YES else False if word in _NO else None
 
 
 def limit(text: str, name: str) -> int | None:
@@ -52,20 +52,6 @@ def factor(text: str, name: str) -> float:
     if not 0 <= value < MOST:
         raise ParseError(f"{words_of(name, 40)}={words_of(text, 40)}: expected a number of 0 or more")
     return value
-
-
-def tres(text: str) -> dict[str, int]:
-    """Return amounts by TRES, memory in bytes (without a unit: MiB). Raises ParseError."""
-    found = {}
-    for name, amount in parse_tres(text).items():
-        known = tres_name(name)
-        found[known] = size(amount) if known == _MEMORY else whole(amount, name)
-    return found
-
-
-def tres_text(amounts: Mapping[str, int]) -> str:
-    """Return amounts as `tres` reads them; memory in the largest unit that leaves a whole number."""
-    return ",".join(f"{name}={size_text(amount) if name == _MEMORY else amount}" for name, amount in amounts.items())
 
 
 def size_text(size_b: int) -> str:

@@ -1,19 +1,19 @@
 """Nodes and partitions from their fields, which slurm.conf and `scontrol show` name alike; keys are in lower case."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.sim.cluster import Node, Partition, PreemptMode
-from gpuwaste.sim.clusters import values
-from gpuwaste.sim.clusters.values import Fields
 from gpuwaste.slurm.formats.gres import parse_gres
 from gpuwaste.slurm.formats.hostlist import expand, natural_key
-from gpuwaste.slurm.site.cluster_config import gives_whole_nodes
-from gpuwaste.slurm.site.node_state import is_usable
-from gpuwaste.slurm.site.tres_weights import parse_weights
+from gpuwaste.slurm.site import slurm_values as values
+from gpuwaste.slurm.site.cluster_model import DOWN, UP, Node, Partition, PreemptMode, SlurmConfig
+from gpuwaste.slurm.site.slurm_values import Fields
+from gpuwaste.slurm.site.tres_weights import weights_or_none
 
-_LINEAR: Final = "select/linear"
+WHOLE_NODES: Final = frozenset({"NODE", "TOPO"})
+"""Values of Exclusive= by which a job holds its nodes alone."""
 
 
 def node_of(name: str, fields: Fields) -> Node:
@@ -30,7 +30,11 @@ def node_of(name: str, fields: Fields) -> Node:
         gpus=gpus_of(fields.get("gres", "")),
         features=values.names(text),
         weight=values.whole(fields.get("weight", "1"), "Weight"),
-        down=not is_usable(fields.get("state", "")),
+        state=fields.get("state", ""),
+        hostname=fields.get("nodehostname", ""),
+        address=fields.get("nodeaddr", ""),
+        version=fields.get("version", ""),
+        partitions=tuple(part for part in fields.get("partitions", "").split(",") if part),
     )
 
 
@@ -43,48 +47,57 @@ def gpus_of(gres: str) -> dict[str, int]:
     return {kind: count for kind, count in found.items() if count}
 
 
-def partition_of(fields: Fields, nodes: Iterable[str], cluster: Mapping[str, str]) -> Partition:
-    """Return a partition of these nodes; `cluster` are the settings, whose own values it does not repeat.
-
-    Raises ParseError.
-    """
-    name = fields["partitionname"]
-    most = values.limit(fields.get("maxnodes", ""), "MaxNodes")
+def partition_of(fields: Fields, nodes: Iterable[str]) -> Partition:
+    """Return a partition of these nodes. Raises ParseError."""
     longest_s = values.seconds(fields.get("maxtime", ""))
     usual_s = values.seconds(fields.get("defaulttime", fields.get("defaultime", "")))
     sharing = fields.get("oversubscribe", fields.get("shared", ""))
     priority = fields.get("priority", "1")  # of older files: both of the two that came after
     return Partition(
-        name=name,
+        name=fields["partitionname"],
         nodes=tuple(nodes),
-        default=values.is_yes(fields.get("default", "")),
-        up=fields.get("state", "UP").upper() == "UP",
+        default=bool(values.truth(fields.get("default", ""))),
+        state=fields.get("state", UP).upper(),
         max_time_s=longest_s,
         default_time_s=usual_s if usual_s is None or longest_s is None or usual_s <= longest_s else None,
         min_nodes=max(1, values.whole(fields.get("minnodes", "1"), "MinNodes")),
-        max_nodes=most,
+        max_nodes=values.limit(fields.get("maxnodes", ""), "MaxNodes"),
         priority_tier=values.whole(fields.get("prioritytier", priority), "PriorityTier"),
         priority_job_factor=values.whole(fields.get("priorityjobfactor", priority), "PriorityJobFactor"),
-        whole_nodes=gives_whole_nodes(sharing, fields.get("exclusive", "")) or cluster.get("SelectType") == _LINEAR,
-        preempt_mode=_own_mode(fields.get("preemptmode", ""), cluster.get("PreemptMode", "")),
+        whole_nodes=sharing.upper() == "EXCLUSIVE" or fields.get("exclusive", "").upper() in WHOLE_NODES,
+        preempt_mode=values.preempt_mode(fields.get("preemptmode", "")),
         qos="" if fields.get("qos", "").upper() in {"N/A", "(NULL)"} else fields.get("qos", ""),
         allow_accounts=values.names(fields.get("allowaccounts", "")),
         deny_accounts=values.names(fields.get("denyaccounts", "")),
         allow_qos=values.names(fields.get("allowqos", "")),
         deny_qos=values.names(fields.get("denyqos", "")),
-        billing_weights=parse_weights(fields.get("tresbillingweights", "")),
+        billing_weights=weights_or_none(fields.get("tresbillingweights", "")),
+        allow_groups=values.names(fields.get("allowgroups", "")),
+    )
+
+
+def scheduled(partition: Partition, nodes: Iterable[str], config: SlurmConfig) -> Partition:
+    """Return what a scheduler sees of a partition: these nodes, up or not, no groups; the settings are not repeated.
+
+    Raises ParseError for weights that could not be read.
+    """
+    if partition.billing_weights is None:
+        raise ParseError(f"partition {partition.name}: cannot read its TRESBillingWeights")
+    # scontrol prints the cluster's mode for a partition that has none of its own.
+    common: PreemptMode = values.preempt_mode(config.settings.get("PreemptMode", "")) or "off"
+    return replace(
+        partition,
+        nodes=tuple(nodes),
+        state=UP if partition.up else DOWN,
+        whole_nodes=partition.whole_nodes or config.linear,
+        preempt_mode=None if partition.preempt_mode == common else partition.preempt_mode,
+        allow_groups=frozenset(),
     )
 
 
 def sorted_nodes(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """Return nodes as slurmctld keeps them, by name: of equal weights it takes the first."""
     return tuple(sorted(nodes, key=lambda node: natural_key(node.name)))
-
-
-def _own_mode(text: str, cluster: str) -> PreemptMode | None:
-    # scontrol prints the cluster's mode for a partition that has none of its own.
-    mode = values.preempt_mode(text)
-    return None if mode == (values.preempt_mode(cluster) or "off") else mode
 
 
 def _cpus(fields: Fields) -> int:

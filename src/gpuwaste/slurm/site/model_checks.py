@@ -1,14 +1,15 @@
 """What a model of a cluster must be before anything plays on it: one rule each, with the place of what breaks it."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
-from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.units import DAY_S
-from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition
-from gpuwaste.sim.clusters.described import DescribedCluster, Kind
-from gpuwaste.sim.clusters.values import MOST
+from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition
+from gpuwaste.slurm.site.slurm_values import MOST
 
 MAX_NODES: Final = 200_000
 MAX_NAMES: Final = 4_000_000  # names of nodes in all partitions and reservations
@@ -18,10 +19,37 @@ _RESERVED: Final = frozenset('[],|"')
 _LONGEST_S: Final = 999_999 * DAY_S  # of any duration that Slurm writes
 _FIRST: Final = -(1 << 40)
 _LAST: Final = 1 << 40  # the year 36812: beyond every trace
+Kind = Literal["nodes", "partitions", "qos", "associations", "reservations", "outages", "failures", "settings"]
+Place = tuple[Kind, int]
 _Fault = tuple[Kind, int, str]
 
 
-def checked(found: DescribedCluster) -> ClusterModel:
+@dataclass(frozen=True, slots=True)
+class DescribedModel:
+    """A model that nobody checked yet.
+
+    `source` names the file or the program; `places` says where a part is described, by its kind and its index there.
+    """
+
+    model: ClusterModel
+    source: str
+    places: Mapping[Place, str] = field(default_factory=dict)
+
+    def place(self, kind: Kind, index: int = 0) -> str:
+        """Return where a part is described, the source where nothing finer is known."""
+        return self.places.get((kind, index), self.source)
+
+
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """Name the place of a value that cannot be read: ParseError becomes ConfigError."""
+    try:
+        yield
+    except ParseError as error:
+        raise ConfigError(f"{place}: {error}") from error
+
+
+def checked(found: DescribedModel) -> ClusterModel:
     """Return the model. Raises ConfigError for the first thing that cannot be, with file and line."""
     for rule in _RULES:
         for kind, index, fault in rule(found.model):
@@ -126,7 +154,7 @@ def _bad_partition(each: Partition) -> str:
         return f"MinNodes {each.min_nodes}: expected 1 or more"
     if min(each.priority_tier, each.priority_job_factor) < 0:
         return "a negative priority"
-    for name, weight in each.billing_weights.items():
+    for name, weight in (each.billing_weights or {}).items():
         if not 0 <= weight < MOST:
             return f"billing weight of {words_of(name, 40)}: {weight}: expected 0 or more"
     return ""
@@ -162,7 +190,7 @@ def _qos(model: ClusterModel) -> Iterator[_Fault]:
                 )
 
 
-def _bad_limits(limits: Limits) -> str:
+def _bad_limits(limits: LimitSet) -> str:
     for amounts in (limits.grp_tres, limits.max_tres_per_job, limits.max_tres_per_node, limits.max_tres_per_user):
         for name, amount in amounts.items():
             if not 0 <= amount <= MOST:

@@ -1,21 +1,21 @@
 """The machine's TOML: ten lines are enough, what is written is read back equal, an error names its line."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.unit.sim import site
+from tests.unit.slurm.site import printed_site
 
 from gpuwaste.core.errors import ConfigError, GpuwasteError
-from gpuwaste.sim.cluster import (
+from gpuwaste.slurm.site import machine_tables as tables
+from gpuwaste.slurm.site.cluster_model import (
     Association,
     ClusterModel,
     Failures,
-    Limits,
+    LimitSet,
     Node,
     Outage,
     Partition,
@@ -23,10 +23,8 @@ from gpuwaste.sim.cluster import (
     Qos,
     Reservation,
 )
-from gpuwaste.sim.clusters import tables
-from gpuwaste.sim.clusters.live import model_of
-from gpuwaste.sim.clusters.reading import read_machine
-from gpuwaste.sim.clusters.written import to_toml
+from gpuwaste.slurm.site.machine_file import read_machine
+from gpuwaste.slurm.site.machine_toml import to_toml
 
 TEN_LINES = """[[nodes]]
 names = "gpu[01-16]"
@@ -57,10 +55,8 @@ def test_ten_lines_are_a_machine(tmp_path: Path) -> None:
 
 def test_every_key_is_described() -> None:
     """No key of a table is missing in docs/how-to/simulate.md."""
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "simulate.md").read_text()
-    kinds = (tables.NodesTable, tables.PartitionTable, tables.QosTable, tables.AssociationTable)
-    more = (tables.ReservationTable, tables.OutageTable, tables.FailuresTable)
-    assert [field.name for kind in (*kinds, *more) for field in fields(kind) if f"`{field.name}`" not in page] == []
+    page = (Path(__file__).parents[4] / "docs" / "how-to" / "simulate.md").read_text()
+    assert [name for table in tables.TABLES for name in table.keys if f"`{name}`" not in page] == []
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
@@ -76,7 +72,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     (partition,), (qos,), (reservation,) = found.partitions, found.qos, found.reservations
     assert partition == Partition("p", ("n1", "n3", "n4"), max_time_s=86400, default_time_s=5400, whole_nodes=True)
-    assert qos.limits == Limits(grp_tres={"gres/gpu": 0, "mem": 2 << 30})
+    assert qos.limits == LimitSet(grp_tres={"gres/gpu": 0, "mem": 2 << 30})
     assert [(each.parent, each.shares) for each in found.associations] == [("", 1), ("root", 1), ("a", None)]
     assert (reservation.start, reservation.end, len(reservation.nodes)) == (1798761600, 1798765200, 4)
     assert found.failures == Failures(1000.0, 24.0)
@@ -85,7 +81,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 
 def test_a_live_machine_is_written_and_read_back(tmp_path: Path) -> None:
     """The model of a real cluster, with the outages of its nodes."""
-    model = model_of(site.tables(events=True))
+    model = printed_site.model(events=True)
     assert read(tmp_path / "gw.toml", to_toml(model)) == model
 
 
@@ -93,6 +89,8 @@ NAMES = st.text("ab1-._", max_size=4).map("x{}".format)
 SECONDS = st.one_of(st.none(), st.integers(1, 10**9))
 COUNTS = st.one_of(st.none(), st.integers(0, 10**9))
 SETS = st.frozensets(NAMES, max_size=3)
+DOWN_OR_NOT = st.sampled_from(("", "DOWN"))
+UP_OR_NOT = st.sampled_from(("UP", "DOWN"))
 MODES = st.sampled_from((None, "off", "cancel", "requeue"))
 TRES = st.dictionaries(
     st.sampled_from(("cpu", "mem", "node", "gres/gpu", "gres/gpu:a100", "billing")), st.integers(0, 1 << 50), max_size=3
@@ -100,12 +98,12 @@ TRES = st.dictionaries(
 
 
 @st.composite
-def limits(draw: st.DrawFn) -> Limits:
+def limits(draw: st.DrawFn) -> LimitSet:
     """Draw limits of a QOS or an association."""
     tres = [draw(TRES) for _ in range(4)]
     jobs = [draw(COUNTS) for _ in range(4)]
     wall = draw(SECONDS), draw(SECONDS)
-    return Limits(tres[0], jobs[0], jobs[1], wall[0], tres[1], tres[2], tres[3], jobs[2], jobs[3], wall[1])
+    return LimitSet(tres[0], jobs[0], jobs[1], wall[0], tres[1], tres[2], tres[3], jobs[2], jobs[3], wall[1])
 
 
 def some(draw: st.DrawFn, nodes: Sequence[Node]) -> tuple[str, ...]:
@@ -123,7 +121,14 @@ def models(draw: st.DrawFn) -> ClusterModel:
     gpus = st.dictionaries(st.one_of(st.just(""), st.just("gpu"), NAMES), st.integers(1, 16), max_size=2)
     kinds = draw(
         st.lists(
-            st.tuples(st.integers(1, 999), st.integers(0, 1 << 50), gpus, SETS, st.integers(0, 9), st.booleans()),
+            st.tuples(
+                st.integers(1, 999),
+                st.integers(0, 1 << 50),
+                gpus,
+                SETS,
+                st.integers(0, 9),
+                DOWN_OR_NOT,
+            ),
             min_size=1,
             max_size=3,
         )
@@ -134,7 +139,7 @@ def models(draw: st.DrawFn) -> ClusterModel:
     least = draw(st.integers(1, 3))
     partitions = tuple(
         Partition(
-            name, some(draw, nodes), index == 0, draw(st.booleans()), draw(SECONDS), draw(SECONDS), least,
+            name, some(draw, nodes), index == 0, draw(UP_OR_NOT), draw(SECONDS), draw(SECONDS), least,
             draw(st.one_of(st.none(), st.integers(3, 99))), draw(st.integers(0, 99)), draw(st.integers(0, 99)),
             draw(st.booleans()), draw(mode), "", draw(SETS), draw(SETS), draw(SETS), draw(SETS), draw(weights),
         )

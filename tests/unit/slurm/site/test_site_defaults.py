@@ -1,7 +1,8 @@
 """What a partition gives a job that did not say."""
 
-from gpuwaste.slurm.site.cluster_config import Partition, SlurmConfig, parse_partitions
-from gpuwaste.slurm.site.defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.site.cluster_model import Partition, SlurmConfig
+from gpuwaste.slurm.site.scontrol_show import parse_partitions
+from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 
 SITE = SiteDefaults.of(
@@ -30,7 +31,7 @@ def test_what_was_said_stays_and_what_is_unknown_stays_unknown() -> None:
 
 def test_whole_nodes_come_from_the_partition_too() -> None:
     """OverSubscribe=EXCLUSIVE of a partition named, or of the default one; select/linear makes every one so."""
-    site = SiteDefaults.of([Partition("all", whole_node=True, default=True), Partition("gpu")])
+    site = SiteDefaults.of([Partition("all", whole_nodes=True, default=True), Partition("gpu")])
     asked = {
         name: site.completed(JobRequest("a", 0, partition=name)).whole_node for name in ("", "all", "gpu", "gpu,all")
     }

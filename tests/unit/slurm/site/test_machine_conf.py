@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.clusters.reading import read_machine
+from gpuwaste.slurm.site.cluster_model import ClusterModel
+from gpuwaste.slurm.site.machine_file import read_machine
 
 SITE = """ClusterName=alps
 NodeName=DEFAULT CPUs=8 RealMemory=1000
