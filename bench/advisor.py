@@ -1,4 +1,4 @@
-"""How fast the advisor answers: verdicts a second on one core, the exchange's time at a paced load, its memory.
+"""Figure: verdicts a second on one core, the time of an exchange at a paced load, memory with 100,000 users.
 
 The advisor is a process of its own on one core (taskset) with the history of many users and no hub beside it; a second
 process asks as a plugin does, a connection each. Beside each exchange stands that of a program that reads a request and

@@ -1,4 +1,4 @@
-"""Figure: what the agent costs a node of 8 GPUs at one sample in 10 s, over 24 simulated hours.
+"""Figure: what the agent costs a node of 8 GPUs at one sample in 10 s, over 24 simulated hours (--amd 8, --intel 8).
 
 The whole agent (daemon.Agent) runs in a process of its own on the simulated NVML, with eight jobs at a time on real
 processes, new ones every hour, and ships to a hub. A clock that jumps from tick to tick makes the day short:

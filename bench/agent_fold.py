@@ -1,4 +1,4 @@
-"""Figure: what the child that folds samples takes of memory, part by part, with a day of 8 GPUs at one sample in 10 s.
+"""Figure: memory of the child that folds samples, part by part, with a day of 8 GPUs at one sample in 10 s.
 
 It runs as the agent starts it, in an interpreter with our path and nothing else of the site's. After each part it reads
 /proc/self/smaps_rollup: resident memory, and of it what is the process's own (anonymous). The rest is pages of files,

@@ -1,4 +1,4 @@
-"""How long each view of the whole system takes, and how large its document is; some of them with pandas and Plotly.
+"""Figure: each view over 16 million jobs: milliseconds, bytes; some beside pandas and Plotly (pypi; --jobs 2000000).
 
 The jobs are made by SQL: a year, 800 users, six partitions, waits and run times over five powers of ten, one or two
 steps each; half of them hold GPUs, and those are judged. Each view is asked through a store that is open already:

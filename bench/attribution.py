@@ -1,12 +1,12 @@
-"""Figure: samples on the right job, unknown and wrong, by layout, on real clusters with everything drawn at random.
+"""Figure: samples on the right job, unknown and wrong, by layout, on real clusters drawn at random (--rounds 3).
 
-`make bench-attribution [ROUNDS=N] [SEED=S]`: each round is a cluster of its own: device order, GPU choice, names,
-utilization and the order of submission are drawn. A probe with the prolog's files and one with slurmctld's answers
-alone watch each node. "Wrong" has to be 0.
+Each round is a cluster of its own: device order, GPU choice, names, utilization and the order of submission are drawn
+(--seed: random by default). A probe with the prolog's files and one with slurmctld's answers alone watch each node.
+"Wrong" has to be 0.
 """
 
+import argparse
 import json
-import os
 import random
 import shutil
 import sys
@@ -52,8 +52,11 @@ def _round(seed: int, shards: int) -> Counter[tuple[str, str]]:
 
 def main() -> None:
     """Play the rounds and print the table."""
-    rounds = int(os.environ.get("ROUNDS", "4"))
-    seed = int(os.environ.get("SEED", random.SystemRandom().randrange(1000)))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1000))
+    options = parser.parse_args()
+    rounds, seed = options.rounds, options.seed
     counts: Counter[tuple[str, str]] = Counter()
     for index in range(rounds):
         counts += _round(seed + index, shards=4 * (index % 2))

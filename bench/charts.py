@@ -1,4 +1,4 @@
-"""Figure: bytes and milliseconds of each kind of chart as SVG, and Plotly's with the same data.
+"""Figure: bytes and milliseconds of each kind of chart as SVG, beside Plotly (pypi).
 
 Ours is a chart for a desk, as a page has it; milliseconds are CPU time of this process, the median of the rounds with
 the least and the most. Plotly's is the page of `write_html`: with `include_plotlyjs=False`, so without the 4 MB of its

@@ -1,4 +1,4 @@
-"""What it takes to ask a node for a job's samples: 8 GPUs, 24 hours at 10 s.
+"""Figure: a job's samples from a node, 8 GPUs, 24 hours at 10 s: seconds, bytes, the agent's memory.
 
 The whole agent (bench/agent_child.py) runs on a store that has the day, once without a question and once with one after
 the other while it samples; peak_rss_mb is its own, child_rss_mb that of the largest child: what the agent would take if

@@ -1,4 +1,4 @@
-"""FCFS against conservative backfill on the double Gaussian of the Flux emulator's evaluation, over many seeds.
+"""Figure: FCFS against conservative backfill on the double Gaussian of the Flux emulator's evaluation, 300 seeds.
 
 Neither the curves' places and widths nor the order of the jobs were published with that evaluation (makespan -16.7 %,
 utilization 77.5 % to 92.9 %), so that one figure says little: a seed draws them, and the distribution is printed, for

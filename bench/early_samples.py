@@ -1,4 +1,4 @@
-"""What the first samples of a job's GPUs add to the prediction of its failure, on the public Philly log.
+"""Figure: what the first minutes of GPU use add to the prediction of failure, on the public Philly log.
 
 The log has the use of each GPU in the first four minutes of multi-GPU jobs that ran for five minutes and more, a
 sample of the cluster's jobs. Trees with the product's features of the submission are compared with trees that have

@@ -1,4 +1,4 @@
-"""How far the simulator's schedulers are from a real slurmctld on a GPU trace, beside how far its own runs are apart.
+"""Figure: the simulator's schedulers beside runs of a real slurmctld on a GPU trace (an hour; --hours 1 --runs 2).
 
 The trace is drawn: 100 nodes of 4 GPUs (half of them of each of two types), jobs of 1 to 16 GPUs that ask for --load
 times the machine while they are submitted, limits up to five times the run. It is played --runs times with

@@ -1,4 +1,4 @@
-"""How far estimates of step times are off on timm's tables of real GPU times: seen, unseen, another GPU, coverage.
+"""Figure: step times beside timm's tables of real GPU times: seen, unseen, another GPU, coverage (--data DIR).
 
 Every figure is of programs that the models had not seen: folds of programs, then families held out in turn with 0, 5
 and 20 % of their graphs (gpuwaste.models.times.judge). Beside it: a roofline of two constants, random forest and

@@ -1,4 +1,4 @@
-"""Figure: events handed over: catch-up a second for each way, and the time from the stream to a receiver's answer.
+"""Figure: events handed over: catch-up a second, milliseconds to a webhook and a Kafka broker (--jobs 100000).
 
 A store on disk with `--jobs` runs (two events each); a webhook's receiver in a process of its own, which reads and
 answers and no more; a broker of the Kafka protocol (tansu, in memory). The alternative beside: the events made into

@@ -1,4 +1,4 @@
-"""Figure: events to a broker of the Kafka protocol while hub and broker are killed: lost, twice, out of order.
+"""Figure: a million events while hub and broker are killed: lost, twice, out of order (--events 60000).
 
 A real hub on a store with `--events` events of runs, a broker (tansu, in memory) and a reader of its own. The hub is
 killed with -9 at any time. The broker's log is gone with its process: before it is killed the hub is stopped (SIGSTOP,

@@ -1,4 +1,4 @@
-"""Figures: features of past jobs per second, microseconds for an update and a vector, and bytes of a remembered key.
+"""Figure: features of past jobs per second, microseconds for an update and a vector, and bytes of a remembered key.
 
 Prints a table and one line of JSON. Beside ours stands the same from plain Python dicts and deques (testing's
 plain_history). Memory is the growth of the process's resident set in a child of its own, and the bytes of the arrays.

@@ -1,4 +1,4 @@
-"""What others wait while one user floods the hub: a page of bob's and /v1/health beside alice's connections.
+"""Figure: what others wait while one user floods the hub: seconds of a page and of /v1/health (root).
 
 The hub is a process of its own with real munge and the memory that it has by default; alice and bob are users of this
 host, so root runs this. Alice has 40,000 runs; each connection of hers asks without a pause. Strangers send cookies

@@ -1,4 +1,4 @@
-"""How fast `gpuwaste history import` takes a million rows of sacct, as a whole process, beside the row-by-row path.
+"""Figure: rows of sacct a second that `gpuwaste history import` takes, as a whole process, beside the row-by-row path.
 
 The rows are generated: each job with its batch and extern steps, among them arrays, requeued runs, jobs that never
 started, names with newlines and bytes that are no UTF-8, and rows that cannot be read. The row-by-row path is what the

@@ -1,4 +1,4 @@
-"""The hub's store moved from a file to a lake and back: rows a second, and for how long the hub is stopped.
+"""Figure: the hub's store moved from a file to a lake and back: rows a second, downtime (--nodes 2000 --days 365).
 
 The store is a drawn site's (bench/year_site.py), the lake's catalog a real PostgreSQL on this machine. Each way is a
 first pass, as while the hub runs, and a last one, which copies what changed in between: the rows of one more day. Each

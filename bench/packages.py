@@ -1,4 +1,4 @@
-"""How large the RPMs are, and what a host downloads and holds: each kind of host with all its packages need.
+"""Figure: sizes of the RPMs, and what each kind of host downloads and holds.
 
 Builds the packages where they are not there. Prints a table, then one line of JSON.
 """

@@ -1,6 +1,6 @@
-"""What the hub's pages cost: milliseconds alone and with 50 readers at once, bytes, beside the plain JSON of the same.
+"""Figure: the hub's pages: milliseconds with 50 readers at once, bytes, paint in Chromium, beside the plain JSON.
 
-The store is made by SQL (bench/year_site.py), small by default; `--home` takes the one that bench-year keeps. The hub
+The store is made by SQL (bench/year_site.py), small by default; `--home` takes the one that bench.year keeps. The hub
 is a process of its own with real munge, and the reader an operator; /users/U is the page that U has at /me. Chromium
 draws two pages and the curves of a job of 8 GPUs x 24 h (bench/pages_browser.py). Prints tables, then one line of JSON.
 """
@@ -66,7 +66,7 @@ def main() -> int:
     parser.add_argument("--days", type=int, default=14)
     parser.add_argument("--readers", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=1, help="how often each reader asks for each page")
-    parser.add_argument("--home", type=Path, help="directory in which bench-year or this has kept a store")
+    parser.add_argument("--home", type=Path, help="directory in which bench.year or this has kept a store")
     parser.add_argument("--no-browser", action="store_true")
     parser.add_argument("--no-json", action="store_true", help="ask for pages alone")
     options = parser.parse_args()

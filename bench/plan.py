@@ -1,4 +1,4 @@
-"""When five candidates would start, with 5,000 queued jobs on 2,000 nodes: seconds of the hub's answer and its parts.
+"""Figure: when five candidates start, with 5,000 queued jobs on 2,000 nodes: seconds of the answer (--jobs 500).
 
 The queue is drawn: nodes of four GPUs in two partitions, most of them busy. It is asked about three times: without
 limits; with 3,000 jobs of one user at its top, whom MaxJobsPU and MaxTRESPU of the QOS hold; in 20 accounts that may

@@ -1,4 +1,4 @@
-"""Figures: microseconds of a policy's decision, and submissions per second of `gpuwaste policy replay`, of CPU time.
+"""Figure: microseconds of a policy's decision, and submissions per second of `gpuwaste policy replay`, of CPU time.
 
 Prints a table and one line of JSON. Decisions are those of a set of ten policies of which the last one judges; the
 replay is of a made table with the history alone, in this process.

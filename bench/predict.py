@@ -1,4 +1,4 @@
-"""How long all targets take for one job at submission, beside XGBoost itself; load time and memory of a bundle.
+"""Figure: inference of all targets for one job: latency, load time, memory of a bundle, beside XGBoost itself.
 
 Boosters of every target, at the tree counts of the shipped recipe (or --rounds), are learnt from made-up rows of this
 version's features, exported through the parity gate, and asked one row at a time in one thread, a fresh row each call.

@@ -1,4 +1,4 @@
-"""How long `gpuwaste report` takes as a whole process, with a million jobs in the hub.
+"""Figure: how long `gpuwaste report` takes as a whole process, with a million jobs in the hub.
 
 The jobs are made by SQL: a year of them, 500 users, the first of whom has about 2,000 and gets the report. The hub
 is a process of its own that serves a Unix socket; each report is a new process, from fork to exit. Prints a table,

@@ -1,4 +1,4 @@
-"""What predicting running jobs again costs the hub: seconds for all that is due, and for a minute in which nothing is.
+"""Figure: running jobs predicted again: seconds for 5,000 that are due, and for a minute without any (--due 500).
 
 A store of made-up jobs: ended ones of many users, running ones of which some are due at once (their start), and what
 was said before of as many ended runs as a site keeps. A bundle of all targets at the shipped recipe's size scores them

@@ -1,4 +1,4 @@
-"""What it adds to score a job again at its start and ten minutes later, and how many notices of near limits are right.
+"""Figure: what predicting again at the start and ten minutes later adds on public logs, and notices of limits.
 
 Public logs (`make data`), cut by time as docs/scorecard.md: trees learn from the first 60 and 70 %, the last 30 % are
 judged. Every event of the log is told in the order of time to the state, predictor and corrections that the hub has; a

@@ -1,4 +1,4 @@
-"""What rules cost, and how often idle GPUs wake up again.
+"""Figure: rules: a pass of 100 over 20,000 jobs, a replayed month, idle GPUs that woke up (--nodes 380).
 
 A pass of 100 rules over 20,000 running jobs; the replay of the idle ladder over a month of GPU jobs of a site that is
 made by SQL (bench/year_site.py); and, where the public log is there, per-minute use of real GPUs at the start of jobs.

@@ -1,4 +1,4 @@
-"""What a model on trial costs: CPU of scoring it and the baseline at a submission, and of comparing outcomes.
+"""Figure: CPU of scoring a model on trial at a submission, and of comparing its outcomes at the hub.
 
 The challenger has the shipped recipe's tree counts and is learnt from made-up rows, as in `bench.predict`. CPU time of
 the thread is counted, so that a busy host changes little. Prints a table, then one line of JSON.

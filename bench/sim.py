@@ -1,4 +1,4 @@
-"""How many jobs a second each scheduler simulates, its memory a job, and its starts beside a peer's.
+"""Figure: jobs a second that each scheduler simulates, memory a job, starts beside a peer's (--pyss DIR).
 
 Logs of the Parallel Workloads Archive (`make data`), and a million drawn jobs on 10,000 processors: sizes and run times
 over four powers of ten, limits up to ten times the run, a load of 90 %. Each scheduler is compiled first, then timed

@@ -1,4 +1,4 @@
-"""Figure: a thousand agents against one hub, with the product's outboxes and shippers over real HTTP on loopback.
+"""Figure: a thousand agents against one hub: a month, 8 hours without it, an hour of life (--hours 48).
 
 A month of hourly rows, made short; then eight hours without a hub, after which all agents come back in the same moment;
 then an hour of the life of such a site, every agent shipping each quarter of an hour, in a part of that time. At the

@@ -1,4 +1,4 @@
-"""How long the command takes to start: `--help` and a report over the hub's Unix socket, each a whole process.
+"""Figure: how long the command takes to start: `--help` and a report, beside python3 and sacct.
 
 Beside them what nothing is faster than, `python3 -c pass` of the same interpreter, and what users are used to,
 `squeue --help` (sacct's --help asks for slurm.conf and slurmdbd first). The hub is a real one with a thousand jobs; the

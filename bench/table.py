@@ -1,6 +1,6 @@
-"""How long the hub's store takes to become a table for training, and a state for predictions; a million jobs.
+"""Figure: a million jobs from the store to a training table and to the state of predictions (--home DIR: a kept year).
 
-The jobs are those of bench.report, with the events that an import tells of them, or those of the store that bench-year
+The jobs are those of bench.report, with the events that an import tells of them, or those of the store that bench.year
 keeps in `--home`. Each step is timed in a child process, with the peak of its resident memory up to then: all runs at
 once, as training reads them, and in another process in tables, as a hub reads them that starts. Prints a table, then
 one line of JSON.
@@ -44,7 +44,7 @@ def main() -> int:
     """Fill a store unless one is given, measure in fresh processes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=1_000_000)
-    parser.add_argument("--home", type=Path, help="directory in which bench-year has kept a store")
+    parser.add_argument("--home", type=Path, help="directory in which bench.year has kept a store")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gpuwaste-bench-") as folder:
         counts: dict[str, Any] = {}

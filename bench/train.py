@@ -1,8 +1,8 @@
-"""How long gpuwaste train takes with its search on 100,000 jobs, stage by stage, and how much memory.
+"""Figure: gpuwaste train with its search on 100,000 jobs: seconds by stage, memory.
 
 The jobs are made (gpuwaste.testing.planted), because no public log has labels for every target: all seven are learnt,
 which is the longest case. Prints each stage, then one line of JSON. Measured in a process of its own, the reading of
-the history left out (bench-history has that).
+the history left out (bench.history has that).
 """
 
 import argparse

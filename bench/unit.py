@@ -1,4 +1,4 @@
-"""Figures: what `make unit` takes, in seconds and in CPU seconds of all its processes, beside one process.
+"""Figure: what `make unit` takes: seconds, CPU seconds of all its processes, the slowest tests; beside one process.
 
 Prints a table, the slowest tests, and one line of JSON. CPU seconds hardly depend on what else the host does: on two
 quiet cores the wall time is a little more than half of them.

@@ -1,4 +1,4 @@
-"""How well waits are predicted: logs with waits in the order of time, three baselines beside.
+"""Figure: waits predicted on logs in the order of time, three baselines beside (--every 4).
 
 Logs of the Parallel Workloads Archive (`make data`). At each submission the queue is played forward with run times
 drawn from the jobs that had ended; trees learn from that and from what else was known, and past errors shift the

@@ -1,4 +1,4 @@
-"""Figure: what becomes of a language model's sentences about views, and how many of the numbers are wrong.
+"""Figure: a language model's sentences about views: taken, refused, wrong numbers (--url ... --model ... STORE ...).
 
 Each sentence by rules of every view is given to the model several times, with other seeds; what is taken is placed in
 the documents of the stores (gpuwaste history import, gpuwaste analyze --into), whole and week by week. A number is

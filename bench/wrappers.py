@@ -1,4 +1,4 @@
-"""The study of wrappers: runs its sweeps, and writes its page, its pictures and the table that plans advise by.
+"""Figure: the study of wrappers: its sweeps (ten minutes), its page, its pictures and the table of plans.
 
 Sweeps that were interrupted go on where they stopped (build/wrappers). The log of CEA-Curie is a public one (`make
 data`).

@@ -125,7 +125,7 @@ TEXT: Final = """# Wrapped or single: does a chain of jobs wait less as one job?
 A workflow is often a chain: each job needs the one before it. A wrapper joins such jobs into one. Fewer jobs are
 queued, and the one job is longer, so that backfill finds room for it less often. Marciani et al. measured on a
 simulator of Slurm what wrappers gain. This page repeats their two experiments with `gpuwaste simulate sweep`; it is
-written by `make bench-wrappers` from the results of [its studies](../../bench/studies).
+written by `make bench NAME=wrappers` from the results of [its studies](../../bench/studies).
 
 Wrappers can be
 

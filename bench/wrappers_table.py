@@ -34,7 +34,7 @@ def _row(way: str, pause_s: int, share: float | None, cases: int, *gains: float)
     return f'    ("{way}", {pause_s}, {share}, {cases}, {", ".join(f"{round(gain, 3) + 0:g}" for gain in gains)}),\n'
 
 
-TEXT: Final = '''"""What wrapping gains by docs/explanation/wrappers.md; `make bench-wrappers` writes this file."""
+TEXT: Final = '''"""What wrapping gains by docs/explanation/wrappers.md; `make bench NAME=wrappers` writes this file."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""A year of a 2,000-node site in the hub: roll-up by day, reports as whole processes, a backup while hours come in.
+"""Figure: a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (hours; 20 GB in TMPDIR).
 
 The year is made by SQL (bench/year_site.py), rolled up by the hub's own code in a process of its own, and then served
 by a real hub with a munge of its own. Prints tables, then one line of JSON. `--home` keeps the store for another run.

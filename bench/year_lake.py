@@ -1,4 +1,4 @@
-"""A year of 10,000 GPUs asked from a file, and from a lake that the file was moved to: reports as whole processes.
+"""Figure: reports over a year of 10,000 GPUs from a file, and from a lake that it was moved to (--home DIR).
 
 `--home` is the folder of `bench.year`, whose store is copied and stays as it is; without one a year of 1,250 nodes with
 8 GPUs is made there first. PostgreSQL is a real one on this machine. Prints tables, then one line of JSON.

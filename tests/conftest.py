@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests import examples
+from tests.selection import ANYWHERE, part_of
 
 from gpuwaste.testing import cluster_host, own_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
@@ -20,8 +21,7 @@ from gpuwaste.testing.patience import patient
 __all__ = ["examples"]  # its profiles are there before --hypothesis-profile is read
 ClusterFactory = Callable[..., LoopbackCluster]
 _TESTS = Path(__file__).parent
-_WITHOUT_CLUSTER = [_TESTS / folder for folder in ("unit", "integration")]
-_ANYWHERE = [*_WITHOUT_CLUSTER, _TESTS / "docs", _TESTS / "contract"]
+_WITHOUT_CLUSTER = ("unit", "integration")
 _CLUSTER_S = 60  # of a file that tests/durations.json does not know: `make figures-tests` writes it
 _CLUSTERS = "GPUWASTE_TEST_CLUSTERS"  # the folder of all workers' clusters, which outlives a worker that is killed
 
@@ -72,14 +72,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that no worker begins one when the others end; one with clusters is long.
 
-    What any host can run is marked, so that each test of `make test` is run in exactly one of its parts; the part with
-    clusters does not collect tests/unit and tests/integration, so none may be there.
+    Each is marked with its part of `make test` or `make test-all` (tests/selection.py); a part with clusters does not
+    collect tests/unit and tests/integration, so none may be there.
     """
     for item in items:
-        if item.get_closest_marker("cluster") and any(folder in item.path.parents for folder in _WITHOUT_CLUSTER):
+        folder = item.path.relative_to(_TESTS).parts[0] if _TESTS in item.path.parents else ""
+        marks = {mark.name for mark in item.iter_markers()}
+        if folder in _WITHOUT_CLUSTER and "cluster" in marks:
             raise pytest.UsageError(f"{item.nodeid} has a cluster: it belongs into tests/system")
-        if any(folder in item.path.parents for folder in _ANYWHERE) and item.get_closest_marker("cluster") is None:
+        if folder in ANYWHERE and "cluster" not in marks:
             item.add_marker("anywhere")
+        item.add_marker(part_of(folder, marks))
         if limit := item.get_closest_marker("timeout"):  # of a test that hangs, not of one on a busy host
             item.add_marker(pytest.mark.timeout(patient(limit.args[0])), append=False)
     lengths = json.loads((_TESTS / "durations.json").read_text(encoding="utf-8"))

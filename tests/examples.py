@@ -1,6 +1,6 @@
-"""How many examples Hypothesis draws: all of them, or a few for `make unit` and `make test`, which are run often.
+"""How many examples Hypothesis draws: a few in `make unit` and `make test`, which are run often; else all of them.
 
-Each run draws others; `make thorough` draws all.
+Each run draws others; `make thorough`, a part of `make test-all`, draws all.
 """
 
 from typing import Final

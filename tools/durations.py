@@ -1,4 +1,4 @@
-"""make figures-tests: what the last `make test` says of its tests, from the files that it left in build/tests.
+"""make figures-tests: what the last `make test` and `make test-all` took, from the files they left in build/tests.
 
 Writes the slowest 30 tests and the sums into docs/figures.md, and into tests/durations.json how long each long file
 takes: tests/conftest.py begins the longest first.
@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from tools.parts import PARTS
 
 ROOT: Final = Path(__file__).parents[1]
 RUNS: Final = ROOT / "build" / "tests"
@@ -68,9 +70,13 @@ def with_table(page: str, table: str) -> str:
 
 def main() -> None:
     """Read the runs; write page and lengths."""
-    runs: dict[str, Sequence[Case]] = {report.stem: cases_of(report) for report in sorted(RUNS.glob("*.xml"))}
-    if not runs:
-        sys.exit(f"{RUNS}: holds no run: make test")
+    runs: dict[str, Sequence[Case]] = {
+        f"{command} {report.stem}": cases_of(report)
+        for command in PARTS
+        for report in sorted((RUNS / command).glob("*.xml"))
+    }
+    if missing := [command for command in PARTS if not (RUNS / command).is_dir()]:
+        sys.exit(f"{RUNS}: no run of make {' or make '.join(missing)}")
     lengths = lengths_of(case for cases in runs.values() for case in cases)
     LENGTHS.write_text(json.dumps(lengths, indent=2) + "\n", encoding="utf-8")
     PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), table_of(runs)), encoding="utf-8")

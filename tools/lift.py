@@ -1,7 +1,7 @@
 """python -m tools.lift PID: a process and all below it run as any other again, whatever they were scheduled as.
 
-`make test` keeps the odd host out of the demo's way by SCHED_IDLE. When the demo has ended that would leave it nothing
-on a host where somebody else computes.
+tools/run-tests keeps the odd host out of the demo's way by SCHED_IDLE. When the demo has ended that would leave it
+nothing on a host where somebody else computes.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""python -m tools.parts FOLDER: what each part of `make test` ran, skipped and how it ended, and whether all is well.
+"""python -m tools.parts FOLDER: what each part of the tests ran, skipped and how it ended, and whether all is well.
 
-FOLDER has a JUnit file of each part that ran, and the file `ended` with a line for each part that began: its name and
-the status of its pytest. A part that is not there, or ran no test, is a failure with its reason.
+FOLDER is named as the command that ran, test or test-all. It has a JUnit file of each part that ran, and the file
+`ended` with a line for each part that began: its name and the status of its pytest. A part that is not there, or ran no
+test, is a failure with its reason.
 """
 
 import signal
@@ -13,13 +14,12 @@ from typing import Final, NamedTuple
 
 from tabulate import tabulate
 
+_ODD_HOST: Final = {"de": "odd host, first half", "tr": "odd host, second half"}
 PARTS: Final = {
-    "demo": "the demo",
-    "de": "odd host, first half",
-    "tr": "odd host, second half",
-    "others": "real clusters",
+    "test": {**_ODD_HOST, "clusters": "real clusters, the core"},
+    "test-all": {"demo": "the demo", **_ODD_HOST, "clusters": "real clusters, the rest"},
 }
-"""The parts that every `make test` has, by the name of their JUnit file."""
+"""The parts of each command, by the name of their JUnit file."""
 AGAIN: Final = "once-more-"
 """Before the name of a part whose failures ran once more, alone."""
 ENDED: Final = "ended"
@@ -58,7 +58,7 @@ def part_of(folder: Path, name: str, status: int | None) -> Part:
 
 
 def statuses(folder: Path) -> dict[str, int]:
-    """Return the statuses that `make test` noted, the last one of each part."""
+    """Return the statuses that tools/run-tests noted, the last one of each part."""
     file = folder / ENDED
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return {name: int(status) for name, _, status in (line.partition(" ") for line in lines)}
@@ -89,17 +89,17 @@ def _missing(part: Part) -> str:
     return "" if part.ran else "DID NOT RUN: no test"
 
 
-def summary(folder: Path, names: Sequence[str] = tuple(PARTS)) -> tuple[bool, str]:
+def summary(folder: Path) -> tuple[bool, str]:
     """Return whether every part is well, and the table of them."""
     noted = statuses(folder)
     rows, well = [], True
-    for name in names:
+    for name, title in PARTS[folder.name].items():
         part = part_of(folder, name, noted.get(name))
         again = part_of(folder, AGAIN + name, noted[AGAIN + name]) if AGAIN + name in noted else None
         good, said = verdict(part, again)
         well = well and good
         skipped = part.counts["skipped"] if part.counts else 0
-        rows.append((PARTS.get(name, name), part.ran, part.failed, skipped, said))
+        rows.append((title, part.ran, part.failed, skipped, said))
     return well, tabulate(rows, headers=("part of the tests", "ran", "failed", "skipped", "ended"))
 
 

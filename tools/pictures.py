@@ -15,12 +15,13 @@ from typing import Final
 
 from playwright.sync_api import Browser, sync_playwright
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.hub.rig import HOUR, ShiftedClock, batch, hour, record
 
 from gpuwaste.cli.main import main as gpuwaste
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.clocks import ShiftedClock
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from tools.data.places import find
 
 PICTURES: Final = Path(__file__).parents[1] / "docs" / "pictures"

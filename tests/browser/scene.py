@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from tests.integration.hub.rig import Rig
-from tests.unit.hub.rig import batch, hour, record
 
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.hub_rows import batch, hour, record
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 WASTEFUL: Final = 4711

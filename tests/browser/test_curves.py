@@ -12,10 +12,10 @@ from tests.integration.agent.sample_node import HUB, answering_node
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
-from tests.unit.hub.rig import batch, hour, record
 
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.hub_rows import batch, hour, record
 from gpuwaste.testing.lone_hub import munged_path, private_munged
 
 pytestmark = [

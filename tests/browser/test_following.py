@@ -9,11 +9,11 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Readers
 from tests.browser.scene import ALICE, BOB, OPER
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.hub.rig import batch, hour, record
 
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.hub_rows import batch, hour, record
 
 PATIENCE_MS = 90_000
 

@@ -27,6 +27,8 @@ from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
 
+pytestmark = pytest.mark.core
+
 _T = TypeVar("_T")
 EVIL = (
     "x\nJobId={other} JobName=train\n   UserId=root(0) GroupId=root(0) MCS_label=N/A\n   JobState=RUNNING\n"

@@ -19,7 +19,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.job_mix import ODD_NAMES, run_job_mix
 from gpuwaste.testing.rest_differences import allowed, fields_of
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.core, pytest.mark.cluster]
 JOBS = 200
 
 

@@ -12,6 +12,8 @@ from tests.public_data import public
 
 from gpuwaste.cli.main import main
 
+pytestmark = pytest.mark.long
+
 PAGE = (Path(__file__).parents[2] / "docs" / "analytics-examples.md").read_text(encoding="utf-8")
 
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXEMPT = {
     "make demo": "tests/system/test_demo.py runs it; it starts a cluster of its own",
-    "make test": "it runs this test",
+    "make test": "it runs the tests, of which this is one of the slow",
 }
 NODE = "gpu1"
 PORTS = (9460, 9461)  # the defaults, which the README keeps
@@ -92,7 +92,7 @@ def test_its_commands_run_as_written(cluster: LoopbackCluster, private: Path) ->
         "HOME": str(Path.home()),
     }
     wheels = ROOT / "build/pip"
-    if wheels.is_dir():  # a worker has no network; make test fetches before
+    if wheels.is_dir():  # a worker has no network; make test-all fetches before
         environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
     argv = ["unshare", "--mount", str(ROOT / "tests/docs/private_host.sh"), "bash", "-c", f"cd {ROOT}\n{script}"]
     done = cluster.run(argv, env=environment, timeout_s=350, check=False)

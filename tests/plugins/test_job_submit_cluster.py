@@ -21,7 +21,7 @@ from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
 from gpuwaste.testing.submit_plugins import build_plugins
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a cluster, and hung advisors that are waited for
+pytestmark = [pytest.mark.core, pytest.mark.cluster, pytest.mark.timeout(300)]  # hung advisors are waited for
 
 Say = Callable[..., None]
 PATIENT_US = 5_000_000

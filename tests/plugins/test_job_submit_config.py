@@ -11,6 +11,8 @@ from tests.plugins.client_driver import Client
 from gpuwaste.advice.plugin_reader import read_as_plugin
 from gpuwaste.core.advice_config import AdvisorConfig, PluginConfig
 
+pytestmark = pytest.mark.core
+
 DEFAULTS = {
     **{key: str(value) for key, value in dataclasses.asdict(PluginConfig()).items()},
     "socket": AdvisorConfig().socket,

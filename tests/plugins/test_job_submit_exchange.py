@@ -23,7 +23,7 @@ VERDICT = "0123456789abcdef"
 NEVER_MS = 86_400_000
 PASS = Asked("go", taken=False, action="pass", code=0, id="", as_of=0, time_min=0, message="")
 SKIPPED = Asked("skipped", taken=False, action="pass", code=0, id="", as_of=0, time_min=0, message="")
-pytestmark = pytest.mark.sockets  # other users have to get to them, through no folder of pytest's
+pytestmark = [pytest.mark.core, pytest.mark.sockets]  # other users have to get to them, through no folder of pytest's
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to listen as another user")
 
 

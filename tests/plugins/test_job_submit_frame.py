@@ -8,6 +8,8 @@ from tests.plugins.client_driver import PATIENT_US, Client, to_hex, write_config
 from gpuwaste.advice.submit_frames import HEADER, MAX_REQUEST
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
 
+pytestmark = pytest.mark.core
+
 LIMIT = 1024
 SCRIPT_BYTES = 32768
 FNV_OFFSET, FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3

@@ -14,6 +14,8 @@ from gpuwaste.advice.verdicts.verdict import MAX_LINE, Action
 from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.testing.patience import patient
 
+pytestmark = pytest.mark.core
+
 VERDICT = "0123456789abcdef"
 GOOD: dict[str, Any] = {"v": 1, "id": VERDICT, "action": "warn", "code": 0, "msg": ["a", "b"], "as_of": 1700000000}
 CASES = 300_000

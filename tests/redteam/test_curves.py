@@ -17,7 +17,6 @@ import pytest
 from msgspec.structs import replace
 from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_reads import ALICE
-from tests.unit.hub.rig import FakeClock, record
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.refusal import Refusal
@@ -30,7 +29,9 @@ from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.net.samples import MOST_ANSWER_B, RunWindow, SampleQuestion
 from gpuwaste.net.signing import ACK_HEADER, ack_digest
 from gpuwaste.slurm.site.cluster_model import Node
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import record
 from gpuwaste.testing.lone_hub import munged_path, private_munged
 
 pytestmark = [

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.hub.rig import HOUR, FakeClock, ShiftedClock, batch, hour, record
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.metrics import MAX_NODES, HubMetrics
@@ -16,6 +15,8 @@ from gpuwaste.ledger.unaccounted import MOST_GPUS, Unaccounted
 from gpuwaste.ledger.unaccounted_store import UnaccountedStore
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock, ShiftedClock
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 
 
 def test_names_that_a_node_makes_up_are_bounded_on_metrics() -> None:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 from tests.integration.hub.rig import Rig
-from tests.integration.hub.sign_in.browser import PAGE, PUBLIC, SAME, AheadClock, Browser, link_of, pages
+from tests.integration.hub.sign_in.browser import PAGE, PUBLIC, SAME, Browser, link_of, pages
 
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.sign_in.visitors import Visitors
+from gpuwaste.testing.clocks import ShiftedClock
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 ANOTHER = "nobody" if os.getuid() == 0 else "root"
@@ -135,12 +136,12 @@ def test_a_link_redeemed_twenty_times_at_once_signs_in_once(hub: Rig) -> None:
 
 def test_a_late_link_is_good_for_nothing(tmp_path: Path) -> None:
     """After 60 s a link signs nobody in; a second before it does."""
-    clock = AheadClock()
+    clock = ShiftedClock()
     with pages(tmp_path, clock=clock) as rig:
         late, last = link_of(rig), link_of(rig)
-        clock.advance(50)
+        clock.steady_later_s += 50
         assert Browser(rig).enter(last).status == 303
-        clock.advance(10)
+        clock.steady_later_s += 10
         assert Browser(rig).enter(late).status == 403
 
 

@@ -20,6 +20,7 @@ def scene(cluster: LoopbackCluster) -> Iterator[ActorScene]:
         yield found
 
 
+@pytest.mark.core
 def test_cancel_ends_exactly_its_run(scene: ActorScene) -> None:
     """Of an array's tasks, whose first one has the array's id, only the one that is meant is cancelled."""
     array = scene.cluster.sbatch("sleep 300", user="alice", partition="cpu", array="0-2", time="10")
@@ -34,6 +35,7 @@ def test_cancel_ends_exactly_its_run(scene: ActorScene) -> None:
     assert scene.events() == ["action.intended", "action.sent", "action.confirmed"]
 
 
+@pytest.mark.core
 def test_each_kind_on_a_run(scene: ActorScene) -> None:
     """Comment, signal, limit, hold, release and requeue are done, seen in Slurm, and confirmed."""
     taker = scene.poller()

@@ -11,10 +11,10 @@ from tests.system.actor_scene import ActorScene, actor_scene, running, stand_in
 from gpuwaste.act.actions.action_types import ActionLent, ActionTaken, Outcome
 from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
-from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError, StoreError
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.cluster import LoopbackCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
@@ -203,18 +203,12 @@ def test_the_hub_keeps_the_rate_of_all_actors(scene: ActorScene) -> None:
     assert {scene.row(first).status, scene.row(second).status} == {"confirmed", "intended"}
 
 
-class LateClock(SystemClock):
-    """A clock that is an hour behind."""
-
-    def utc_us(self) -> int:
-        """Return that time."""
-        return super().utc_us() - 3_600_000_000
-
-
 def test_clocks_that_differ(scene: ActorScene) -> None:
     """An actor whose clock is an hour off takes nothing."""
     action = scene.intend("cancel", running(scene))
-    poller = scene.poller(clock=LateClock())
+    clock = ShiftedClock()
+    clock.later_s = -3600
+    poller = scene.poller(clock=clock)
     poller.turn()
     assert poller.counters.troubles["clock"] == 1
     assert scene.row(action).status == "intended"

@@ -95,6 +95,7 @@ def _near(hold: Hold, spans: list[tuple[float, float]]) -> bool:
     return any(abs(t0 - hold.t0) < 2 and abs(t1 - hold.t1) < 2 for t0, t1 in spans)
 
 
+@pytest.mark.core
 def test_every_layout_is_right_or_unknown(make_cluster: ClusterFactory) -> None:
     """Arrays, het jobs, two nodes, steps, requeue, suspend, salloc, a stray, a killed agent, a restarted slurmd."""
     seed = _seed()

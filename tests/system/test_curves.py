@@ -13,13 +13,13 @@ from tests.integration.hub.test_reads import ALICE
 from tests.system.conftest import SiteFactory
 from tests.system.prometheus_server import Prometheus
 from tests.system.test_prometheus import exporter, jobs, prometheus
-from tests.unit.hub.rig import record
 
 from gpuwaste.ledger.curves.prometheus import PrometheusSamples
 from gpuwaste.net.samples import RunWindow, SampleQuestion
 from gpuwaste.net.signing import request_digest
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.hub_rows import record
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 

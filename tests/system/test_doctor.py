@@ -85,6 +85,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         shutil.rmtree(plugins, ignore_errors=True)
 
 
+@pytest.mark.core
 def test_a_healthy_controller_has_no_fault(scene: Scene) -> None:
     """Plugin, advisor, history, hub, clock, sockets, munge and policies are all well, and the exit code is 0."""
     found: dict[str, dict[str, Any]] = {}
@@ -103,6 +104,7 @@ def test_a_healthy_controller_has_no_fault(scene: Scene) -> None:
     assert scene.counted() == counted
 
 
+@pytest.mark.core
 def test_a_healthy_node_has_no_fault_and_is_known_as_one(scene: Scene) -> None:
     """Without --role the node is an agent by its state; the agent is asked, and its map has no conflict."""
     done = scene.doctor("--json", name=scene.node)
@@ -116,6 +118,7 @@ def test_a_healthy_node_has_no_fault_and_is_known_as_one(scene: Scene) -> None:
     assert {name: found[name]["status"] for name in well} == dict.fromkeys(well, "ok"), list(found.values())
 
 
+@pytest.mark.core
 def test_a_job_is_attributed_under_the_units_filters(scene: Scene) -> None:
     """With a job of alice's the map has it without conflict; no daemon was refused a call."""
     job = scene.site.submit("alice", "--phase 300:70", w=scene.node, gres="gpu:1")

@@ -11,7 +11,7 @@ from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.core, pytest.mark.cluster]
 
 
 def kept(cluster: LoopbackCluster, job: str) -> list[str]:

@@ -17,7 +17,7 @@ from gpuwaste.store.hub.json_rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.job_mix import run_job_mix
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.core, pytest.mark.cluster]
 ZONE = "America/St_Johns"  # an offset with half an hour in it
 SEPARATOR = "\x1f"
 

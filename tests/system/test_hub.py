@@ -23,7 +23,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.core, pytest.mark.cluster]
 
 
 @dataclass

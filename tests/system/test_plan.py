@@ -169,6 +169,7 @@ def test_a_short_job_of_a_chain_has_advice_on_wrapping(cluster: LoopbackCluster)
     assert (code, "one job for the chain" in out) == (0, True), (out, error)
 
 
+@pytest.mark.core
 def test_a_plan_from_the_script_to_the_running_job(cluster: LoopbackCluster) -> None:
     """Partition one is busy for 20 min, gpu and two have a free node: --submit starts the job there, and once."""
     planner = Planner(cluster)

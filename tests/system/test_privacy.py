@@ -17,7 +17,7 @@ from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.running_site import Site, SiteOptions
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.core, pytest.mark.cluster]
 
 NOBODY = 4_000_000  # a job id that was never given
 PREFIX = f"p{random.SystemRandom().randrange(1000)}"  # node names of its own: other clusters may run beside it

@@ -186,6 +186,7 @@ def test_his_own_waste_is_told_to_the_user_and_to_nobody_else(site: Site, user: 
     assert verdict_of(site, again.job)["would_be"] == "pass"
 
 
+@pytest.mark.core
 def test_a_repeated_failure_is_warned_of_refused_and_overridden(site: Site, user: str, name: str) -> None:
     """The same script warns under warn and is refused under reject; a changed one is warned, an override passes."""
     policies(site, tell=f'[policy]\nmode = "warn"\n{FAILURE}')
@@ -232,6 +233,7 @@ def fail_again(site: Site, user: str, name: str) -> list[int]:
     return again
 
 
+@pytest.mark.core
 def test_a_fresh_install_records_and_says_nothing(site: Site, user: str, name: str, tmp_path: Path) -> None:
     """Without policies nobody reads anything anywhere; the hub has what would have been said, and a replay tells it."""
     policies(site)
@@ -263,6 +265,7 @@ def test_a_fresh_install_records_and_says_nothing(site: Site, user: str, name: s
     assert [row["wrong"] for row in refused] == [0]
 
 
+@pytest.mark.core
 def test_verdicts_are_judged_by_how_their_jobs_ended(site: Site, user: str, name: str) -> None:
     """Of a policy's warnings all but one came true: each row has its own outcome, and the score is that of the rows."""
     policy = f"tell-{secrets.token_hex(4)}"

@@ -1,4 +1,4 @@
-"""The workers of `make test`: each is a host of its own, nothing outlives it, and no worker hides a skip."""
+"""The workers of `make test-all`: each is a host of its own, nothing outlives it, and no worker hides a skip."""
 
 import os
 import subprocess

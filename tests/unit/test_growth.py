@@ -202,6 +202,7 @@ READERS: Final[Mapping[str, Read]] = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.long
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_is_linear(reader: str) -> None:

@@ -1,6 +1,6 @@
 """GPU memory that a program needs: a compiler's own figure, or the sum of what lives at the same time, with a range.
 
-Ranges without a compiler's figure are what was seen on 40 programs compiled for an H100 (`make bench-estimate`);
+Ranges without a compiler's figure are what was seen on 40 programs compiled for an H100 (`make bench NAME=estimate`);
 those of torch and ONNX are assumed, and the basis says so.
 """
 

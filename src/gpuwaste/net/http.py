@@ -2,7 +2,7 @@
 
 Each exchange has a connection of its own. http.client sends the target as it is, which the credential is bound to;
 libraries with pools rewrite it, their time-outs bound each read and not the exchange, and a command would wait for
-their import (docs/decisions/0039). Every error is a WireError, which names the URL in one line.
+their import (docs/decisions/0001-dependencies.md). Every error is a WireError, which names the URL in one line.
 """
 
 import socket

@@ -88,6 +88,7 @@ def test_a_fresh_install_is_silent_and_records(told: LoneAdvisor, hub: LoneHub) 
     assert "6 of your last 6 jobs named train failed" in str(verdict["reasons"])
 
 
+@pytest.mark.long
 def test_a_warning_has_his_own_numbers_and_others_see_nothing(told: LoneAdvisor) -> None:
     """Who failed six times is told so; another name of his, and another user, hear nothing."""
     policy(told)
@@ -217,6 +218,7 @@ def test_the_end_is_in_order(told: LoneAdvisor) -> None:
     assert told.metric('gpuwaste_advisor_verdicts_total{action="pass",held="stale",mode="warn",would_be="warn"}') == 1
 
 
+@pytest.mark.long
 def test_another_rule_of_under_use_at_the_hub_is_taken_over(told: LoneAdvisor, hub: LoneHub) -> None:
     """A saved history was counted by the rule of before: it is read again, and the answers rest on the new one."""
 

@@ -17,6 +17,8 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, spooled
 from gpuwaste.testing.lone_hub import LoneHub
 
+pytestmark = pytest.mark.long
+
 FAILING = ("daemon", "bin", "sys", "games")  # users of every Debian
 GOOD = ("man", "lp", "mail", "news")
 RULE = {"renew": True, "min_outcomes": 40, "min_users": 6, "compare_every_s": 1.0}

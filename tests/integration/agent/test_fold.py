@@ -69,6 +69,7 @@ def test_what_is_folded_twice_is_there_once(tmp_path: Path) -> None:
     assert stored(tmp_path) == TICKS
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)  # a child starts again until all is folded
 def test_a_child_may_be_killed_at_any_instant(tmp_path: Path) -> None:
     """Children are killed (SIGKILL) at drawn instants of their work until all is folded: each tick is there once."""

@@ -206,6 +206,7 @@ def test_a_damaged_day_is_counted_and_the_rest_is_answered(node: Node) -> None:
     assert {name: data for name, data in files().items() if name != "fold.lock"} == before
 
 
+@pytest.mark.long
 def test_a_hundred_and_twelve_instances_are_bounded(node: Node) -> None:
     """The more GPUs a run has, the fewer values each: the answer of 16 GPUs in 7 instances each stays below 1 MB."""
     gpus = [replace(BASE, gpu_uuid=f"GPU-{g}", instance=f"{g % 7}/0") for g in range(112)]

@@ -124,6 +124,7 @@ def test_a_quarter_of_an_hour_is_folded_while_the_next_goes_on(tmp_path: Path) -
     assert len(list(store.samples_since(0))) == 91
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)  # thousands of fsyncs, on a disk that others use
 def test_many_gpus_end_a_segment_by_its_bytes(tmp_path: Path) -> None:
     """Sixteen GPUs with seven MIG instances each at 1 s: no segment grows beyond 4 MiB, and all of it is folded."""
@@ -142,6 +143,7 @@ def test_many_gpus_end_a_segment_by_its_bytes(tmp_path: Path) -> None:
     assert sum(1 for _ in store.samples_since(0)) == written * 112
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)  # thousands of fsyncs, on a disk that others use
 def test_a_whole_day_can_be_read_and_compacted(tmp_path: Path) -> None:
     """A day of 8 GPUs at 10 s fits into the memory that the store may take, reading and writing."""
@@ -207,6 +209,7 @@ def test_a_newer_day_is_set_aside(tmp_path: Path) -> None:
     assert "2026-01-01.duckdb.corrupt" in days_of(tmp_path)
 
 
+@pytest.mark.long
 def test_a_read_goes_on_where_its_child_was_killed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The child that prints samples is killed in the middle: a second one prints what is missing, and no tick twice."""
     store = a_store(tmp_path)
@@ -231,6 +234,7 @@ for number in range(int(sys.argv[2]), 10**9):
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)  # agents start again until enough were killed
 def test_kills_of_agent_and_child_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     """Agents are killed (SIGKILL) at drawn ticks, their children now and then as well: each tick is there once.

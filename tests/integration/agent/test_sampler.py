@@ -5,18 +5,19 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.unit.agent.fakes import FakeClock, a_scan
+from tests.unit.agent.fakes import START_US, a_scan
 from tests.unit.agent.test_sampler import BUSY, Rig
 
 from gpuwaste.agent.model import GpuScan
 from gpuwaste.net.notify import SystemdNotifier
+from gpuwaste.testing.clocks import FakeClock
 
 pytestmark = pytest.mark.sockets
 
 
 def test_a_collector_that_hangs_gives_no_sign_of_life(tmp_path: Path) -> None:
     """While the driver does not answer no WATCHDOG=1 reaches a real socket; as soon as it answers there is one."""
-    rig = Rig(FakeClock())
+    rig = Rig(FakeClock(START_US // 1_000_000))
     hang, hanging = threading.Event(), threading.Event()
 
     def scan() -> GpuScan:

@@ -252,6 +252,7 @@ def test_wrong_words_are_one_clear_line(
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_public_log_has_its_own_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     """KTH-SP2: 28,476 jobs of 214 users, of which 7,946 failed, as its description says."""
     log = public("swf/KTH-SP2-1996-2.1-cln.swf.xz")

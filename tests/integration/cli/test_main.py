@@ -233,6 +233,7 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
         assert "bug" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_closed_pipe_is_quiet(hub: HubDouble, tmp_path: Path) -> None:
     """A reader that stops reading ends the command without a word."""
     hub.answers["/v1/report"]["jobs"] *= 5000

@@ -15,12 +15,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, ListToolsResult, TextContent
 from tests.integration.cli.hub_double import running_hub as running_double
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.hub.rig import HOUR, batch, hour, record
 from tests.unit.show.predictions import prediction
 
 from gpuwaste.cli.mcp_answer import MOST
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.testing.patience import patient
 
 ME: Final = getpass.getuser()

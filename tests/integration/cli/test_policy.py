@@ -282,6 +282,7 @@ def test_replay_refuses_what_cannot_be(
     assert "submissions from 2023-11-15 to 2023-11-15 only" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.long
 @pytest.mark.skipif(munged_path() is None, reason="munged is not installed")
 def test_explain_and_replay_against_a_running_hub(
     policies: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -48,6 +48,7 @@ def swf(path: Path, jobs: int = 400) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_log_becomes_a_model_in_use(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first bundle is used at once, the second is not; the answer names both cards, progress is plain lines."""
     log = swf(home / "log.swf")

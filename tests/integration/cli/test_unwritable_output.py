@@ -34,6 +34,7 @@ def test_a_full_disk_is_one_line(command: str) -> None:
     assert (done.returncode, done.stderr) == (1, NO_SPACE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unbuffered", [True, False])
 def test_streams_that_take_nothing(*, unbuffered: bool) -> None:
     """Full, closed or left alone by its reader, buffered or not: the exit code is right and nothing is a bug."""

@@ -60,6 +60,7 @@ def redeem(link: str) -> tuple[int, str]:
         connection.close()
 
 
+@pytest.mark.long
 def test_the_link_signs_in_over_munge_and_over_the_socket(hub: LoneHub, tmp_path: Path) -> None:
     """The command prints a link and nothing else on stdout; it is good once, and the log has its user but no token."""
     for url in (hub.url, f"unix:{hub.directory / 'hub.sock'}"):

@@ -9,11 +9,11 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
-from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.server import FILES
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.unit_filter import allowed
 
@@ -192,6 +192,7 @@ def test_intels_counters_can_be_opened_with_the_drop_in_of_the_how_to_alone(
     assert ("perf_event_open" in allowed(unit)) is with_drop_in
 
 
+@pytest.mark.long
 def test_training_runs_under_its_units_filters() -> None:
     """XGBoost grows a tree and ONNX Runtime is loaded with the system calls and the memory that the unit leaves."""
     unit = ROOT / "etc" / "systemd" / "gpuwaste-train.service"
@@ -207,6 +208,7 @@ def test_training_runs_under_its_units_filters() -> None:
     assert done.stdout == "grown\n", done.stderr[-500:]
 
 
+@pytest.mark.long
 def test_a_proposal_is_computed_under_its_units_filters_and_applies_nothing(tmp_path: Path) -> None:
     """The words of the unit, on a store instead of the hub: loops are compiled, the result is kept for the pages."""
     unit = ROOT / "etc" / "systemd" / "gpuwaste-propose.service"

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.unit.hub.rig import AGENT_UID
-
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.advice_config import AdvisorConfig, ModelsConfig
 from gpuwaste.core.clock import SystemClock
@@ -37,6 +35,7 @@ from gpuwaste.net.signing import Caller, CredentialIssuer, RetryableAuthError, r
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import AGENT_UID
 from gpuwaste.testing.patience import patient
 
 USERS = {1001: "alice", 1002: "bob", 1003: "carol", 1004: "oper", AGENT_UID: "gpuwaste"}

@@ -14,28 +14,17 @@ from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.act_config import NotifyConfig
-from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.admission_control import AdmissionLimits
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.mail_server import running_mail_server
 
 OPER, ALICE, ACTOR = 1004, 1001, 4711
 RUN = RunKey("gw", 7, 1_700_000_000)
-
-
-class StandingClock(SystemClock):
-    """A wall clock that goes on only where a test says so: what a busy host takes is no time."""
-
-    def __init__(self, now_s: int) -> None:
-        self.now_s = now_s
-
-    def utc_us(self) -> int:
-        """Return the time."""
-        return self.now_s * 1_000_000
 
 
 def intent(kind: str = "cancel", unique: str = "1", **other: Any) -> Intent:

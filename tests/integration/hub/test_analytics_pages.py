@@ -6,10 +6,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_pages import ALICE, OPER
-from tests.unit.hub.rig import HOUR, batch, hour, record
 
 from gpuwaste.core.typed import convert
 from gpuwaste.show.view_document import ComparisonDocument
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.views.view import all_views
 
 VIEWS = tuple(all_views())

@@ -5,10 +5,10 @@ import tarfile
 from pathlib import Path
 
 from tests.integration.hub.rig import Answer, Rig, running_hub
-from tests.unit.hub.rig import batch, hour
 
 from gpuwaste.store.hub.backup_format import read_backup
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.hub_rows import batch, hour
 
 OPERATOR, ALICE, CAROL = 1004, 1001, 1003
 AGENT = 900

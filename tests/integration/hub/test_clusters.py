@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import HOUR, ShiftedClock, hour, record
 
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.units import DAY_S
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.slurm.site.coordination import AccountPlace
+from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import HOUR, hour, record
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 NOW = HOUR + 3 * DAY_S  # nothing that agents may still report: sums stand while the clock goes on

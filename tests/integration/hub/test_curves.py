@@ -17,13 +17,13 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_reads import ALICE, BOB, CAROL, OPER, seen
 from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
-from tests.unit.hub.rig import batch, hour, record
 
 from gpuwaste.agent import sample_server
 from gpuwaste.net.exporter import MetricsServer, Reply
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import batch, hour, record
 from gpuwaste.testing.lone_hub import munged_path
 
 pytestmark = [
@@ -187,6 +187,7 @@ def test_gpus_that_the_ledger_does_not_know_of_the_run_are_left_out(node: Node, 
     assert ([gpu["gpu_uuid"] for gpu in found["gpus"]], found["gpus_left_out"]) == (["GPU-z"], 1)
 
 
+@pytest.mark.long
 def test_older_runs_are_counted_within_what_the_reader_may_see(node: Node, hubs: Hubs) -> None:
     """Of six runs of an id the newest four are drawn; an operator's answer, kept, tells alice nothing of bob's run."""
     hub = hubs(f"http://127.0.0.1:{node.port}")

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from tests.integration.small_disk import disk_of
-from tests.unit.hub.rig import hour
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.ledger.hour import AllocationHour
@@ -22,6 +21,7 @@ from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.net.signing import sign_request
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.hub_rows import hour
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
 
 pytestmark = [
@@ -93,6 +93,7 @@ def test_an_acknowledgement_of_another_user_is_not_believed(lone: LoneHub) -> No
         client.post_hours(ENVELOPE, one(7))
 
 
+@pytest.mark.long
 def test_kill_9_at_any_moment_keeps_what_was_acknowledged(lone: LoneHub) -> None:
     """A hub killed while batches come in has each acknowledged row once when it is back, and takes repeats."""
     lone.start()
@@ -152,6 +153,7 @@ def test_a_full_disk_refuses_hours_and_takes_them_when_there_is_room(small_disk:
     assert "hours stored again after 2 refused batches" in said
 
 
+@pytest.mark.long
 def test_a_hub_whose_store_is_given_up_ends_and_has_all_rows_when_it_starts_again(
     tmp_path: Path, lone: LoneHub
 ) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.hub.rig import record
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.scope import Scope
 from gpuwaste.ledger.disputes.disputes import Disputes
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import record
 
 ALICE, BOB = 1001, 1002
 

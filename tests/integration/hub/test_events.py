@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_now import ALICE, BOB, CAROL, NOW, OPEN, OPER, used
-from tests.unit.hub.rig import HOUR, ShiftedClock, batch, hour, record
 
 from gpuwaste.act.events.event_reads import EventReads
 from gpuwaste.act.events.event_service import EventService
@@ -31,20 +30,12 @@ from gpuwaste.jobs.events.catalogue import catalogue
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.net.batch import Envelope
 from gpuwaste.slurm.site.cluster_model import Node
+from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.webhook_receiver import webhook_receiver
-
-
-class MovingClock(ShiftedClock):
-    """The machine's clocks, the wall clock as far ahead as a test says."""
-
-    later_s = 0
-
-    def utc_us(self) -> int:
-        """Return the time."""
-        return super().utc_us() + self.later_s * 1_000_000
 
 
 @pytest.fixture
@@ -54,7 +45,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     coordinators = {"proj1": frozenset({"carol"})}
     slurm = FakeSlurm(node_list=nodes, levels={"oper": "Operator"}, account_coordinators=coordinators)
     outlets = tmp_path / "outlets.d"
-    with running_hub(tmp_path, slurm, clock=MovingClock(NOW), hub_keys={"outlets_dir": str(outlets)}) as found:
+    with running_hub(tmp_path, slurm, clock=ShiftedClock(NOW), hub_keys={"outlets_dir": str(outlets)}) as found:
         found.hub.get(ClusterFacts).refresh()
         found.store.upsert_jobs(
             [record(7, "alice", **OPEN, name="train"), record(8, "bob", "proj2", **{**OPEN, "nodes": "gpu2"})]
@@ -76,7 +67,7 @@ def told(rig: Rig, uid: int = OPER, kinds: str = "*") -> list[tuple[str, str]]:
 
 
 def later(rig: Rig, seconds: int) -> None:
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     rig.clock.later_s += seconds
 
 

@@ -180,6 +180,7 @@ def _seen_all(seen: Counter[tuple[str, str, str]]) -> bool:
     return done and {"shadow", "annotate", "override", "exempt"} <= {held for _, _, held in seen}
 
 
+@pytest.mark.long
 def test_five_askers_get_the_same_answer(askers: Askers) -> None:
     """1,000 random requests by history, 300 by a model: the same policy, action, lines and numbers, whoever asks.
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.passable import let_others_through
-from tests.unit.hub.rig import record
 
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.hub_rows import record
 from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.sockets

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from tests.integration.hub.rig import Rig
-from tests.unit.hub.rig import HOUR, batch, hour
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.testing.hub_rows import HOUR, batch, hour
 
 
 def run(gpus: int, job: int = 7) -> JobRecord:

@@ -11,10 +11,8 @@ import pytest
 from tests.integration.hub.rig import Answer, Rig, running_hub
 from tests.integration.hub.test_standby import location_of, passed_on, standing_by
 from tests.integration.hub.test_verdicts import body as verdicts_of
-from tests.integration.store.drawn_site import StillClock
 from tests.integration.store.test_lake import lake_keys
 from tests.unit.advisor.verdicts import NOON_US, verdict
-from tests.unit.hub.rig import HOUR, batch, hour, record
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S, HOUR_S
@@ -36,6 +34,8 @@ from gpuwaste.store.hub.inbox import (
 )
 from gpuwaste.store.hub.lake_store import LakeStore
 from gpuwaste.store.lake_database import LakeDatabase
+from gpuwaste.testing.clocks import StandingClock
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.sockets
@@ -45,13 +45,13 @@ VERDICTS = "/v1/verdicts"
 
 
 @pytest.fixture
-def clock() -> StillClock:
+def clock() -> StandingClock:
     """Stand still."""
-    return StillClock(NOW)
+    return StandingClock(NOW)
 
 
 @pytest.fixture
-def hub(postgres: PostgresServer, tmp_path: Path, clock: StillClock) -> Iterator[Rig]:
+def hub(postgres: PostgresServer, tmp_path: Path, clock: StandingClock) -> Iterator[Rig]:
     """Serve from a lake, with one run in accounting."""
     with running_hub(tmp_path / "lake-hub", clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as made:
         made.store.upsert_jobs([record(7, "alice"), record(8, "bob", gpus=2)])
@@ -124,8 +124,9 @@ def post(to: Rig, one: tuple[bytes, str], origin: str = "") -> Answer:
     return to.post(one[0], target=one[1], origin=origin or f"10.0.0.{node}")
 
 
+@pytest.mark.long
 def test_three_hubs_keep_what_one_hub_with_a_file_keeps(
-    hub: Rig, beside: Rig, clock: StillClock, tmp_path: Path
+    hub: Rig, beside: Rig, clock: StandingClock, tmp_path: Path
 ) -> None:
     """Batches to three hubs in turn, some twice to different ones: each row of each table is equal to the file's."""
     with (
@@ -187,13 +188,13 @@ def test_it_refuses_whom_the_hub_that_serves_refuses(hub: Rig, beside: Rig) -> N
     assert merge(hub) == 1
 
 
-def test_a_batch_is_late_or_early_by_the_clock_of_its_arrival(hub: Rig, beside: Rig, clock: StillClock) -> None:
+def test_a_batch_is_late_or_early_by_the_clock_of_its_arrival(hub: Rig, beside: Rig, clock: StandingClock) -> None:
     """A row a day ahead is refused when it arrives; one that was good then is good when it is merged days later."""
     ahead = of_hour(NOW + DAY_S + HOUR_S, 9)
     assert beside.post(batch(ahead)).json["accepted"] == 0
     assert beside.post(batch(of_hour(NOW, 9))).json["accepted"] == 1
     assert post(beside, (verdicts_of(verdict(1, at_utc_us=NOW * 10**6)), VERDICTS)).json["accepted"] == 1
-    clock.now = NOW - 3 * DAY_S  # as a holder whose clock is wrong would have it
+    clock.now_s = NOW - 3 * DAY_S  # as a holder whose clock is wrong would have it
     assert merge(hub) == 2
     assert [row["hour_utc"] for row in hub.hours()] == [NOW]
     with hub.store.reader() as db:
@@ -277,6 +278,7 @@ def test_a_page_has_whole_commits_in_their_order(hub: Rig) -> None:
         assert _bodies(db) == large
 
 
+@pytest.mark.long
 def test_the_table_is_dropped_when_all_of_it_is_merged(hub: Rig, beside: Rig) -> None:
     """Put aside, sealed, dropped: an append that began before is refused, and kept by the writer's second try.
 
@@ -336,16 +338,16 @@ def names(hub: Rig) -> list[str]:
         return [name for (name,) in found.fetchall()]
 
 
-def test_too_much_that_waits_is_refused(hub: Rig, clock: StillClock) -> None:
+def test_too_much_that_waits_is_refused(hub: Rig, clock: StandingClock) -> None:
     """Batches older than ten minutes, or a hub that serves and does not merge: senders are sent on to the next one."""
     with standing_by(hub) as (beside, standby):
         assert beside.post(batch(hour(7))).status == 200
-        clock.now += MOST_AGE_S
+        clock.now_s += MOST_AGE_S
         standby.look()
         assert beside.post(batch(hour(8))).status == 200
         health = hub.get(900, "/v1/health").json
         assert (health["inbox"], health["status"]) == ({"batches": 2, "age_s": MOST_AGE_S}, "degraded")
-        clock.now += 1
+        clock.now_s += 1
         standby.look()
         refused = beside.post(batch(hour(9)))
         assert (passed_on(refused), "takes no batches now" in refused.json["error"]) == (True, True)
@@ -375,6 +377,7 @@ def test_a_lake_of_a_version_without_an_inbox_gets_one(hub: Rig) -> None:
         assert beside.post(batch(hour(7))).status == 200
 
 
+@pytest.mark.long
 def test_without_postgresql_nothing_is_taken(hub: Rig, beside: Rig, postgres: PostgresServer) -> None:
     """503 without the mark that sends a batch on: nobody knows whether it is stored; later the same is taken."""
     postgres.kill()

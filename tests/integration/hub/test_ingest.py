@@ -11,11 +11,11 @@ from typing import Final
 
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.hub.rig import AGENT_UID, HOUR, batch, hour
 
 from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import AGENT_UID, HOUR, batch, hour
 from gpuwaste.testing.patience import patient
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "protocol1"

@@ -30,6 +30,7 @@ from gpuwaste.testing.postgres_server import PostgresServer
 from gpuwaste.testing.slow_link import SlowLink
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.sockets,
     pytest.mark.timeout(600),  # several hubs, and batches that take seconds
     pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),

@@ -22,6 +22,8 @@ from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.tres_request import request_like
 from gpuwaste.slurm.site.cluster_model import Partition
 
+pytestmark = pytest.mark.long
+
 TRES = "cpu=1,mem=1G,node=1,gres/gpu=2"
 
 

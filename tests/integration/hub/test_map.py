@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.json import encode
 from tests.integration.hub.rig import Rig
-from tests.unit.hub.rig import AGENT_UID, FakeClock
 
 from gpuwaste.core.typed import decode
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import AGENT_UID
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

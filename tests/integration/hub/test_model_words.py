@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from tests.integration.hub.model_double import Raw, Script, running_model
 from tests.integration.hub.rig import running_hub
-from tests.unit.hub.rig import HOUR, FakeClock, batch, hour, record
 from tests.unit.views.sites import document
 from tests.unit.views.test_views import MONTH_LONG, busy
 
@@ -17,6 +16,8 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.site_config import AnalyticsConfig
 from gpuwaste.core.typed import convert
 from gpuwaste.show.view_document import ViewDocument
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.views.language_model import LanguageModel
 from gpuwaste.views.rewriter import RESULTS, Rewriter
 from gpuwaste.views.view_reads import ViewReads

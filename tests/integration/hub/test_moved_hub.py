@@ -11,6 +11,7 @@ from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.testing.postgres_server import PostgresServer
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.sockets,
     pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
 ]

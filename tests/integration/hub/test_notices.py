@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from tests.integration.hub.rig import Answer, Rig, running_hub
-from tests.unit.hub.rig import batch, hour, record
 
 from gpuwaste.act.notify.notice_store import NoticeStore
 from gpuwaste.core.act_config import NotifyConfig
+from gpuwaste.testing.hub_rows import batch, hour, record
 
 ALICE, BOB, OPER = 1001, 1002, 1004
 SITE = NotifyConfig(address="{user}@example.org", min_wasted_gpu_h=0.1, smtp_host="127.0.0.1", sender="hpc@example.org")

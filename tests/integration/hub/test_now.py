@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.hub.rig import AGENT_UID, HOUR, FakeClock, ShiftedClock, batch, hour, record
 from tests.unit.show.pages.parsed import without_spans
 
 from gpuwaste.advice.verdicts.verdict import Verdict
@@ -26,7 +25,9 @@ from gpuwaste.show.machine import to_parsable
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock, ShiftedClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import AGENT_UID, HOUR, batch, hour, record
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 NOW = HOUR + 2400

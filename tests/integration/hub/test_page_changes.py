@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.act.events.stream import node_silent
-from tests.unit.hub.rig import ShiftedClock, record
 
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.core.errors import StoreError
@@ -19,29 +18,21 @@ from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.now.now_reads import NowReads
+from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import record
 
 ALICE, BOB, OPER = 1001, 1002, 1004
 NOW = 1_700_000_000
 RUNNING: dict[str, Any] = {"end": None, "state": "RUNNING", "elapsed_s": 60}
 
 
-class MovingClock(ShiftedClock):
-    """The machine's clocks, the monotonic one as far ahead as a test says."""
-
-    later_s = 0.0
-
-    def mono_us(self) -> int:
-        """Return the time."""
-        return super().mono_us() + int(self.later_s * 1e6)
-
-
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub with a running job 7 of alice and 8 of bob."""
     slurm = FakeSlurm(levels={"oper": "Operator"})
-    with running_hub(tmp_path, slurm, clock=MovingClock(NOW), web=WebConfig(idle_h=1.0)) as found:
+    with running_hub(tmp_path, slurm, clock=ShiftedClock(NOW), web=WebConfig(idle_h=1.0)) as found:
         found.hub.get(ClusterFacts).refresh()
         found.store.upsert_jobs([record(7, "alice", **RUNNING), record(8, "bob", "proj2", **RUNNING)])
         yield found
@@ -83,6 +74,7 @@ def following(rig: Rig, cookie: str, target: str) -> Iterator[Stream]:
         stream.close()
 
 
+@pytest.mark.long
 def test_a_reader_is_told_of_their_own_jobs_alone(rig: Rig) -> None:
     """Bob's job ends: bob and the operator are told, alice gets signs of life alone; and no page is told what."""
     cookies = {uid: rig.cookie(uid) for uid in (ALICE, BOB, OPER)}
@@ -118,6 +110,7 @@ def test_what_came_between_a_page_and_its_stream_is_news(rig: Rig) -> None:
         assert "changed" not in quiet.until("\n:\n") + odd.until("\n:\n")
 
 
+@pytest.mark.long
 def test_a_store_that_refuses_ends_the_stream_without_a_traceback(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -154,6 +147,7 @@ def test_a_request_that_is_not_for_this_hub_gets_no_stream(rig: Rig) -> None:
     assert (answer.status, answer.body) == (rig.send("GET", "/now", headers=headers).status, b"")
 
 
+@pytest.mark.long
 def test_it_ends_when_the_reader_signs_out(rig: Rig) -> None:
     """Within seconds, and says so."""
     cookie = rig.cookie(ALICE)
@@ -163,16 +157,17 @@ def test_it_ends_when_the_reader_signs_out(rig: Rig) -> None:
         assert stream.until("never").rstrip("0\r\n").endswith("event: over\ndata: ")
 
 
+@pytest.mark.long
 def test_it_ends_with_the_session_and_does_not_prolong_it(rig: Rig) -> None:
     """A page that is open and follows counts as unused, as do the pages that it fetches by itself."""
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     cookie = rig.cookie(ALICE)
     with following(rig, cookie, "/now/changes") as stream:
-        rig.clock.later_s += 3000
+        rig.clock.steady_later_s += 3000
         stream.until("\n:\n")
         refresh = {"Cookie": cookie, "Gpuwaste-Refresh": "1", "Sec-Fetch-Site": "same-origin"}
         assert rig.send("GET", "/now", headers=refresh).status == 200
-        rig.clock.later_s += 700
+        rig.clock.steady_later_s += 700
         assert "event: over" in stream.until("over")
     assert rig.send("GET", "/now", headers={"Cookie": cookie}).status == 401
 

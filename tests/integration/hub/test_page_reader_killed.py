@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.unit.hub.test_page_reader import JOBS, old_store, opened, told
 
 SCRIPT = """
@@ -37,6 +38,7 @@ def read_and_kill(path: Path, pages: int) -> list[int]:
         return found + [int(line) for line in process.stdout if line.endswith("\n")]
 
 
+@pytest.mark.long
 def test_a_killed_hub_goes_on(tmp_path: Path) -> None:
     """What a process said it took is on disk: the next one takes the others, and every run has its details."""
     path = old_store(tmp_path, page_b=200)

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 import pytest
 from tests.integration.hub.rig import Answer, Rig
-from tests.unit.hub.rig import HOUR, batch, hour, record
 from tests.unit.show.pages.parsed import without_spans
 
 from gpuwaste.core.scope import Scope
@@ -17,6 +16,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.disputes.disputes import Disputes
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.table_retention import delete_old, retentions
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 WINDOW = f"start={HOUR - DAY_S}&end={HOUR + DAY_S}"

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 from tests.integration.hub.bundles import promote
 from tests.integration.hub.rig import Answer, Rig
-from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.advice import live as live_module
 from gpuwaste.advice.predict.predictions import Predictions
@@ -25,6 +24,7 @@ from gpuwaste.net.health import PredictionHealth
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.snapshot_tar import read_tar
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.testing.hub_rows import AGENT_UID
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 PATH = "/v1/predict"

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from tests.integration.hub.rig import Answer, Rig
-from tests.unit.hub.rig import hour
 
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.net.hub_client import PROGRAM_RUNS_PATH
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.hub_rows import hour
 
 ALICE, BOB, OPER = 1001, 1002, 1004
 NOW = 1_700_000_000

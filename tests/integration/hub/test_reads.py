@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from tests.integration.hub.rig import Answer, Rig
-from tests.unit.hub.rig import AGENT_UID, HOUR, FakeClock, batch, hour, record
 
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.refusal import Refusal
@@ -19,6 +18,8 @@ from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import AGENT_UID, HOUR, batch, hour, record
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 

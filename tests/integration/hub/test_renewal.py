@@ -11,9 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.integration.hub.bundles import promote, write
 from tests.integration.hub.rig import Rig, running_hub
-from tests.integration.hub.test_events import MovingClock
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.advice.predict.bundle import BASELINE
@@ -25,6 +23,8 @@ from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.testing.clocks import ShiftedClock
+from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.webhook_receiver import webhook_receiver
 
 ALICE, OPER = 1001, 1004
@@ -35,7 +35,7 @@ HOOK = '[webhook]\nurl = "{url}"\nnetworks = ["127.0.0.0/8"]\n'
 
 @contextlib.contextmanager
 def hub(directory: Path, models: ModelsConfig | None = RULE, **more: Any) -> Iterator[Rig]:
-    with running_hub(directory, clock=MovingClock(HOUR + 86400), models=models, **more) as rig:
+    with running_hub(directory, clock=ShiftedClock(HOUR + 86400), models=models, **more) as rig:
         rig.hub.get(ClusterFacts).refresh()
         rig.hub.get(ClusterFacts).cluster()
         yield rig

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from tests.integration.hub.bundles import promote
 from tests.integration.hub.rig import Rig, running_hub
-from tests.integration.hub.test_events import MovingClock
-from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.act.notify.notice_store import NoticeStore
 from gpuwaste.act.notify.parts import NotifyParts
@@ -29,6 +27,8 @@ from gpuwaste.jobs.events.kinds.job import JobRescored
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import ShiftedClock
+from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
 from gpuwaste.testing.webhook_receiver import webhook_receiver
 
@@ -52,7 +52,7 @@ def running(job: int, user: str = "alice", **more: Any) -> JobRecord:
 
 
 def later(rig: Rig, seconds: float) -> None:
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     rig.clock.later_s += int(seconds)
 
 
@@ -70,7 +70,7 @@ def hub(directory: Path, mail: MailServer | None = None, keys: Any = WANTED, **n
     outlets.mkdir(exist_ok=True)
     with webhook_receiver() as receiver:
         (outlets / "hook.toml").write_text(HOOK.format(url=receiver.url))
-        clock = MovingClock(HOUR + 30)
+        clock = ShiftedClock(HOUR + 30)
         with running_hub(directory, clock=clock, notify=notice, hub_keys={"outlets_dir": str(outlets), **keys}) as rig:
             rig.hub.get(ClusterFacts).refresh()
             rig.store.upsert_jobs([*(past(n) for n in range(1, 7)), running(7)])

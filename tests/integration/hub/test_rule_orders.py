@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from tests.integration.hub import test_rules
 from tests.integration.hub.rig import Rig
-from tests.integration.hub.test_events import MovingClock
 from tests.integration.hub.test_now import OPER
 from tests.integration.hub.test_rules import LADDER, firings, later, passed, work, write
 
@@ -14,6 +13,7 @@ from gpuwaste.act.actions.action_types import ActionReport
 from gpuwaste.act.actions.hub.action_manager import ActionManager
 from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.rules.rule_service import RuleService
+from gpuwaste.testing.clocks import ShiftedClock
 
 rig = test_rules.rig
 CANCEL = """mode = "act"
@@ -43,7 +43,7 @@ def rows(rig: Rig, kind: str) -> list[ActionRow]:
 
 def pause(rig: Rig, seconds: int) -> None:
     """Let time go by without passes and without agents."""
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     rig.clock.later_s += seconds
 
 

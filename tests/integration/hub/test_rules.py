@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
-from tests.integration.hub.test_events import MovingClock
 from tests.integration.hub.test_now import ALICE, NOW, OPEN, OPER, used
-from tests.unit.hub.rig import HOUR, batch, record
 
 from gpuwaste.act.actions.action_store import ActionQuestion
 from gpuwaste.act.actions.action_types import ActionReport
@@ -20,7 +18,9 @@ from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.slurm.site.cluster_model import Node
+from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import HOUR, batch, record
 
 LADDER = """
 mode = "MODE"
@@ -46,7 +46,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     slurm = FakeSlurm(node_list=nodes, levels={"oper": "Operator"})
     (tmp_path / "rules.d").mkdir()
     keys = {"rules_dir": str(tmp_path / "rules.d")}
-    with running_hub(tmp_path, slurm, clock=MovingClock(NOW), hub_keys=keys) as found:
+    with running_hub(tmp_path, slurm, clock=ShiftedClock(NOW), hub_keys=keys) as found:
         found.hub.get(ClusterFacts).refresh()
         found.store.upsert_jobs(
             [
@@ -65,7 +65,7 @@ def write(rig: Rig, text: str, name: str = "idle") -> None:
 
 def later(rig: Rig, seconds: int) -> None:
     """Let time go by, with job 7 idle and job 8 at work until then, as their agent reports."""
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     rig.clock.later_s += seconds
     until = NOW + rig.clock.later_s - 60
     rows = []
@@ -86,7 +86,7 @@ def later(rig: Rig, seconds: int) -> None:
 
 def work(rig: Rig) -> None:
     """Have the agent report that job 7 has been at work in this hour, until a minute ago."""
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     until = NOW + rig.clock.later_s - 60
     begin = until // 3600 * 3600
     hours = {"hour_utc": begin, "t0_ms": begin * 1000, "seq": 10**6}
@@ -193,7 +193,7 @@ def test_a_restart_of_the_hub_drops_only_what_is_over(rig: Rig, *, works: bool, 
     passed(rig, 1)
     store = rig.hub.get(ActionParts).store
     (waiting,) = store.listed(ActionQuestion(0, 2**40))
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     rig.clock.later_s += 7200
     passed(rig, 1)
     rig.clock.later_s += 60
@@ -262,7 +262,7 @@ def test_what_is_not_known_never_acts(rig: Rig) -> None:
     write(rig, text.replace('since = "ledger.idle_s"', "").replace('after = "30m"', 'after = "0s"'))
     passed(rig, 1)
     assert sorted(subject for _, subject, *_ in firings(rig)) == [f"gw/7@{HOUR}", f"gw/8@{HOUR}"]
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     rig.clock.later_s += 20_000
     rig.hub.get(RuleService).step()
     assert len(firings(rig)) == 2
@@ -274,7 +274,7 @@ def test_a_clock_that_jumps_makes_nothing_hold_longer(rig: Rig) -> None:
     passed(rig, 1)
     later(rig, 4000)
     rig.hub.get(RuleService).step()
-    assert isinstance(rig.clock, MovingClock)
+    assert isinstance(rig.clock, ShiftedClock)
     rig.clock.later_s -= 3000
     rig.hub.get(RuleService).step()
     assert not firings(rig)

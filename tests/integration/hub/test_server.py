@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.self_signed import self_signed
-from tests.unit.hub.rig import record
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.net.hub_client import HubClient
+from gpuwaste.testing.hub_rows import record
 
 pytestmark = pytest.mark.sockets
 

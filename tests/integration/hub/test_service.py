@@ -26,6 +26,7 @@ def listener(tmp_path: Path) -> Iterator[socket.socket]:
         yield sock
 
 
+@pytest.mark.long
 def test_ready_signs_of_life_and_the_end(
     tmp_path: Path, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,6 @@ from urllib.parse import urlencode
 
 import pytest
 from tests.integration.hub.test_daemon import ENVELOPE, one, request_of, stored
-from tests.unit.hub.rig import HOUR, hour
 
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
@@ -23,11 +22,13 @@ from gpuwaste.net.hub_client import BusyError, HubClient
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.hub_rows import HOUR, hour
 from gpuwaste.testing.lone_hub import LoneHub, munged_path
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.postgres_server import PostgresServer
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.sockets,
     pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
 ]

@@ -12,7 +12,6 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_predict import ended
 from tests.integration.hub.test_verdicts import said
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.policy.loading import load_files
@@ -28,6 +27,7 @@ from gpuwaste.net.batch import Envelope, VerdictBatch, encode_verdict
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.snapshot_tar import read_tar, write_tar
 from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.testing.hub_rows import AGENT_UID
 
 ENVELOPE = Envelope("gw", "ctl", "boot", "1")
 
@@ -122,6 +122,7 @@ def test_a_hub_without_the_extra_says_so(hub: Rig, tmp_path: Path, monkeypatch: 
     assert not isinstance(caught.value, RetryableWireError)
 
 
+@pytest.mark.long
 def test_predictions_go_on_while_a_snapshot_is_taken(hub: Rig) -> None:
     """Snapshots in one thread, predictions and events in others: all are answered, each snapshot is whole."""
     hub.hub.get(Predictions).step()

@@ -13,9 +13,7 @@ import pytest
 from fastapi.routing import APIRoute
 from tests.integration.hub.rig import Answer, Rig, running_hub
 from tests.integration.hub.sign_in.browser import SAME, Browser, link_of
-from tests.integration.store.drawn_site import StillClock
 from tests.integration.store.test_lake import lake_keys
-from tests.unit.hub.rig import HOUR, batch, hour, record
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.hub_config import HubConfig
@@ -30,10 +28,12 @@ from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.net.connection_limiter import Listener
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation
+from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.testing.postgres_server import PostgresServer
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.long, pytest.mark.sockets]
 ALICE, OPER = 1001, 1004
 MAX_BODY = 1 << 20
 LOOPBACK = "http://127.0.0.1"
@@ -209,7 +209,7 @@ def test_it_answers_what_the_hub_that_serves_answers(postgres: PostgresServer, t
 
     While the lake has another version's tables nothing is answered, and afterwards all is again.
     """
-    clock = StillClock(HOUR + 3 * DAY_S)
+    clock = StandingClock(HOUR + 3 * DAY_S)
     with running_hub(tmp_path, clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as hub:
         hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
         assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
@@ -247,7 +247,7 @@ def test_who_is_signed_in_at_one_hub_is_at_each(postgres: PostgresServer, tmp_pa
 
     The hub that stands by is opened anew meanwhile, as after an error of the lake or when it takes over.
     """
-    clock = StillClock(HOUR + 3 * DAY_S)
+    clock = StandingClock(HOUR + 3 * DAY_S)
     with running_hub(tmp_path, clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as hub:
         hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
         assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200

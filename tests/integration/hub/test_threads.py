@@ -15,7 +15,6 @@ from anyio.to_thread import current_default_thread_limiter  # noqa: TID251 the p
 from fastapi import Response
 from fastapi.routing import APIRoute
 from tests.integration.hub.rig import Rig, running_hub
-from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.core.scope import Scope
@@ -26,6 +25,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.patience import patient
 
 ALICE, BOB, OPER = 1001, 1002, 1004

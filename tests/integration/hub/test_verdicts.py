@@ -10,7 +10,6 @@ import pytest
 from msgspec import to_builtins
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import AGENT_UID, FakeClock
 
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_counts import EVERY_S, VerdictCounts
@@ -24,6 +23,8 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.net.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
 from gpuwaste.net.signing import Caller
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import AGENT_UID
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 TARGET = "/v1/verdicts"

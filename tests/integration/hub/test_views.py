@@ -2,10 +2,10 @@
 
 import pytest
 from tests.integration.hub.rig import Rig
-from tests.unit.hub.rig import AGENT_UID, HOUR, batch, hour, record
 
 from gpuwaste.core.typed import convert
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewsDocument
+from gpuwaste.testing.hub_rows import AGENT_UID, HOUR, batch, hour, record
 from gpuwaste.views.view import all_views
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

@@ -77,6 +77,7 @@ def test_what_is_not_known_yet_is_not_there() -> None:
     assert np.isnan(known.gpus_active[known.ledger_at == ABSENT]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["failure", "gpus", "walltime"])
 def test_the_future_changes_nothing(target: str) -> None:
     """What is decided up to a moment is the same though all that was known later is another."""

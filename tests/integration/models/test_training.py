@@ -53,6 +53,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return train(source(history()), registry, SETTINGS, created_utc=CREATED)
 
 
+@pytest.mark.long
 def test_the_planted_signal_is_learnt(trained: Trained) -> None:
     """On jobs that it has not seen the model is far better than the base rate, and its quantiles hold about."""
     failure, walltime = (trained.card.targets[name].test for name in ("failure", "walltime"))
@@ -133,6 +134,7 @@ def test_a_predictor_can_go_on_from_the_snapshots(trained: Trained) -> None:
     assert rolling.seen("walltime") == np.count_nonzero(last >= int(0.9 * len(table)))
 
 
+@pytest.mark.long
 def test_equal_data_and_seed_give_equal_files(trained: Trained, tmp_path: Path) -> None:
     """Another run, of one of the targets alone, writes the same ONNX and the same plots; another seed does not."""
     same = train(

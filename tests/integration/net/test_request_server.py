@@ -53,6 +53,7 @@ class _Connect:
         return client
 
 
+@pytest.mark.long
 def test_half_a_request_that_is_cut_off_is_not_asked(slow: _Slow, connect: "_Connect") -> None:
     """Twelve halves of a request, of which eight are cut off while the worker is busy: a whole one is answered."""
     first = connect(b"first\n")

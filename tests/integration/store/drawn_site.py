@@ -11,9 +11,7 @@ from typing import Any, Final
 from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_verdicts import body
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import batch
 
-from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.hour import AllocationHour
@@ -23,24 +21,15 @@ from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.store.hub.hub_store import Aside
+from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.hub_rows import batch
 
 BEGIN: Final = 1_700_006_400  # midnight, UTC
 END: Final = BEGIN + 21 * DAY_S
 _STATES: Final = ("COMPLETED", "COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED")
 _HOSTILE: Final = ("train", "a\0b", "x'; DROP TABLE jobs; --", "\udcff\u202e名", "", "$rows ;\n;\n")
 _NODES: Final = ("gpu1", "gpu2")
-
-
-class StillClock(SystemClock):
-    """The machine's clocks, but a wall clock that stays where a test sets it, so that two hubs tell the same."""
-
-    def __init__(self, now: int) -> None:
-        self.now = now
-
-    def utc_us(self) -> int:
-        """Return the time that was set."""
-        return self.now * 1_000_000
 
 
 @dataclass
@@ -86,13 +75,13 @@ class DrawnSite:
                 )  # fmt: skip
 
 
-def tell(hub: Rig, site: DrawnSite, clock: StillClock) -> None:
+def tell(hub: Rig, site: DrawnSite, clock: StandingClock) -> None:
     """Tell a hub of a site, in the order in which a real one would learn of it."""
     slurm, never = hub.slurm, threading.Event()
     middle = BEGIN + 10 * DAY_S
     slurm.partition_list = [Partition("gpu", whole_nodes=False), Partition("whole", whole_nodes=True)]
     for now, known in ((middle, [_as_of(run, middle) for run in site.runs if run.submit <= middle]), (END, site.runs)):
-        clock.now = now
+        clock.now_s = now
         slurm.records = [*known, BadRow(now, "no time", "a|b\0c")]
         hub.hub.get(Importer).step()
         _send_hours(hub, [row for row in site.hours if row.hour_utc <= now])
@@ -132,7 +121,7 @@ def _send_hours(hub: Rig, rows: list[AllocationHour]) -> None:
 
 
 @contextmanager
-def hub_of(directory: Path, clock: StillClock, **hub_keys: Any) -> Iterator[Rig]:
+def hub_of(directory: Path, clock: StandingClock, **hub_keys: Any) -> Iterator[Rig]:
     """Run a hub at an instant that the test sets; `hub_keys` say which store it has."""
     slurm = FakeSlurm(
         node_list=[Node("gpu1", address="10.0.0.1"), Node("gpu2", address="10.0.0.2")],

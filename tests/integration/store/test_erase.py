@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.store.drawn_site import END, DrawnSite, StillClock, hub_of
+from tests.integration.store.drawn_site import END, DrawnSite, hub_of
 from tests.integration.store.drawn_site import tell as tell_of_site
 from tests.integration.store.test_lake import DOCUMENTS, EDGES, OPER
 from tests.unit.store.stored_people import fill, named
@@ -29,10 +29,11 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import Arrival, InboxWriter
 from gpuwaste.store.hub.lake_store import LakeStore
 from gpuwaste.store.lake_database import LakeLocation
+from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.postgres_server import PostgresServer
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.long, pytest.mark.sockets]
 NAME = "alice-of-the-lab"
 LAST_EVENT = 5
 
@@ -93,7 +94,7 @@ def test_no_byte_of_the_files_has_the_name(state: Path, capsys: pytest.CaptureFi
 
 def test_a_hub_serves_the_same_sums_without_the_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A hub that has judged a site's runs, with an objection by alice: after the erasure every figure is as before."""
-    state, clock = tmp_path / "state", StillClock(END)
+    state, clock = tmp_path / "state", StandingClock(END)
     targets = [*DOCUMENTS, f"/v1/views/waste?{EDGES}", "/v1/report?account=proj1&days=21"]
     with hub_of(state, clock) as hub:
         tell_of_site(hub, DrawnSite(1), clock)

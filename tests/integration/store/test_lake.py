@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from tests.integration.hub.rig import Rig
-from tests.integration.store.drawn_site import BEGIN, END, DrawnSite, StillClock, hub_of, tell
+from tests.integration.store.drawn_site import BEGIN, END, DrawnSite, hub_of, tell
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import HOUR, batch, hour, record
 from tests.unit.hub.test_action_manager import INTENT
 from tests.unit.store.test_notice_store import row
 
@@ -33,10 +32,12 @@ from gpuwaste.store.hub.lake_store import LakeStore
 from gpuwaste.store.hub.table_retention import delete_old, retentions
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.testing import postgres_server
+from gpuwaste.testing.clocks import StandingClock
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.testing.postgres_server import PostgresServer
 from gpuwaste.views.view import all_views
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.long, pytest.mark.sockets]
 CAROL, OPER = 1003, 1004
 OF_THE_LAKE = {"fence", "schema_version", "arrived", "folded"}
 EDGES = f"start={BEGIN}&end={END}"
@@ -91,7 +92,7 @@ def test_a_lake_gives_what_a_file_gives(postgres: PostgresServer, tmp_path: Path
     found = []
     stores: dict[str, dict[str, Any]] = {"file": {}, "lake-hub": lake_keys(postgres, tmp_path)}
     for name, keys in stores.items():
-        clock = StillClock(BEGIN)
+        clock = StandingClock(BEGIN)
         with hub_of(tmp_path / name, clock, **keys) as hub:
             tell(hub, site, clock)
             found.append((rows(hub), answers(hub)))
@@ -103,7 +104,7 @@ def test_a_lake_gives_what_a_file_gives(postgres: PostgresServer, tmp_path: Path
         assert lake_answers[name] == answer, name
 
 
-def _small_stores(store: HubStore, clock: StillClock) -> Iterator[Any]:
+def _small_stores(store: HubStore, clock: StandingClock) -> Iterator[Any]:
     """Yield what the stores of notices, actions, events, predictions and disputes answer, step by step."""
     notices, actions, events = NoticeStore(store, clock), ActionStore(store, clock), EventStore(store, clock)
     said, verdicts, runs = (
@@ -119,7 +120,7 @@ def _small_stores(store: HubStore, clock: StillClock) -> Iterator[Any]:
     for mail in (False, False, True):
         notices.want("alice", mail=mail)
         yield notices.opted_out()
-    made = [StoredEvent(f"e{number}", "job.verdict", "x", clock.now, "{}") for number in range(3)]
+    made = [StoredEvent(f"e{number}", "job.verdict", "x", clock.now_s, "{}") for number in range(3)]
     yield events.tell(made), events.tell(made), events.last(0)
     yield actions.add([INTENT, INTENT], {INTENT.id: replace(made[0], id="e9", kind="action.intended")})
     step = ActionStep(INTENT.id, {"intended"}, "sent", "why", plan={"job": "8"}, sent=True)
@@ -128,14 +129,14 @@ def _small_stores(store: HubStore, clock: StillClock) -> Iterator[Any]:
     for reason in ("down", "gone"):
         events.handed("hook", 2, [(1, "e1", "job.verdict", reason), (2, "e2", "job.verdict", reason)])
         yield events.place("hook"), events.dead(9), events.dead_counts()
-    scored = [Rescore(run.run_key, "start", clock.now, {"failure": 0.5}) for run in runs]
+    scored = [Rescore(run.run_key, "start", clock.now_s, {"failure": 0.5}) for run in runs]
     yield said.add(scored, []), said.add(scored, []), said.of([run.run_key for run in runs])
     disputes = DisputeStore(store, clock)
     for words in ("wrong\0", "right"):
         disputes.add(runs, "alice", words)
         yield disputes.newest(9)
-    yield verdicts.add([verdict(1, at_utc_us=clock.now * 10**6)] * 2, "ctl"), verdicts.counts()
-    clock.now += 1000 * DAY_S
+    yield verdicts.add([verdict(1, at_utc_us=clock.now_s * 10**6)] * 2, "ctl"), verdicts.counts()
+    clock.now_s += 1000 * DAY_S
     yield delete_old(store, clock, {kept.days: 1 for _, kept in retentions()}), events.page(0, 99).events
     yield events.tell([replace(made[0], id="e10")]), events.last(0)
 
@@ -145,7 +146,7 @@ def test_small_tables_of_a_lake_are_those_of_a_file(postgres: PostgresServer, tm
     found = []
     location = LakeLocation(postgres.new_database(), tmp_path / "lake")
     for kind in ("file", "lake"):
-        clock = StillClock(HOUR + 4000)
+        clock = StandingClock(HOUR + 4000)
         store: HubStore = HubStore.open(MEMORY, clock)
         if kind == "lake":
             store = LakeStore.open_lake(location, clock, tmp_path)
@@ -188,7 +189,7 @@ def test_a_hub_goes_on_when_postgresql_is_back(tmp_path: Path) -> None:
         pytest.skip(reason)
     with (
         postgres_server.postgres_server() as server,
-        hub_of(tmp_path / "hub", StillClock(HOUR + 4000), **lake_keys(server, tmp_path)) as hub,
+        hub_of(tmp_path / "hub", StandingClock(HOUR + 4000), **lake_keys(server, tmp_path)) as hub,
     ):
         assert hub.post(batch(hour(7))).status == 200
         server.kill()
@@ -269,7 +270,7 @@ def test_a_lake_is_backed_up_and_restored_as_documented(postgres: PostgresServer
 
 def test_a_lake_has_no_backup_by_the_hub(postgres: PostgresServer, tmp_path: Path) -> None:
     """The hub answers a request for a backup with one line that names the tools for it, and logs no failure."""
-    with hub_of(tmp_path / "hub", StillClock(HOUR + 4000), **lake_keys(postgres, tmp_path)) as hub:
+    with hub_of(tmp_path / "hub", StandingClock(HOUR + 4000), **lake_keys(postgres, tmp_path)) as hub:
         answer = hub.post(b"{}", OPER, target="/v1/backup")
     assert answer.status == 409
     assert "pg_dump (lake_catalog), then rsync (lake_data)" in answer.json["error"]

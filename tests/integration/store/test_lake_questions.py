@@ -5,12 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
 from gpuwaste.store.lake_database import LakeLocation
+from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.postgres_server import PostgresServer
 from gpuwaste.testing.slow_link import SlowLink
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.store.drawn_site import StillClock, hub_of
+from tests.integration.store.drawn_site import hub_of
 from tests.integration.store.test_lake import rows
 from tests.self_signed import self_signed
-from tests.unit.hub.rig import HOUR, batch, hour, record
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
@@ -18,10 +17,12 @@ from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.store.lake_s3 import S3Keys, S3Place
 from gpuwaste.testing import s3_server
+from gpuwaste.testing.clocks import StandingClock
+from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.testing.postgres_server import PostgresServer
 from gpuwaste.testing.s3_server import S3Server
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.long, pytest.mark.sockets]
 KEYS = "[default]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = the'secret\n"
 
 
@@ -57,7 +58,7 @@ def test_a_hub_with_a_lake_in_s3_gives_what_a_file_gives(
     """Two hubs get the same batches and jobs, one keeps them in S3: every row of every table is equal."""
     found = []
     for name, keys in (("file", {}), ("s3", s3_keys(postgres, server, tmp_path))):
-        with hub_of(tmp_path / name, StillClock(HOUR + 4000), **keys) as hub:
+        with hub_of(tmp_path / name, StandingClock(HOUR + 4000), **keys) as hub:
             hub.store.upsert_jobs([record(7, "alice"), record(8, "a\0b")])
             assert [hub.post(batch(hour(job), hour(9))).status for job in (7, 8, 8)] == [200, 200, 200]
             found.append((rows(hub), hub.get(0, "/v1/report?user=alice").json))
@@ -73,7 +74,7 @@ def test_a_hub_goes_on_when_s3_answers_again(
     """While the service hangs a batch is refused so that the agent keeps it; afterwards it is stored, once."""
     for name, value in (("http_timeout", "1"), ("http_retries", "0")):
         monkeypatch.setitem(lake_s3._SETTINGS, name, value)
-    with hub_of(tmp_path / "hub", StillClock(HOUR + 4000), **s3_keys(postgres, server, tmp_path)) as hub:
+    with hub_of(tmp_path / "hub", StandingClock(HOUR + 4000), **s3_keys(postgres, server, tmp_path)) as hub:
         assert hub.post(batch(hour(7))).status == 200
         with server.hanging():
             refused = hub.post(batch(hour(8)))

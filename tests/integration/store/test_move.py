@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from bench.soak_fill import fill_hours
 from tests.integration.hub.rig import Rig
-from tests.integration.store.drawn_site import BEGIN, END, DrawnSite, StillClock, hub_of, tell
+from tests.integration.store.drawn_site import BEGIN, END, DrawnSite, hub_of, tell
 from tests.integration.store.test_lake import DOCUMENTS, EDGES, OPER, rows
 
 from gpuwaste.cli.main import main
@@ -26,11 +26,12 @@ from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.hub.moved_file import UNFINISHED, note_moved
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.testing import postgres_server
+from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.postgres_server import PostgresServer
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.long, pytest.mark.sockets]
 NEXT_JOB = 977
 
 
@@ -106,7 +107,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def hub_at(place: Place, store: str) -> Iterator[Rig]:
     """Run the site's hub with this store, at the time at which the drawn site ends."""
-    with hub_of(place.state, StillClock(END), **place.keys(store)) as hub:
+    with hub_of(place.state, StandingClock(END), **place.keys(store)) as hub:
         yield hub
 
 
@@ -126,7 +127,7 @@ def test_a_store_is_moved_to_a_lake_and_back(
     postgres: PostgresServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A drawn site: the lake answers every question as the file did, so does the new file, and events go on."""
-    place, clock = place_in(tmp_path, postgres), StillClock(BEGIN)
+    place, clock = place_in(tmp_path, postgres), StandingClock(BEGIN)
     with hub_of(place.state, clock) as hub:
         tell(hub, DrawnSite(2), clock)
     with hub_at(place, "file") as hub:

@@ -15,6 +15,8 @@ from gpuwaste.ledger.hour import HOUR_S
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
+pytestmark = pytest.mark.long
+
 CHILD = """
 import sys
 from pathlib import Path

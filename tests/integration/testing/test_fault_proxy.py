@@ -18,7 +18,7 @@ BATCH = json.dumps({"protocol": 1, "node": "gpu1"}).encode() + b"\n" + b"x" * 20
 ANSWER = b'{"accepted":1}'
 
 
-class Hub(ThreadingHTTPServer):
+class AnsweringServer(ThreadingHTTPServer):
     """Notes the bodies that it was sent and answers each."""
 
     daemon_threads = True
@@ -34,7 +34,7 @@ class Hub(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: Hub
+    server: AnsweringServer
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -51,8 +51,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def hub() -> Iterator[Hub]:
-    server = Hub()
+def hub() -> Iterator[AnsweringServer]:
+    server = AnsweringServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     yield server
@@ -62,7 +62,7 @@ def hub() -> Iterator[Hub]:
 
 
 @pytest.fixture
-def proxy(hub: Hub) -> Iterator[FaultProxy]:
+def proxy(hub: AnsweringServer) -> Iterator[FaultProxy]:
     with FaultProxy(("127.0.0.1", hub.server_address[1])) as running:
         yield running
 
@@ -83,7 +83,7 @@ def _break(proxy: FaultProxy, fault: Fault) -> None:
     fault.wait(5)
 
 
-def test_without_a_fault_it_forwards_on_one_connection(proxy: FaultProxy, hub: Hub) -> None:
+def test_without_a_fault_it_forwards_on_one_connection(proxy: FaultProxy, hub: AnsweringServer) -> None:
     """Two requests of one connection reach the target whole, and their answers come back."""
     connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=patient(10))
     for number in range(2):
@@ -95,7 +95,7 @@ def test_without_a_fault_it_forwards_on_one_connection(proxy: FaultProxy, hub: H
 
 
 @pytest.mark.parametrize("place", [Place.CONNECT, Place.REQUEST_PART])
-def test_a_request_broken_off_never_is_whole(proxy: FaultProxy, hub: Hub, place: Place) -> None:
+def test_a_request_broken_off_never_is_whole(proxy: FaultProxy, hub: AnsweringServer, place: Place) -> None:
     """What is cut inside the request reaches the target in part at most, and the next one goes through."""
     _break(proxy, Fault(place, body_bytes=100))
     assert all(len(body) <= 100 for body in hub.taken)
@@ -104,14 +104,14 @@ def test_a_request_broken_off_never_is_whole(proxy: FaultProxy, hub: Hub, place:
 
 
 @pytest.mark.parametrize("place", [Place.REQUEST, Place.ANSWER, Place.ANSWER_PART])
-def test_an_answer_broken_off_leaves_the_request_done(proxy: FaultProxy, hub: Hub, place: Place) -> None:
+def test_an_answer_broken_off_leaves_the_request_done(proxy: FaultProxy, hub: AnsweringServer, place: Place) -> None:
     """The target has the whole request, the client never has the whole answer."""
     _break(proxy, Fault(place, body_bytes=3))
     assert hub.complete.wait(5)
     assert hub.taken == [BATCH]
 
 
-def test_the_action_happens_at_the_place_before_the_client_knows(proxy: FaultProxy, hub: Hub) -> None:
+def test_the_action_happens_at_the_place_before_the_client_knows(proxy: FaultProxy, hub: AnsweringServer) -> None:
     """An action at ANSWER runs when the target has answered; the fault tells which node's batch it struck."""
     seen: list[int] = []
     fault = Fault(Place.ANSWER, action=lambda: seen.append(len(hub.taken)))

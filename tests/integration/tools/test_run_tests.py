@@ -1,4 +1,4 @@
-"""What `make test` does when a part of it breaks off: tools/run-tests, with stand-ins for pytest and the odd host."""
+"""What `make test` and `make test-all` do when a part breaks off: tools/run-tests with stand-ins for what it calls."""
 
 import os
 import shutil
@@ -19,8 +19,8 @@ echo '{_RESULTS}' >"$out"
 """
 _ODD_HOST = f"""#!/bin/bash
 for lane in de tr; do
-  echo '{_RESULTS}' >"$2/$lane.xml"
-  echo "$lane 0" >>"$2/ended"
+  echo '{_RESULTS}' >"$3/$lane.xml"
+  echo "$lane 0" >>"$3/ended"
 done
 """
 
@@ -46,10 +46,10 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ran(checkout: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run tools/run-tests there."""
+def ran(checkout: Path, command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run tools/run-tests there for a command of make's."""
     return subprocess.run(
-        [checkout / "tools" / "run-tests"],
+        [checkout / "tools" / "run-tests", command],
         env={**os.environ, **env},
         cwd="/",
         text=True,
@@ -60,29 +60,39 @@ def ran(checkout: Path, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_where_every_part_ran_it_passes(checkout: Path) -> None:
+@pytest.mark.parametrize(("command", "parts"), [("test", 3), ("test-all", 4)])
+def test_where_every_part_ran_it_passes(checkout: Path, command: str, parts: int) -> None:
     """All parts are in the table at the end, and the exit code is 0."""
-    done = ran(checkout)
+    done = ran(checkout, command)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.count("  passed\n") == 4, done.stdout  # the table's rows
+    assert done.stdout.count("  passed\n") == parts, done.stdout  # the table's rows
     assert "every part passed" in done.stdout
 
 
+@pytest.mark.parametrize("command", ["test", "test-all"])
 @pytest.mark.parametrize("status", [0, 1, 3, 137])
-def test_an_odd_host_that_ends_early_without_a_line_is_a_failure(checkout: Path, status: int) -> None:
+def test_an_odd_host_that_ends_early_without_a_line_is_a_failure(checkout: Path, command: str, status: int) -> None:
     """Neither the half that it did not run nor its exit code is lost, whatever that code is."""
-    (checkout / "tools" / "odd-host").write_text(f'#!/bin/bash\necho "de 0" >>"$2/ended"\nexit {status}\n')
-    done = ran(checkout)
+    (checkout / "tools" / "odd-host").write_text(f'#!/bin/bash\necho "de 0" >>"$3/ended"\nexit {status}\n')
+    done = ran(checkout, command)
     assert done.returncode == 1
     assert "odd host, second half" in done.stdout
     assert "nothing says how it ended" in done.stdout
     assert "NOT every part passed" in done.stdout
 
 
-@pytest.mark.parametrize("part", ["demo.xml", "others.xml"])
-def test_a_pytest_that_is_killed_is_a_failure(checkout: Path, part: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "part", "others"), [("test", "clusters", 2), ("test-all", "demo", 3), ("test-all", "clusters", 3)]
+)
+def test_a_pytest_that_is_killed_is_a_failure(checkout: Path, command: str, part: str, others: int) -> None:
     """The row of the part names the signal; the other parts still run."""
-    done = ran(checkout, DIES=part)
+    done = ran(checkout, command, DIES=f"{part}.xml")
     assert done.returncode == 1
     assert "KILLED by SIGKILL" in done.stdout
-    assert done.stdout.count("  passed\n") == 3, done.stdout
+    assert done.stdout.count("  passed\n") == others, done.stdout
+
+
+def test_another_word_is_refused(checkout: Path) -> None:
+    """Nothing runs, and the usage is printed."""
+    done = ran(checkout, "unit")
+    assert (done.returncode, done.stdout) == (2, "usage: tools/run-tests test|test-all\n")

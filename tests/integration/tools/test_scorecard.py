@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
 from tests.integration.cli.test_evaluate import swf
 from tools.scorecard.goals import GOALS, goal_lines
 from tools.scorecard.logs import LOGS, Log
 from tools.scorecard.page import page
 from tools.scorecard.part import Part, make_part
 from tools.scorecard.uio import as_sacct
+
+pytestmark = pytest.mark.long
 
 
 def test_two_runs_give_the_same_page(tmp_path: Path) -> None:

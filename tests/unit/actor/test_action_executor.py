@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace as entry_with
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.act.actions.action_types import ActionEntry, ActionLent, ActionTaken, Outcome
 from gpuwaste.actor.action_executor import ActionExecutor, ActionResult
@@ -19,6 +18,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 JOB = RunningJob(

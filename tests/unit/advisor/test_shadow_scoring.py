@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
 from gpuwaste.core.errors import ModelError
+from gpuwaste.testing.clocks import FakeClock
 
 BOTH = frozenset({"failure", "timeout"})
 

@@ -5,9 +5,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.unit.agent.fakes import FakeClock
+from tests.unit.agent.fakes import START_US
 
 from gpuwaste.advisor.users import FRESH_US, OLD_US, Users
+from gpuwaste.testing.clocks import FakeClock
 
 UID = 4711
 WAIT_S = 30.0
@@ -38,7 +39,7 @@ class Host:
     """Users with a loop that runs where the test says so."""
 
     def __init__(self) -> None:
-        self.accounts, self.clock = Accounts(), FakeClock()
+        self.accounts, self.clock = Accounts(), FakeClock(START_US // 1_000_000)
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.users = Users(self._calls.put, self.clock, self.accounts)
         self.users.worker.start()

@@ -1,43 +1,12 @@
-"""A clock that stands still, collectors and a device map that say what they are told."""
+"""Collectors and a device map that say what they are told."""
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
 from gpuwaste.agent.observation import Observation
 
 START_US = 1_767_225_600_000_000  # 2026-01-01 00:00 UTC
-
-
-@dataclass
-class FakeClock:
-    """Time that moves by `wait` alone."""
-
-    now_us: int = START_US
-    steady_us: int = 0
-    waits: list[float] = field(default_factory=list)
-    on_wait: Callable[[], None] | None = None
-
-    def utc_us(self) -> int:
-        return self.now_us
-
-    def mono_us(self) -> int:
-        return self.steady_us
-
-    def advance(self, seconds: float) -> None:
-        self.now_us += round(seconds * 1e6)
-        self.steady_us += round(seconds * 1e6)
-
-    def wait(self, stop: threading.Event, seconds: float) -> bool:
-        if stop.is_set():
-            return True
-        self.waits.append(seconds)
-        self.advance(seconds)
-        if self.on_wait:
-            self.on_wait()
-        return stop.is_set()
 
 
 class FakeGpus:

@@ -2,7 +2,6 @@
 
 import random
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +13,9 @@ from gpuwaste.core.errors import NoDataError, RetryableWireError, SlurmError
 from gpuwaste.ledger.sample import MapSource
 from gpuwaste.slurm.clients.scontrol import parse_jobs
 from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.memory_hub import MemoryHub
 
 HUB_JOB = {
     "job_id": 7,
@@ -38,49 +39,13 @@ RECORD = """JobId=7 JobName=x
 """
 
 
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now_us = 0
-
-    def utc_us(self) -> int:
-        """Return the wall clock."""
-        return self.now_us
-
-    def mono_us(self) -> int:
-        """Return the steady clock."""
-        return self.now_us
-
-    def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """Move on."""
-        self.now_us += int(seconds * 1e6)
-        return stop.is_set()
-
-
-@dataclass
-class Hub:
-    """A hub that answers what it is given."""
-
-    says: dict[str, Any] | Exception = field(default_factory=lambda: {"jobs": []})
-    asked: list[Mapping[str, str] | None] = field(default_factory=list)
-
-    def get(self, path: str, params: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Answer /v1/map."""
-        assert path == "/v1/map"
-        self.asked.append(params)
-        if isinstance(self.says, Exception):
-            raise self.says
-        return self.says
-
-
 @dataclass
 class Bench:
     """A Questions with its surroundings."""
 
-    hub: Hub = field(default_factory=Hub)
+    hub: MemoryHub = field(default_factory=lambda: MemoryHub({"/v1/map": {"jobs": []}}))
     slurm: FakeSlurm = field(default_factory=FakeSlurm)
-    clock: Clock = field(default_factory=Clock)
+    clock: FakeClock = field(default_factory=lambda: FakeClock(0))
 
     def __post_init__(self) -> None:
         rng = random.Random(1)
@@ -90,7 +55,7 @@ class Bench:
         """Do what is due in the next seconds."""
         until = self.clock.now_us + int(seconds * 1e6)
         while self.clock.now_us <= until:
-            self.clock.now_us += max(1, int(self.questions.step() * 1e6))
+            self.clock.advance(max(1e-6, self.questions.step()))
         return self.questions.answers()
 
 
@@ -101,7 +66,7 @@ def running(state: str = "RUNNING") -> list[Any]:
 
 def test_the_hub_answers_and_slurmctld_is_not_asked() -> None:
     """In the normal case there is no question to slurmctld."""
-    bench = Bench(Hub({"jobs": [HUB_JOB]}), FakeSlurm(running=running()))
+    bench = Bench(MemoryHub({"/v1/map": {"jobs": [HUB_JOB]}}), FakeSlurm(running=running()))
     bench.questions.ask(7, 5)
     (answer,) = bench.run(100)
     assert (answer.source, answer.start, answer.positions) == (MapSource.HUB, 1000, frozenset({0, 2}))
@@ -112,7 +77,7 @@ def test_the_hub_answers_and_slurmctld_is_not_asked() -> None:
 @pytest.mark.parametrize("trouble", [RetryableWireError("down"), NoDataError("unknown"), None])
 def test_slurmctld_is_asked_once_after_the_jitter(trouble: Exception | None) -> None:
     """A hub that is away or does not know: one question to slurmctld, and the hub is asked again before it."""
-    bench = Bench(Hub(trouble or {"jobs": []}), FakeSlurm(running=running()))
+    bench = Bench(MemoryHub({"/v1/map": trouble or {"jobs": []}}), FakeSlurm(running=running()))
     bench.questions.ask(7, 5)
     assert bench.questions.step() > 0
     assert bench.questions.slurmctld_questions == 0
@@ -123,7 +88,7 @@ def test_slurmctld_is_asked_once_after_the_jitter(trouble: Exception | None) -> 
 
 def test_one_question_stands_per_run_and_an_answer_lasts_a_minute() -> None:
     """Asked at every tick, a run costs one question; another run of the same job is another question."""
-    bench = Bench(Hub({"jobs": [HUB_JOB]}))
+    bench = Bench(MemoryHub({"/v1/map": {"jobs": [HUB_JOB]}}))
     for _ in range(10):
         bench.questions.ask(7, 5)
     bench.run(1)
@@ -131,7 +96,7 @@ def test_one_question_stands_per_run_and_an_answer_lasts_a_minute() -> None:
     bench.run(1)
     assert len(bench.hub.asked) == 1
     bench.questions.ask(7, 6)
-    bench.clock.now_us += 61_000_000
+    bench.clock.advance(61)
     bench.questions.ask(7, 5)
     bench.run(1)
     assert len(bench.hub.asked) == 3
@@ -139,7 +104,9 @@ def test_one_question_stands_per_run_and_an_answer_lasts_a_minute() -> None:
 
 def test_a_slurmctld_that_is_away_is_asked_ever_more_rarely() -> None:
     """Two hours without anybody who answers: a dozen questions, not hundreds."""
-    bench = Bench(Hub(RetryableWireError("down")), FakeSlurm(failure="Unable to contact slurm controller"))
+    bench = Bench(
+        MemoryHub({"/v1/map": RetryableWireError("down")}), FakeSlurm(failure="Unable to contact slurm controller")
+    )
     bench.questions.ask(7, 5)
     assert not bench.run(7200)
     assert 8 <= bench.questions.slurmctld_questions <= 20
@@ -201,7 +168,7 @@ def test_another_nodes_part_is_no_answer() -> None:
 )
 def test_what_is_no_answer_is_not_taken_for_one(job: object) -> None:
     """Wrong types, another job, another node: the run stays unknown."""
-    bench = Bench(Hub({"jobs": [job]}))
+    bench = Bench(MemoryHub({"/v1/map": {"jobs": [job]}}))
     bench.questions.ask(7, 5)
     bench.questions.step()
     assert not bench.questions.answers()
@@ -211,11 +178,13 @@ def test_the_thread_starts_works_and_stops() -> None:
     """Asked from another thread, it answers and can be stopped; its chores are done."""
     done = threading.Event()
 
-    class Now(Clock):
+    class Now(FakeClock):
         def mono_us(self) -> int:
             return 0
 
-    questions = Questions("gpu1", Hub({"jobs": [HUB_JOB]}), None, Now(), jitter_s=0, chores=(done.set,))
+    questions = Questions(
+        "gpu1", MemoryHub({"/v1/map": {"jobs": [HUB_JOB]}}), None, Now(), jitter_s=0, chores=(done.set,)
+    )
     questions.start()
     questions.ask(7, 5)
     assert done.wait(10)
@@ -236,7 +205,7 @@ def test_a_failing_slurm_is_a_reason_not_an_error() -> None:
         def job(self, job_id: int) -> list[Any]:
             raise SlurmError(f"job {job_id}: no")
 
-    questions = Questions("gpu1", None, Broken(), Clock(), jitter_s=0)
+    questions = Questions("gpu1", None, Broken(), FakeClock(0), jitter_s=0)
     questions.ask(7, 5)
     questions.step()
     assert questions.health == "slurmctld: job 7: no"

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.agent.fakes import FakeClock
 
 from gpuwaste.agent.own_node import Stopped, find_own_node, match_node
 from gpuwaste.core.agent_config import AgentConfig
@@ -15,6 +14,7 @@ from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.slurm.site.cluster_model import Node
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 NODES = [

@@ -1,7 +1,7 @@
 """Profiling counters beside a utilization: they join by GPU and instance, change no utilization, and add up by hour."""
 
 import pytest
-from tests.unit.agent.fakes import START_US, FakeClock, FakeGpus, FakeHost, FakeMap, ListSink, a_gpu, a_scan
+from tests.unit.agent.fakes import START_US, FakeGpus, FakeHost, FakeMap, ListSink, a_gpu, a_scan
 
 from gpuwaste.agent.accumulator import OpenHour
 from gpuwaste.agent.collectors import Collectors
@@ -15,6 +15,7 @@ from gpuwaste.core.event_log import EventLog
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 from gpuwaste.ledger.sample import Confidence, Sample
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.clocks import FakeClock
 
 BUSY = GpuReading("GPU-0", util_pct=100.0)
 FEW = GpuProfile(sm_active=0.02, tensor_active=0.01, dram_active=0.1, nvlink_b_s=1000.0, pcie_b_s=2000.0)

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.unit.agent.fakes import FakeClock, FakeGpus, FakeHost, FakeMap, ListSink, a_gpu, a_scan
+from tests.unit.agent.fakes import FakeGpus, FakeHost, FakeMap, ListSink, a_gpu, a_scan
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
@@ -15,6 +15,7 @@ from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.event_log import EventLog
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.clocks import FakeClock
 
 BUSY = GpuReading("GPU-0", duty=((1, 50.0),), util_pct=50.0, mem_used_b=5, pids=frozenset({7, 8, 9}))
 IDLE = GpuReading("GPU-1", util_pct=0.0, pids=frozenset())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pynvml
 import pytest
-from tests.unit.agent.fakes import FakeClock, FakeGpus, FakeHost, FakeMap, ListSink, a_gpu
+from tests.unit.agent.fakes import FakeGpus, FakeHost, FakeMap, ListSink, a_gpu
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.nvml import NvmlCollector
@@ -17,6 +17,7 @@ from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.valid_ranges import RANGES, ReadingCheck
 from gpuwaste.core.event_log import EventLog
 from gpuwaste.ledger.sample import Sample, UnknownReason
+from gpuwaste.testing.clocks import FakeClock
 
 GOOD = GpuReading(
     "GPU-0", util_pct=50.0, mem_used_b=1 << 29, mem_total_b=1 << 30, power_mw=250_000, energy_mj=10**9, sm_ratio=0.5,

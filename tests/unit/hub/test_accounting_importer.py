@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.unit.hub.rig import FakeClock
-
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.hub.metrics import HubMetrics
@@ -16,6 +14,7 @@ from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.slurm.site.cluster_model import Partition
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 NOW = 1_700_000_000

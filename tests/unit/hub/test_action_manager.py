@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.act.actions.action_store import ActionRow, ActionStore
 from gpuwaste.act.actions.action_types import ActionReport
@@ -12,6 +11,7 @@ from gpuwaste.act.rules.intent import Intent
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 
 NOW = 1_700_000_000
 SENT = ActionReport(actor="a", status="sent", plan={"job": "8"})

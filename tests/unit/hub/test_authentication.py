@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
@@ -13,6 +12,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.net.signing import Caller
 from gpuwaste.net.tokens import TokenChecker
 from gpuwaste.slurm.site.cluster_model import Node
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 NODE, USER = "n" * 32, "u" * 32

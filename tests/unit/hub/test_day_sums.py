@@ -23,7 +23,7 @@ from gpuwaste.ledger.run_sums import RunSums
 from gpuwaste.ledger.tally import ENERGY, Tally
 from gpuwaste.store.hub.hub_store import HubStore
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.drawn]
 
 SUBJECTS: tuple[tuple[Scope, str], ...] = (("cluster", ""), ("account", "a"), ("user", "user1"))
 WINDOWS = ((0, NOW), (DAY + 3 * DAY_S + 1234, DAY + 30 * DAY_S + 99), (DAY + 5 * DAY_S, DAY + 9 * DAY_S))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 from tests.unit.views.sites import fact
 
 from gpuwaste.core.cluster_account import ClusterAccount
@@ -28,6 +27,8 @@ from gpuwaste.show.layout import Look
 from gpuwaste.show.machine import table, to_csv
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import HOUR, hour, record
 from gpuwaste.views.view_reads import ViewQuestion, ViewReads
 
 NOW = HOUR + 10 * 86400

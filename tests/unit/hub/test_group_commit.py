@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable, Sequence
 
 import pytest
-from tests.unit.hub.rig import hour
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.hub.group_commit import MAX_ROWS, GroupCommit
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.hub_rows import hour
 
 
 class Store:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.unit.hub.rig import FakeClock
 from tests.unit.ledger import builders
 from tests.unit.store.test_rollup import DAY, new_store, row, run, same, sites
 
@@ -29,6 +28,7 @@ from gpuwaste.ledger.reports.report_types import Scope
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 
 pytestmark = pytest.mark.long
 

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import pytest
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.core.response_cache import ResponseCache
+from gpuwaste.testing.clocks import FakeClock
 
 READERS: Final = 8
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
-from tests.unit.hub.rig import FakeClock
 from tests.unit.hub.test_judging import LEDGER, STOP, judging
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
 
@@ -17,6 +16,7 @@ from gpuwaste.ledger.reports.report import report_document, report_totals
 from gpuwaste.ledger.reports.report_types import Scope
 from gpuwaste.ledger.shared_runs import FRESH_S, OLD_S, SharedRuns
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 
 pytestmark = pytest.mark.long
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.hub.rig import FakeClock
 from tests.unit.jobs.importers.rows import T0
 
 from gpuwaste.core.clock import SystemClock
@@ -14,6 +13,7 @@ from gpuwaste.jobs.importers.importer import import_again, import_source
 from gpuwaste.jobs.importers.page_reader import PageReader
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 
 COLUMNS = "JobIDRaw|Submit|Start|End|ElapsedRaw|State|NTasks|Priority|Flags|JobName"
 JOBS = 60

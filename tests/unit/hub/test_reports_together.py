@@ -6,7 +6,6 @@ from typing import Final
 
 import pytest
 from msgspec import to_builtins
-from tests.unit.hub.rig import FakeClock
 from tests.unit.hub.test_few_runs import OPEN, TAKEN, USERS, site
 from tests.unit.hub.test_judging import LEDGER
 from tests.unit.store.test_rollup import same
@@ -17,6 +16,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.report_reads import ReportQuestion
 from gpuwaste.ledger.shared_runs import SharedRuns
+from gpuwaste.testing.clocks import FakeClock
 
 pytestmark = pytest.mark.long
 

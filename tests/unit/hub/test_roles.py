@@ -3,12 +3,11 @@
 import os
 import pwd
 
-from tests.unit.hub.rig import FakeClock
-
 from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 

@@ -3,11 +3,11 @@
 import random
 import threading
 
-from tests.unit.hub.rig import FakeClock
 from tests.unit.store.test_rollup import BEFORE, DAY, new_store, row, run
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.roller import FIRST_S, Roller
+from gpuwaste.testing.clocks import FakeClock
 
 
 def test_days_decide_what_is_due() -> None:

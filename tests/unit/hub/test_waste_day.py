@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.unit.hub.rig import HOUR, FakeClock, hour, record
-
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.ledger.waste_day import EVERY_S, MAX_GROUPS, STALE_S, WasteDay
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import HOUR, hour, record
 
 NOW = HOUR + 7200
 SETTINGS = LedgerSettings()

@@ -22,30 +22,19 @@ from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.models import job_source as source
 from gpuwaste.models.job_source import load_hub, load_source, load_store
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.memory_hub import MemoryHub, Parameters
 
 
-class DirectHub:
-    """A hub's GET /v1/history for an operator, its answers through JSON as on the wire."""
+def direct_hub(store: HubStore, change: Mapping[str, Any] | None = None) -> MemoryHub:
+    """Return a hub with GET /v1/history of a store for an operator, its answers through JSON as on the wire."""
+    reads = DocumentQueries(store, LedgerSettings(), SystemClock())
 
-    def __init__(self, store: HubStore, change: Mapping[str, Any] | None = None) -> None:
-        self._reads = DocumentQueries(store, LedgerSettings(), SystemClock())
-        self._change = change or {}
-        self.pages = 0
-
-    def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
-        assert path == "/v1/history"
-        assert params is not None
-        self.pages += 1
-        found = self._reads.history(Scope("oper", everything=True), int(params["after"]), int(params["limit"]))
-        answer: dict[str, Any] = json.loads(json.dumps({**found, **self._change}))
+    def history(params: Parameters) -> dict[str, Any]:
+        found = reads.history(Scope("oper", everything=True), int(params["after"]), int(params["limit"]))
+        answer: dict[str, Any] = json.loads(json.dumps({**found, **(change or {})}))
         return answer
 
-
-class DeadHub:
-    """A hub that nobody reaches."""
-
-    def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
-        raise RetryableWireError(f"{path}: is the hub running? {params}")
+    return MemoryHub({"/v1/history": history})
 
 
 def filled(path: Path) -> HubStore:
@@ -69,9 +58,9 @@ def test_file_and_hub_tell_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """The table of the store's file equals the one that is put together from pages of the hub's history."""
     store = filled(tmp_path / "hub.duckdb")
     monkeypatch.setattr(source, "PAGE", 50)
-    hub, told = DirectHub(store), list[int]()
+    hub, told = direct_hub(store), list[int]()
     through = load_hub(hub, progress=told.append)
-    assert hub.pages > 4
+    assert len(hub.asked) > 4
     assert sum(told) == store.counts()["events"]
     with store.reader() as db:
         direct = read_table(db, "gw").table
@@ -87,11 +76,12 @@ def test_the_hub_that_holds_the_file_is_asked(tmp_path: Path) -> None:
     """Where another process has the file, the same jobs come through the hub; where that fails too, both are named."""
     path = tmp_path / "hub.duckdb"
     store = filled(path)
-    assert len(load_source(path, DirectHub(store)).table) == len(load_source(None, DirectHub(store)).table) > 100
+    dead = MemoryHub({"/v1/history": RetryableWireError("/v1/history: is the hub running?")})
+    assert len(load_source(path, direct_hub(store)).table) == len(load_source(None, direct_hub(store)).table) > 100
     with pytest.raises(StoreError, match=r"hub\.duckdb.*and not through the hub: /v1/history"):
-        load_source(path, DeadHub())
+        load_source(path, dead)
     with pytest.raises(WireError):
-        load_source(None, DeadHub())
+        load_source(None, dead)
     with pytest.raises(StoreError, match=r"hub\.duckdb"):
         load_source(path)
     store.close()
@@ -128,7 +118,7 @@ def test_several_clusters_have_to_be_chosen_from(tmp_path: Path) -> None:
     store = HubStore.open(path, SystemClock())
     jobs, _ = some_jobs(10, 3)
     store.upsert_jobs([*jobs, *(replace(job, cluster="two") for job in jobs[:4])])
-    hub = DirectHub(store)
+    hub = direct_hub(store)
     with pytest.raises(UsageError, match="gw, two"):
         load_hub(hub)
     with pytest.raises(NoDataError, match="three"):
@@ -146,7 +136,7 @@ def test_nothing_to_learn_from_is_one_error(tmp_path: Path) -> None:
     """No file, and a store without jobs, say so in one line with exit code 3."""
     HubStore.open(tmp_path / "empty.duckdb", SystemClock()).close()
     empty = HubStore.open(":memory:", SystemClock())
-    for store, hub in (("none.duckdb", None), (None, None), ("empty.duckdb", None), (None, DirectHub(empty))):
+    for store, hub in (("none.duckdb", None), (None, None), ("empty.duckdb", None), (None, direct_hub(empty))):
         with pytest.raises(NoDataError) as caught:
             load_source(None if store is None else tmp_path / store, hub)
         assert "\n" not in str(caught.value)
@@ -157,4 +147,4 @@ def test_nothing_to_learn_from_is_one_error(tmp_path: Path) -> None:
 def test_an_answer_that_is_no_history_is_one_error(change: dict[str, Any]) -> None:
     """A page of another shape ends the reading with the wire's error."""
     with pytest.raises(WireError, match="history"):
-        load_hub(DirectHub(HubStore.open(":memory:", SystemClock()), change))
+        load_hub(direct_hub(HubStore.open(":memory:", SystemClock()), change))

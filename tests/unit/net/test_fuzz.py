@@ -7,7 +7,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import batch, hour
 
 from gpuwaste.advice.submit_frames import HEADER, decode_body, decode_header
 from gpuwaste.advice.verdicts.verdict import Verdict, verdict_from_json
@@ -16,6 +15,7 @@ from gpuwaste.jobs.job_event import HistoryEvent, RunUse, event_from_json
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 from gpuwaste.net.batch import Batch, encode_hour, encode_verdict, parse_ack, parse_envelope, parse_rows, parse_verdicts
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.testing.hub_rows import batch, hour
 
 # JSON as Python reads it: NaN, whole numbers beyond every float, lone surrogates, nesting.
 HUGE = st.sampled_from([10**400, -(10**400), 2**63, -(2**63) - 1, 1e308, -0.0, float("inf"), float("nan")])

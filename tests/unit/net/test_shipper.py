@@ -4,7 +4,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,11 @@ from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, WireError
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import Ack, Batch, Envelope, encode_batch
+from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.net.hub_client import BusyError, RefusedError
 from gpuwaste.net.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
 from gpuwaste.slurm.run import RunKey
+from gpuwaste.testing.memory_hub import MemoryHub
 
 HOUR = 1_700_002_800
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0.1.0")
@@ -30,35 +31,20 @@ def row(job: int, seq: int = 1) -> AllocationHour:
     )
 
 
-class ScriptedHub:
-    """Takes batches in memory; `judge` may raise, or return what it rejects by line."""
-
-    def __init__(self) -> None:
-        self.jobs: list[int] = []
-        self.posts = 0
-        self.judge: Callable[[Batch], dict[int, str]] = lambda _: {}
-
-    def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
-        """Judge the batch and keep what is taken."""
-        assert envelope == ENVELOPE
-        self.posts += 1
-        rejected = self.judge(batch)
-        self.jobs += [taken.key[1] for line, taken in enumerate(batch.rows, start=2) if line not in rejected]
-        return Ack(batch.batch_id, len(batch.rows) - len(rejected), rejected)
-
-
 @pytest.fixture
 def outbox(tmp_path: Path) -> Outbox:
     return Outbox(tmp_path / "outbox.sqlite")
 
 
 @pytest.fixture
-def hub() -> ScriptedHub:
-    return ScriptedHub()
+def hub() -> Iterator[MemoryHub]:
+    hub = MemoryHub()
+    yield hub
+    assert hub.envelopes <= {ENVELOPE}
 
 
 @pytest.fixture
-def shipper(outbox: Outbox, hub: ScriptedHub) -> Shipper[Batch]:
+def shipper(outbox: Outbox, hub: MemoryHub) -> Shipper[Batch]:
     return Shipper(outbox, hub.post_hours, ENVELOPE, SystemClock(), every_s=EVERY_S, rng=random.Random(1))
 
 
@@ -82,7 +68,7 @@ def refuses(bad: Callable[[Batch], bool], status: int = 400) -> Callable[[Batch]
     return judge
 
 
-def test_all_that_waits_is_shipped(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
+def test_all_that_waits_is_shipped(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
     """One step empties the outbox, in several batches where one would be too large, and waits for its period."""
     outbox.put([row(job) for job in range(1, 6001)])
     sizes: list[int] = []
@@ -105,7 +91,7 @@ def test_all_that_waits_is_shipped(shipper: Shipper[Batch], outbox: Outbox, hub:
     [RetryableWireError("down"), AuthError("who?"), WireError("no hub"), RefusedError("old", 426), KeyError("defect")],
 )
 def test_after_any_failure_rows_wait_and_leave_later(
-    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub, caplog: pytest.LogCaptureFixture, error: Exception
+    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     """A failure, even a defect, costs no row, is said once, and ends when the hub is well."""
     caplog.set_level(logging.INFO)
@@ -122,7 +108,7 @@ def test_after_any_failure_rows_wait_and_leave_later(
     assert "reached again" in caplog.text
 
 
-def test_retries_back_off_with_full_jitter(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
+def test_retries_back_off_with_full_jitter(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
     """Waits are spread from 0 to a bound that doubles up to a quarter of an hour."""
     outbox.put([row(1)])
     hub.judge = raises(RetryableWireError("down"))
@@ -133,7 +119,7 @@ def test_retries_back_off_with_full_jitter(shipper: Shipper[Batch], outbox: Outb
 
 
 def test_a_busy_hub_is_asked_again_when_it_says(
-    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub, caplog: pytest.LogCaptureFixture
+    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The wait is never shorter than the hub's word, its random part doubles, and a success ends that."""
     outbox.put([row(1)])
@@ -152,7 +138,7 @@ def test_a_busy_hub_is_asked_again_when_it_says(
     assert sum("busy" in record.message for record in caplog.records) == 2
 
 
-def test_agents_that_were_put_off_together_come_back_apart(outbox: Outbox, hub: ScriptedHub) -> None:
+def test_agents_that_were_put_off_together_come_back_apart(outbox: Outbox, hub: MemoryHub) -> None:
     """A hundred agents that hear the same word spread over the time after it."""
     outbox.put([row(1)])
     hub.judge = raises(BusyError("busy", 5))
@@ -164,7 +150,7 @@ def test_agents_that_were_put_off_together_come_back_apart(outbox: Outbox, hub: 
 
 
 def test_a_hub_that_asks_for_an_absurd_wait_is_asked_all_the_same(
-    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub
+    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub
 ) -> None:
     """No word of the hub makes an agent wait longer than a quarter of an hour, or ask without a pause."""
     outbox.put([row(1)])
@@ -173,9 +159,7 @@ def test_a_hub_that_asks_for_an_absurd_wait_is_asked_all_the_same(
         assert 1 <= shipper.step() <= BACKOFF_MAX_S
 
 
-def test_what_only_a_person_can_change_is_asked_rarely(
-    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub
-) -> None:
+def test_what_only_a_person_can_change_is_asked_rarely(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
     """A protocol out of range or a wrong credential is tried every quarter of an hour or so."""
     outbox.put([row(1)])
     for error in (RefusedError("old", 426, (2, 3)), AuthError("who?")):
@@ -184,7 +168,7 @@ def test_what_only_a_person_can_change_is_asked_rarely(
 
 
 def test_rejected_rows_are_said_once_and_kept(
-    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub, caplog: pytest.LogCaptureFixture
+    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The row that the hub rejects leaves the queue for the table of rejected rows; the others arrive."""
     outbox.put([row(1), row(2)])
@@ -199,7 +183,7 @@ def test_rejected_rows_are_said_once_and_kept(
 @pytest.mark.parametrize("status", [400, 413])
 @pytest.mark.parametrize("bad", [{57}, {1}, {100}, {3, 4, 50}])
 def test_a_bad_row_blocks_no_other(
-    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub, status: int, bad: set[int]
+    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub, status: int, bad: set[int]
 ) -> None:
     """Where the hub refuses the batch as a whole, the bad rows are found and set aside, and all others arrive once."""
     outbox.put([row(job) for job in range(1, 101)])
@@ -210,7 +194,7 @@ def test_a_bad_row_blocks_no_other(
     assert hub.posts < 60
 
 
-def test_a_hub_that_refuses_everything_loses_no_row(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
+def test_a_hub_that_refuses_everything_loses_no_row(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
     """Nothing is set aside where no row at all is taken: then the rows are not at fault. It costs few requests."""
     outbox.put([row(job) for job in range(1, 101)])
     hub.judge = refuses(lambda _: True)
@@ -223,7 +207,7 @@ def test_a_hub_that_refuses_everything_loses_no_row(shipper: Shipper[Batch], out
     assert sorted(hub.jobs) == list(range(1, 101))
 
 
-def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
+def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
     """Each attempt tries other rows first, so that bad rows in front of the queue cannot block it for ever."""
     outbox.put([row(job) for job in range(1, 61)])
     hub.judge = refuses(lambda batch: bool(jobs(batch) & set(range(1, 41))))
@@ -233,7 +217,7 @@ def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper[Batch], outbox: O
     assert (outbox.depth(), rejected(outbox)) == (0, 40)
 
 
-def test_a_hub_that_wants_less_gets_less(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
+def test_a_hub_that_wants_less_gets_less(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
     """After a 413 batches are halved until they fit, for later ones as well, and no row is set aside."""
     outbox.put([row(job) for job in range(1, 201)])
     hub.judge = refuses(lambda batch: len(encode_batch(ENVELOPE, batch)) > 20_000, 413)
@@ -244,9 +228,7 @@ def test_a_hub_that_wants_less_gets_less(shipper: Shipper[Batch], outbox: Outbox
     assert MIN_BATCH_BYTES <= shipper._max_bytes < 1024 * 1024
 
 
-def test_a_failure_in_the_middle_keeps_what_was_taken(
-    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub
-) -> None:
+def test_a_failure_in_the_middle_keeps_what_was_taken(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
     """The hub goes away while a bad row is looked for: nothing is set aside, nothing is lost."""
     outbox.put([row(job) for job in range(1, 21)])
 
@@ -275,7 +257,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_stop_does_not_wait_for_a_hub_that_is_away(outbox: Outbox, hub: ScriptedHub) -> None:
+def test_stop_does_not_wait_for_a_hub_that_is_away(outbox: Outbox, hub: MemoryHub) -> None:
     """A shipper in its backoff ends at once; its rows stay in the outbox."""
     hub.judge = raises(RetryableWireError("down"))
     outbox.put([row(1)])

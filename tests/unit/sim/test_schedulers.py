@@ -93,6 +93,7 @@ def test_ten_jobs_on_one_node_take_an_hour_and_on_three_times_ten_nodes_24_minut
         assert max(ends) == hours * 3600
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_beginning_of_a_real_log_starts_as_the_definition_says(name: str) -> None:
     """The first jobs of KTH-SP2, real sizes and limits, start when the definition starts them."""

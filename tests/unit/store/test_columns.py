@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import hour
 
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.columns import Columns
 from gpuwaste.store.hub.json_rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, STEP_COLUMNS, VERDICT_COLUMNS
+from gpuwaste.testing.hub_rows import hour
 
 WIDE = {"UTINYINT": "BIGINT", "INTEGER": "BIGINT", "UTINYINT[]": "BIGINT[]", "INTEGER[]": "BIGINT[]"}
 

@@ -3,11 +3,10 @@
 import threading
 from typing import Any
 
-from tests.unit.hub.rig import FakeClock
-
 from gpuwaste.act.notify.notice_store import OPEN, NoticeStatus, NoticeStore
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 
 
 def made() -> tuple[NoticeStore, FakeClock]:

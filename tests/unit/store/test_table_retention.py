@@ -1,7 +1,6 @@
 """Retention of each table that has one: what is older goes, what is younger stays, other tables lose nothing."""
 
 import pytest
-from tests.unit.hub.rig import FakeClock
 from tests.unit.store.stored_people import fill, texts
 
 from gpuwaste.core.clock import Clock
@@ -12,6 +11,7 @@ from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.data_inventory import Retention
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.table_retention import delete_old, retentions
+from gpuwaste.testing.clocks import FakeClock
 
 DAYS = {"hub.verdict_days": 400, "notify.audit_days": 30}
 

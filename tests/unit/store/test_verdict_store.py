@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.advice.verdicts import verdict_store
 from gpuwaste.advice.verdicts.verdict import Verdict
@@ -19,6 +18,7 @@ from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 
 NOW = 1_700_100_000
 HOUR = NOW // 3600 * 3600

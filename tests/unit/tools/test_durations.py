@@ -47,7 +47,13 @@ def test_the_longest_files_begin() -> None:
 
     def item(file: str, name: str, marks: tuple[str, ...] = ()) -> Any:
         found = dict.fromkeys(marks, True)
-        return SimpleNamespace(path=durations.ROOT / file, name=name, get_closest_marker=found.get)
+        return SimpleNamespace(
+            path=durations.ROOT / file,
+            name=name,
+            get_closest_marker=found.get,
+            iter_markers=lambda: [SimpleNamespace(name=mark) for mark in marks],
+            add_marker=lambda _: None,
+        )
 
     given = [
         item("a.py", "1"),

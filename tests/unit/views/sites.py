@@ -4,11 +4,11 @@ from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.views.view import Viewed, look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window
 

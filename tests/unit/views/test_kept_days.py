@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.unit.hub.rig import FakeClock
 from tests.unit.views.sites import DAY, MONTH, NOW, fact, job, jobs
 
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.views.kept_days import MIN_DAYS, KeptDays
 from gpuwaste.views.view import all_views, look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window

@@ -1,11 +1,12 @@
 """View predictions: what verdicts predicted of run times, and what happened."""
 
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import HOUR, FakeClock, record
 from tests.unit.views.sites import fact
 
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.views.view import look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 from tests.unit.views.sites import DAY, MONTH, NOW, document, job, jobs, store_of
 from tests.unit.views.test_views import MONTH_LONG, busy
 
@@ -20,6 +19,8 @@ from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import HOUR, hour, record
 from gpuwaste.views.narrative import PLACE
 from gpuwaste.views.ranking import SHOWN, Superlative
 from gpuwaste.views.view import all_views, look, view_named

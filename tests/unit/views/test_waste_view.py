@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 from tests.unit.views.sites import fact
 
 from gpuwaste.ledger.findings import CAUSE_ORDER, NOT_WASTE, finders
@@ -13,6 +12,8 @@ from gpuwaste.show.chart import Bars
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import HOUR, hour, record
 from gpuwaste.views.catalogue.waste import CAUSE_ROLES
 from gpuwaste.views.view import look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window

@@ -118,7 +118,7 @@ class HubStore:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
-        # Two threads take a quarter off a year's report, and ingest is no slower (make bench-report, bench-ingest).
+        # Two threads take a quarter off a year's report, and ingest is no slower (bench.report, bench.ingest).
         options = {"threads": "2"} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
         return cls(Database.open(path, "hub", options), clock, path)
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from tests.unit.act.events.stream import node_silent, open_stream
-from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.act.events.outlet import Outlet, OutletDownError
 from gpuwaste.act.events.outlet_files import load_outlet
@@ -19,7 +18,10 @@ from gpuwaste.jobs.events.catalogue import catalogue
 from gpuwaste.jobs.events.envelope import event_of, tell
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.kafka_broker import KafkaBroker, kafka_broker
+
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

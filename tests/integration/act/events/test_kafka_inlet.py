@@ -22,6 +22,8 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.kafka_broker import KafkaBroker, kafka_broker
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
 
+pytestmark = pytest.mark.long
+
 ACCEPTED = 'gpuwaste_hub_inlet_events_total{inlet="storage",result="accepted"}'
 
 

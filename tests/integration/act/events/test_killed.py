@@ -19,7 +19,7 @@ from gpuwaste.testing.webhook_receiver import webhook_receiver
 
 START = 1_700_000_000
 JOBS = 10_000
-pytestmark = pytest.mark.skipif(munged_path() is None, reason="munge is not installed")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(munged_path() is None, reason="munge is not installed")]
 
 
 def filled(directory: Path) -> list[tuple[str, str]]:

@@ -7,7 +7,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 from tests.unit.advice.predict.test_registry import three_bundles
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[4]
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.unit.hub.rig import FakeClock
 from tests.unit.ledger.builders import T0, add_rows, hour, job
 
 from gpuwaste.act.notify.notice_store import NoticeStore
@@ -15,6 +14,7 @@ from gpuwaste.act.notify.runner import Accounting, NoticeRunner
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
 
 DAY = 86400

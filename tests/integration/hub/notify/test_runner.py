@@ -252,6 +252,7 @@ def test_hostile_names_in_a_digest(rig: Rig) -> None:
     assert max(map(len, mail.text.splitlines())) <= 120
 
 
+@pytest.mark.long
 def test_replay_equals_what_was_sent(rig: Rig) -> None:
     """Over five weeks of daily chances, replay names the same users, periods and GPU-hours as the mails that went."""
     rig.start(every="day", cooldown_days=4.0)

@@ -100,21 +100,6 @@ def link_of(rig: Rig, uid: int = 1001) -> str:
     return url
 
 
-class AheadClock(SystemClock):
-    """The machine's clocks, the steady one ahead by what a test lets pass."""
-
-    def __init__(self) -> None:
-        self._ahead_us = 0
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass."""
-        self._ahead_us += int(seconds * 1e6)
-
-    def mono_us(self) -> int:
-        """Return the time."""
-        return super().mono_us() + self._ahead_us
-
-
 @contextmanager
 def pages(directory: Path, web: WebConfig | None = None, clock: SystemClock | None = None) -> Iterator[Rig]:
     """Run a hub with one page more: it says what its visitor may see, and takes POST."""

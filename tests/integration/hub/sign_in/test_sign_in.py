@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.integration.hub.rig import Rig
-from tests.integration.hub.sign_in.browser import PAGE, PUBLIC, SAME, AheadClock, Browser, link_of, pages
+from tests.integration.hub.sign_in.browser import PAGE, PUBLIC, SAME, Browser, link_of, pages
 
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.roles import Roles
+from gpuwaste.testing.clocks import ShiftedClock
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 
@@ -69,15 +70,15 @@ def test_each_sign_in_has_a_new_session_and_ends_the_one_before(hub: Rig) -> Non
 
 def test_a_session_ends_after_hours(tmp_path: Path) -> None:
     """A session that is used ends after 12 hours, an unused one after idle_h."""
-    clock = AheadClock()
+    clock = ShiftedClock()
     with pages(tmp_path, WebConfig(url=PUBLIC, idle_h=1.0), clock) as rig:
         used, unused = Browser(rig).sign_in(), Browser(rig).sign_in(1002)
         for _ in range(12):
             assert used.look().user == "alice"
-            clock.advance(3500)
+            clock.steady_later_s += 3500
         assert unused.look().status == 401
         assert used.look().user == "alice"
-        clock.advance(1201)
+        clock.steady_later_s += 1201
         assert used.look().status == 401
 
 

@@ -309,6 +309,7 @@ store.close()
 """
 
 
+@pytest.mark.long
 def test_an_import_that_is_killed_goes_on(path: Path, tmp_path: Path) -> None:
     """Killed at many places, one after the other on one store, it ends with what an undisturbed import gives."""
     file = log(tmp_path / "a.txt", range(1, 301), BAD)

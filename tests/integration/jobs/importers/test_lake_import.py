@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 from tests.integration.cli.test_train import swf
-from tests.integration.store.drawn_site import StillClock
 from tests.unit.jobs.importers.rows import T0, log, row, step
 
 from gpuwaste.jobs.importers.history_store import HistoryStore
@@ -19,11 +18,12 @@ from gpuwaste.jobs.importers.sources.swf import SwfFile
 from gpuwaste.store.database import Database
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.store.tables import schema_tables
+from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.lone_hub import LoneHub
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.postgres_server import PostgresServer
 
-pytestmark = [pytest.mark.sockets, pytest.mark.timeout(600)]  # a hub and commands, one after the other
+pytestmark = [pytest.mark.long, pytest.mark.sockets, pytest.mark.timeout(600)]  # a hub, and commands in turn
 BAD: Final = row(901, Start="yesterday") + b"12|cut\n"
 LATE: Final = step(100, "9M") + row(102) + row(50, State="FAILED")
 JOBS: Final = 60  # of the log in which a row is a run; some rows come twice
@@ -63,7 +63,12 @@ def imported(store: HistoryStore, path: Path, directory: Path) -> list[ImportRes
 
 def test_a_lake_gets_what_a_file_gets(location: LakeLocation, tmp_path: Path) -> None:
     """Every row of every table, and what each import says of itself."""
-    clock, logs, path, in_lake = StillClock(T0 + 10**8), tmp_path / "logs", tmp_path / "hub.duckdb", tmp_path / "pages"
+    clock, logs, path, in_lake = (
+        StandingClock(T0 + 10**8),
+        tmp_path / "logs",
+        tmp_path / "hub.duckdb",
+        tmp_path / "pages",
+    )
     logs.mkdir()
     with closing(HistoryStore.open(path, clock)) as file:
         expected = imported(file, path, logs)

@@ -19,6 +19,8 @@ from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.split import split_by_time
 
+pytestmark = pytest.mark.long
+
 
 def test_the_json_is_target_method_metric_value(evaluated: Evaluation) -> None:
     """Every leaf is a number or null, ours is called model, and intervals lie round their values."""

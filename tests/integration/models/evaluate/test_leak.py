@@ -17,6 +17,8 @@ from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.split import split_by_time
 from gpuwaste.slurm.accounting.job import JobRecord
 
+pytestmark = pytest.mark.long
+
 JOBS = mixed_jobs()
 CUT = JOBS[510].submit  # an instant in the test part
 

@@ -1,12 +1,12 @@
 """A stream with events of runs and events that carry their data, for the tests of this room."""
 
-from tests.unit.hub.rig import HOUR, FakeClock, record
-
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.kinds.node import NodeHeard
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import HOUR, record
 
 
 def node_silent(node: str = "gpu1", heard: int = HOUR) -> StoredEvent:

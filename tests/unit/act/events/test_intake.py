@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.act.events.site import LICENCES, WEBHOOK, fs_full, sent, written
 from tests.unit.act.events.stream import open_stream
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.act.events.event_budget import EventBudget
 from gpuwaste.act.events.inlet_files import load_inlet
@@ -19,6 +18,7 @@ from gpuwaste.act.events.intake import Intake
 from gpuwaste.act.events.site_events import MAX_BATCH, MAX_EVENT, SiteReader, texts_of
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.testing.clocks import FakeClock
 
 NOW = 1_700_000_000
 

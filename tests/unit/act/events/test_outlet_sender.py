@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.act.events.stream import node_silent, open_stream
-from tests.unit.hub.rig import FakeClock, record
 
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
 from gpuwaste.act.events.outlet_files import OutletFile
@@ -16,6 +15,8 @@ from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.jobs.events.catalogue import kinds_of
 from gpuwaste.jobs.events.envelope import Event
 from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.testing.clocks import FakeClock
+from gpuwaste.testing.hub_rows import record
 
 
 @dataclass

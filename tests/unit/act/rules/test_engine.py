@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.act.rules.engine import Ladders, PassInstant, evaluate
 from gpuwaste.act.rules.restraint import StepsSpent
 from gpuwaste.act.rules.rule import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 
 DAY = 86400
 MINUTE = 60

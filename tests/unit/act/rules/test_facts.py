@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.hub.rig import HOUR, record
 
 from gpuwaste.act.rules.facts import facts_of
 from gpuwaste.act.rules.matching import matches, subjects
@@ -15,6 +14,7 @@ from gpuwaste.act.rules.rule_file import load_rule
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.hub_rows import HOUR, record
 
 DAY = 86400
 SHIPPED = Path(__file__).parents[4] / "etc" / "rules.d"

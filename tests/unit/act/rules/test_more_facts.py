@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.hub.rig import HOUR, hour, record
 
 from gpuwaste.act.rules.matching import Subject, matches, subjects
 from gpuwaste.act.rules.moments import GpuState, ModelMoment, Moment, gpu_state, model_facts, node_facts, running_facts
@@ -19,6 +18,7 @@ from gpuwaste.ledger.held import held_runs
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.hub_rows import HOUR, hour, record
 
 SHIPPED = Path(__file__).parents[4] / "etc" / "rules.d"
 NOW = HOUR + 5 * 3600

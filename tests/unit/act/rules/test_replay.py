@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.hub.rig import HOUR, hour, record
 
 from gpuwaste.act.rules.replay import replayed
 from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
@@ -14,6 +13,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.hub_rows import HOUR, hour, record
 
 IDLE = load_rule(Path(__file__).parents[4] / "etc" / "rules.d" / "idle-gpus.toml")
 END = HOUR + 4 * 3600

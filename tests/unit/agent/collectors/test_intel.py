@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.agent.fakes import FakeClock
 
 from gpuwaste.agent.collectors._capabilities import PERFMON, SYS_PTRACE, holds
 from gpuwaste.agent.collectors._errors import FieldError
@@ -16,6 +15,7 @@ from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core.event_log import EventLog
 from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.sim_sysfs import make_pci_devices
 from gpuwaste.testing.simnvml import make_intel_gpus
 

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.agent.fakes import FakeClock
 
 from gpuwaste.agent.collectors.rapl import RaplCollector
 from gpuwaste.agent.errors import CollectorError
+from gpuwaste.testing.clocks import FakeClock
 
 RANGE_UJ = 262_143_328_850
 """Of an Intel Xeon: 262 kJ."""

@@ -4,13 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.agent.fakes import FakeClock
+from tests.unit.agent.fakes import START_US
 
 from gpuwaste.agent.collectors import CollectorSettings, create_collectors, known_collectors
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.testing.clocks import FakeClock
 
 SETTINGS = CollectorSettings(
-    FakeClock(),
+    FakeClock(START_US // 1_000_000),
     "gpu1",
     Path("/none"),
     Path("/none"),

@@ -47,6 +47,7 @@ def _damaged(rng: random.Random, whole: bytes) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", _seeds())
 def test_damage_is_one_line(tmp_path: Path, name: str) -> None:
     """Bytes are put in, taken out and repeated; the answer is an estimate or one line."""

@@ -169,7 +169,7 @@ def test_the_fingerprint_is_that_of_the_work(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_hundred_thousand_lines_take_seconds(tmp_path: Path) -> None:
-    """100,000 instructions are read within 6 s of CPU (the figure is bench-estimate's)."""
+    """100,000 instructions are read within 6 s of CPU (the figure is that of bench.estimate)."""
     lines = [f"  v{n} = f32[64,64] add(v{n - 1}, v{max(0, n - 7)})" for n in range(1, 100_000)]
     text = "\n".join(["HloModule long", "", "ENTRY main {", "  v0 = f32[64,64] parameter(0)", *lines])
     text += "\n  ROOT r = f32[64,64] negate(v99999)\n}\n"

@@ -2,9 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.unit.hub.rig import FakeClock
-
 from gpuwaste.hub.sign_in.token_table import TokenLimits, TokenTable
+from gpuwaste.testing.clocks import FakeClock
 
 LIMITS = TokenLimits(per_user=3, in_all=5, life_s=100, idle_s=40)
 

@@ -34,6 +34,7 @@ def assert_as_defined(defined: NDArray[np.float32], ours: NDArray[np.float32]) -
     assert_equal(strict, ours)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", ["KTH-SP2-1996-2.1-cln.swf.xz", "LLNL-Atlas-2006-2.1-cln.swf.xz"])
 def test_online_and_offline_are_equal_on_a_real_log(name: str) -> None:
     """Every vector of a real log is the same bits online and offline, and so is the state at the end."""

@@ -1,10 +1,10 @@
 """The site's table of users of other clusters: what it takes, and one line for each thing that it does not."""
 
 import pytest
-from tests.unit.hub.rig import record
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.importers.user_names import MAX_NAMES, parse_user_names
+from gpuwaste.testing.hub_rows import record
 
 HEAD = b"cluster,user,person\n"
 

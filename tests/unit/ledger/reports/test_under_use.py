@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.unit.advice.predict.bundles import FAILURE, FEATURES, manifest_of, probability_graph
-from tests.unit.models.test_job_source import DirectHub
+from tests.unit.models.test_job_source import direct_hub
 from tests.unit.store.test_verdict_store import HOUR, NOW, open_store, run, said
 
 from gpuwaste.advice.predict.bundle import load_bundle
@@ -81,7 +81,7 @@ def test_every_reader_of_a_job_goes_by_the_setting(below_pct: float, under: bool
         direct = read_table(db, "gw", store.under_use).table
     assert job is not None
     score = score_document(*verdicts.score(0), since=0, now=now)
-    through_hub = load_hub(DirectHub(store)).table
+    through_hub = load_hub(direct_hub(store)).table
     assert through_hub.under_use == direct.under_use == score.under_use == settings.under_use
     answers: dict[str, Any] = {
         "report": report["under_used"]["devices"] == 1,

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from tests.unit.advisor.verdicts import verdict
-from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.advice.verdicts.verdict_score import score_document
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import FakeClock
 
 MONDAY = int(datetime(2025, 12, 29, 12, tzinfo=UTC).timestamp())  # ISO week 1 of 2026
 WEEK = 7 * 86400

@@ -1,9 +1,7 @@
-"""A clock that a test moves, and the rows and jobs that the tests of the hub send and store."""
+"""Rows of hours, batches and jobs as agents and accounting give them to a hub: one of each, changed by keywords."""
 
-import threading
 from typing import Any
 
-from gpuwaste.core.clock import SystemClock
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -11,41 +9,6 @@ from gpuwaste.slurm.run import RunKey
 
 AGENT_UID = 900
 HOUR = 1_700_000_000 // 3600 * 3600
-
-
-class FakeClock:
-    """A clock that a test moves."""
-
-    def __init__(self, now_s: int = 1_700_000_000) -> None:
-        self._us = now_s * 1_000_000
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass."""
-        self._us += int(seconds * 1e6)
-
-    def utc_us(self) -> int:
-        """Return the time."""
-        return self._us
-
-    def mono_us(self) -> int:
-        """Return the time."""
-        return self._us
-
-    def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """Pass the time at once."""
-        self.advance(seconds)
-        return stop.is_set()
-
-
-class ShiftedClock(SystemClock):
-    """The machine's clocks, with the wall clock set to another time."""
-
-    def __init__(self, now_s: int) -> None:
-        self._ahead_us = now_s * 1_000_000 - super().utc_us()
-
-    def utc_us(self) -> int:
-        """Return the time."""
-        return super().utc_us() + self._ahead_us
 
 
 def hour(job: int = 7, *, seq: int = 1, final: bool = False, node: str = "gpu1", **more: Any) -> AllocationHour:
