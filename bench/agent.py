@@ -27,7 +27,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from bench.agent_child import DAY_S, GPUS, INTERVAL_S, NODE
+from bench.agent_child import GPUS, INTERVAL_S, NODE
+from gpuwaste.core.units import DAY_S
 from gpuwaste.net.tokens import TokenChecker
 from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.testing.sim_build import build_level_zero, build_native, library_env

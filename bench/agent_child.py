@@ -24,8 +24,9 @@ from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.agent_config import AgentConfig
 from gpuwaste.core.config import Config
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.site_config import CommonConfig
+from gpuwaste.core.units import DAY_S
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeChecker
 from gpuwaste.net.tokens import TokenIssuer
@@ -35,7 +36,6 @@ from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.simnvml import SimNode
 
 INTERVAL_S: Final = 10
-DAY_S: Final = 86_400
 GPUS: Final = 8
 NODE: Final = "gpu1"
 

@@ -4,9 +4,9 @@ import random
 from datetime import UTC, datetime
 from math import exp, log, log10
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.show.chart import Axis, Bars, Bins, Chart, Gantt, Grid, Layer, Lines, Role, Row, Series, Span
 
-_DAY_S = 86400
 _START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
 _LEVELS: tuple[Role, ...] = ("high", "moderate", "low", "idle", "unknown")
 
@@ -48,7 +48,7 @@ def stacked(days: int = 366) -> Bars:
         title="GPU-hours by level and day",
         x=Axis(title="day", scale="time"),
         y=Axis(title="allocated", unit="GPU-hours"),
-        at=[_START + day * _DAY_S for day in range(days)],
+        at=[_START + day * DAY_S for day in range(days)],
         series=[
             Series(
                 name=level, role=level, y=[scale[level] * exp(rng.gauss(0, 0.3)) * _week(day) for day in range(days)]
@@ -88,7 +88,7 @@ def waits(days: int = 90) -> Lines:
         title="Wait in the queue by day of submission",
         x=Axis(title="submitted", scale="time"),
         y=Axis(title="wait", unit="s", scale="log"),
-        at=[_START + day * _DAY_S for day in range(days)],
+        at=[_START + day * DAY_S for day in range(days)],
         series=[
             Series(name="median", role="main", y=median),
             Series(
@@ -138,7 +138,7 @@ def held(nodes: int = 16, count: int = 600) -> Gantt:
         title="GPUs by job: slurm",
         x=Axis(title="", scale="time"),
         start=_START,
-        end=_START + _DAY_S,
+        end=_START + DAY_S,
         rows=[Row(name=f"gpu{node}", lanes=4, down=down if node == nodes - 1 else ()) for node in range(nodes)],
         spans=spans,
         shades=("waited under 1 min", "under 1 h", "under 6 h", "6 h and more"),

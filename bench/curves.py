@@ -23,9 +23,10 @@ from typing import Any, Final
 import msgspec
 
 from bench.agent import HOUR_TICKS, AgentProcess
-from bench.agent_child import DAY_S, GPUS, INTERVAL_S, NODE
+from bench.agent_child import GPUS, INTERVAL_S, NODE
 from gpuwaste.agent.node_store import RAW, NodeStore
 from gpuwaste.agent.segment import to_line
+from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.curves.checked import checked
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample
 from gpuwaste.net.munge import Munge, MungeIssuer

@@ -19,19 +19,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.history.table import JobTable, table_of
 from gpuwaste.sim.placed import start_of
 from gpuwaste.sim.real.engine import EngineStudy, instants_path, play_ensemble
 from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import ControllerInstant, read_instants_csv
 from gpuwaste.sim.real.outcomes import ReplayedOutcome, read_csv
-from gpuwaste.sim.simulation import Machine, all_schedulers, simulate
+from gpuwaste.sim.simulation import SCHEDULERS, Machine, simulate
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
 TYPES: Final = ("a100", "v100")
 GPUS: Final = 4  # of a node
-HOUR_S: Final = 3600
 SIZES: Final = (1, 2, 4, 8, 16)
 SHARES: Final = (0.4, 0.25, 0.2, 0.1, 0.05)
 
@@ -72,7 +72,7 @@ def main() -> int:
             "p95_wait_deviation_s": document.p95_wait_s.deviation,
         }
         _print("slurmctld", figures["slurmctld"])
-    for name in all_schedulers():
+    for name in SCHEDULERS:
         found = simulated(name, table, model)
         if found is not None:
             figures[name] = compared(found, runs)
@@ -139,7 +139,7 @@ def _job(number: int, submit: int, run: int, limit: int, gpus: int, *, nodes: in
 def simulated(name: str, table: JobTable, model: ClusterModel) -> dict[int, tuple[int, int]] | None:
     """Return submission and start of each job by its id; None for a scheduler that this simulator cannot ask."""
     more: dict[str, Any] = {}
-    if getattr(all_schedulers()[name], "NEEDS_CLUSTER", False):
+    if getattr(SCHEDULERS[name], "NEEDS_CLUSTER", False):
         if "cluster" not in inspect.signature(simulate).parameters:
             return None
         more["cluster"] = model

@@ -29,10 +29,11 @@ from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import BY_NAME, labels
 from gpuwaste.advice.rescoring.rescore_settings import EARLY_S, SHARE
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
 from gpuwaste.jobs.history.known_at import known_at
-from gpuwaste.jobs.history.recurrences import MINUTE_S, NEAR_LIMIT
+from gpuwaste.jobs.history.recurrences import NEAR_LIMIT
 from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.history.swf_table import swf_table

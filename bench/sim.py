@@ -22,7 +22,7 @@ from tools.data.places import find
 from bench.sim_nodes import TWICE, cluster_named, trace_named
 from bench.sim_pyss import pyss_starts
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.sim.simulation import NodeScheduler, Scheduler, all_schedulers, places_on_nodes
+from gpuwaste.sim.simulation import SCHEDULERS, NodeScheduler, Scheduler, places_on_nodes
 from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.testing.process_memory import peak_rss_b
 
@@ -50,13 +50,13 @@ def main() -> int:
     parser.add_argument("--only", metavar="NAMES", help="these schedulers")
     parser.add_argument("--logs", metavar="NAMES", help="these logs")
     options = parser.parse_args()
-    wanted = all_schedulers() if options.only is None else options.only.split(",")
+    wanted = SCHEDULERS if options.only is None else options.only.split(",")
     logs = (*LOGS, *(name + TWICE for name in LOGS), DRAWN) if options.logs is None else options.logs.split(",")
     figures: list[dict[str, Any]] = []
     print(f"{'trace':30} {'scheduler':14} {'jobs/s (range)':32} {'target':>10} {'B/job':>6}  peer")
     for name in logs:
         for scheduler in wanted:
-            on_nodes = places_on_nodes(all_schedulers()[scheduler])
+            on_nodes = places_on_nodes(SCHEDULERS[scheduler])
             if (on_nodes and name == DRAWN) or (name.endswith(TWICE) and not on_nodes):
                 continue
             if scheduler == "fair_share" and name in {DRAWN, "CEA-Curie"}:
@@ -76,7 +76,7 @@ def main() -> int:
 
 def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None) -> dict[str, Any] | None:
     """Run one scheduler on one trace; None where the log is not here."""
-    chosen = all_schedulers()[scheduler]
+    chosen = SCHEDULERS[scheduler]
     if places_on_nodes(chosen):
         return timed_on_nodes(name, scheduler, chosen, rounds)
     if name == DRAWN:

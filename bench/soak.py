@@ -19,9 +19,9 @@ from pathlib import Path
 
 from bench.soak_fill import fill_hours
 from bench.soak_phase import Phase, print_head, print_phase
-from bench.soak_samples import DAY_S, EVERY_S, SERIES, bytes_of_a_gpu_day
+from bench.soak_samples import EVERY_S, SERIES, bytes_of_a_gpu_day
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.ledger.hour import HOUR_S
+from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 from gpuwaste.testing.fleet import FleetPlan, write_tokens

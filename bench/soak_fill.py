@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.ledger.hour import HOUR_S
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet_rows import rows_of_hour

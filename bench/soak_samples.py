@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.testing.fleet_rows import START
 
 EVERY_S: Final = 10
-DAY_S: Final = 86_400
 SERIES: Final = ("utilization_ratio", "memory_used_bytes", "power_watts", "energy_joules_total", "processes")
 _SEGMENT_S: Final = 1800  # for which a GPU's load stays about the same
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from gpuwaste.core.errors import WireError
 from gpuwaste.core.site_config import AnalyticsConfig
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import WEEK_S
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.store.database import Database
 from gpuwaste.views.language_model import LanguageModel
@@ -30,7 +30,6 @@ from gpuwaste.views.view import all_views, look
 from gpuwaste.views.view_query import ViewQuery, stored_window
 
 _NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_WEEK_S: Final = 7 * DAY_S
 _TEMPERATURE: Final = 0.7
 
 
@@ -94,7 +93,7 @@ def documents(store: Path) -> Iterable[ViewDocument]:
     with closing(Database.open(store, "hub", {"threads": "1"})) as db:
         whole = stored_window(db, None, None)
         edges = [(whole.start, whole.end)]
-        edges += [(start, start + _WEEK_S) for start in range(whole.start, whole.end - _WEEK_S, _WEEK_S)]
+        edges += [(start, start + WEEK_S) for start in range(whole.start, whole.end - WEEK_S, WEEK_S)]
         for start, end in edges:
             window = stored_window(db, start, end)
             yield from (look(view, ViewQuery(db, window)).document for view in all_views().values())

@@ -8,12 +8,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tools.reference import PAGES, commands, configuration, doctor, events, exit_codes, findings, metrics, source, wire
+from tools.reference import PAGES, commands, configuration, doctor, events, exit_codes, metrics, source, wire
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
 from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
 from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config, site_keys
 from gpuwaste.hub.openapi import schema
+from gpuwaste.ledger.findings import FINDINGS
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.ledger.sample import UnknownReason
 from gpuwaste.slurm.run import RunKey
@@ -94,7 +95,7 @@ def test_every_metric_is_documented() -> None:
 
 def test_every_finding_says_its_thresholds() -> None:
     """Each finding's file says what it finds and by which thresholds."""
-    for name, module in findings.modules().items():
+    for name, module in FINDINGS.items():
         assert "\nThresholds. " in str(module.__doc__), f"{name} does not say its thresholds"
 
 

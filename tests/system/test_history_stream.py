@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.worker import Bus
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.history.follow import Follower

@@ -25,11 +25,11 @@ from gpuwaste.advice.predict.request_json import requests_from_json
 from gpuwaste.advice.submit_frames import decode_body
 from gpuwaste.advice.verdicts.verdict import verdict_from_json
 from gpuwaste.cli.time_options import parse_time
-from gpuwaste.core.cpu_budget import UNLIMITED
+from gpuwaste.core.clock import UNLIMITED
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.logs import one_line
 from gpuwaste.core.refusal import Refusal
-from gpuwaste.core.text import harmless, storable, words_of
+from gpuwaste.core.text import harmless, masked, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.estimate.readers import hlo, neutral
 from gpuwaste.estimate.readers.hlo_comments import without_comments, without_leading
@@ -139,7 +139,7 @@ READERS: Final[Mapping[str, Read]] = {
     "override": reason_of,
     "patterns": _PATTERNS.match,
     "policy's line": policy_text.line,
-    "policy's harmless": policy_text.harmless,
+    "override's reason": masked,
     "cell": lambda text: cells.fit(harmless(text), 40),
     "cell of a CSV": lambda text: csv_rows(["name"], [{"name": text}]),
     "text that names a user": PersonName("a", ("a.b", "a;a")).erased,

@@ -39,8 +39,8 @@ def page() -> str:
         parts += [f"## {family}", table(("kind", "when"), rows)]
         for data in dict.fromkeys(kind.data for kind in catalogue().values() if kind.family == family):
             parts.append(f"{data.__name__}: " + ", ".join(code(field.name) for field in fields(data)) + ".")
-    parts += [_OUTLETS, *_tables({"outlet": OutletTable}, outlet_files.ways())]
-    parts += [_INLETS, *_tables({"inlet": InletTable, "kind.NAME": KindTable}, inlet_files.ways())]
+    parts += [_OUTLETS, *_tables({"outlet": OutletTable}, outlet_files.WAYS)]
+    parts += [_INLETS, *_tables({"inlet": InletTable, "kind.NAME": KindTable}, inlet_files.WAYS)]
     parts.append("Types of fields: " + ", ".join(map(code, TYPES)) + "; with ? the field may be left out.")
     return document("Event kinds", *parts)
 

@@ -1,11 +1,9 @@
 """findings.md, from the docstring and the constants of each finding's file."""
 
-import importlib
 import inspect
-from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
-from gpuwaste.ledger import findings
+from gpuwaste.ledger.findings import FINDINGS
 from tools.reference.markdown import document, table
 
 _INTRO: Final = """
@@ -16,12 +14,7 @@ asks that the share `min_coverage` of the allocation be known. The thresholds in
 """
 
 
-def modules() -> dict[str, ModuleType]:
-    """Return each finding's module by its name."""
-    return {name: importlib.import_module(f"{findings.__name__}.{name}") for name in findings.finders()}
-
-
-def constants(module: ModuleType) -> dict[str, object]:
+def constants(module: Any) -> dict[str, object]:
     """Return the thresholds that a finding's own file declares."""
     source = inspect.getsource(module)
     numbers = {k: v for k, v in vars(module).items() if k.isupper() and isinstance(v, int | float)}
@@ -31,7 +24,7 @@ def constants(module: ModuleType) -> dict[str, object]:
 def page() -> str:
     """Return the page: a section for each finding."""
     parts = [_INTRO]
-    for name, module in modules().items():
+    for name, module in FINDINGS.items():
         parts.append(f"## {name}\n\n{inspect.cleandoc(str(module.__doc__))}")
         own = constants(module)
         if own:

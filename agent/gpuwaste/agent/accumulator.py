@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpuwaste.agent.model import GpuProfile
-from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, HOUR_S, AllocationHour
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, AllocationHour
 from gpuwaste.slurm.run import RunKey
 
 SUSPENDED: Final = "suspended"

@@ -33,10 +33,10 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.version import own_version
 from gpuwaste.net.batch import Batch, Envelope
 from gpuwaste.net.daemon_client import daemon_client

@@ -6,9 +6,9 @@ from typing import Final, Generic, TypeVar
 
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.core import log_event
-from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
+from gpuwaste.core.worker import backoff_s
 from gpuwaste.ledger.sample import UnknownReason
 
 _FAILED: Final = log_event.warning(

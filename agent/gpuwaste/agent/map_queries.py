@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
-from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, NoDataError
 from gpuwaste.core.job_states import WAITING
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Worker, backoff_s
 from gpuwaste.jobs.map_types import MapAnswer, MapRun
 from gpuwaste.ledger.sample import MapSource
 from gpuwaste.slurm.clients.scontrol import RunningJob

@@ -11,7 +11,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, SlurmError
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.formats.list_conf import asked_places, existing_conf
 

@@ -18,7 +18,7 @@ from gpuwaste.agent.profiles import with_profiles
 from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, StepDetector
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.sample import UnknownReason
 
 _CLOCK_SET: Final = log_event.warning(

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.core import log_event
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.sample import UnknownReason
 
 _IMPOSSIBLE: Final = log_event.warning(

@@ -8,9 +8,9 @@ from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
 from gpuwaste.advice.rescoring.rescorer import Rescorer
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Imported

@@ -21,7 +21,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
 from gpuwaste.core.log_event import LogEvent
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.text import words_of
 from gpuwaste.slurm.clients.command import CommandError
 
@@ -79,7 +79,7 @@ class ActionExecutor:
         self._clock = clock
         self._stop = stop
         self._keep = keep
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
 
     def execute(self, entry: ActionEntry) -> ActionResult | None:
         """Take an action; None where it waits. Raises WireError, ParseError, NoDataError, StoreError: it waits too."""

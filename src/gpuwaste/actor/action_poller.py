@@ -15,7 +15,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, StoreError, WireError
 from gpuwaste.core.log_event import BUG, LogEvent
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.net.hub_client import RefusedError
 
 _LEASE_EVERY_US: Final = 15_000_000
@@ -68,7 +68,7 @@ class ActionPoller:
         self._executor = ActionExecutor(queue, slurm, journal, settings, clock, stop=stop, keep=self._keep)
         self._unreported: ActionResult | None = None
         self._asked_us = 0
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
 
     def turn(self) -> float:
         """Do what is to be done now; returns seconds until the next turn. Raises nothing that an outage can cause."""

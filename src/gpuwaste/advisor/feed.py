@@ -15,14 +15,12 @@ from typing import Final
 
 from gpuwaste.advisor.boot import SAVED
 from gpuwaste.core import log_event
-from gpuwaste.core.backoff import backoff_s
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.core.once import Once
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
+from gpuwaste.core.worker import Bus, Worker, backoff_s
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.net.health import HealthAnswer
@@ -108,7 +106,7 @@ class Feed:
         self._every_s = every_s
         self._saved = state_dir / SAVED
         self._asked = follower.seq
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._lag_s = 0.0
         self._saved_us = clock.mono_us()
         self._slow_us: int | None = None

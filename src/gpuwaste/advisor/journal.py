@@ -14,7 +14,7 @@ from typing import Final
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.net.batch import encode_verdict
 
 MAX_HELD: Final = 20_000  # lines in memory while nothing can be written: about 20 MB
@@ -37,7 +37,7 @@ class VerdictJournal:
         self._clock_us = clock_us
         self._held: deque[bytes] = deque()
         self._torn = False
-        self._said = Once()
+        self._said = RepeatSuppressor()
         self._count = 0
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o750)

@@ -31,13 +31,13 @@ from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core import log_event
 from gpuwaste.core.advice_config import AdvisorConfig
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.version import own_version
+from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.net.batch import Envelope, VerdictBatch

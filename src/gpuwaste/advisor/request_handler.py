@@ -22,8 +22,7 @@ from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.server import Connection
 from gpuwaste.advisor.users import HostUser, Users
 from gpuwaste.core import log_event
-from gpuwaste.core.clock import Clock
-from gpuwaste.core.cpu_budget import CpuBudget, NotReadError
+from gpuwaste.core.clock import Clock, CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.units import MINUTE_S

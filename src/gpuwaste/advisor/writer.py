@@ -15,7 +15,7 @@ from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.typed import convert, decoder
 from gpuwaste.core.worker import Worker
 from gpuwaste.net.batch import MAX_VERDICT_BYTES, VerdictRow
@@ -50,7 +50,7 @@ class Writer:
         self._clock = clock
         self._every_s = every_s
         self._moved = moved
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._asked: queue.SimpleQueue[_Swapped] | None = None
         self.worker = Worker("writer", self.step, clock)
 

@@ -1,10 +1,10 @@
 """Actions of a command that are files of a package: found by name, as commands are."""
 
 import argparse
-import importlib
-import os
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from gpuwaste.core.registry import ModuleRegistry
 
 if TYPE_CHECKING:
     _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - the way to tell them apart
@@ -19,12 +19,9 @@ def add_actions(
 
     The command itself still runs where no action is named; `chosen_action` says which one was.
     """
-    files = (name for folder in package.__path__ for name in os.listdir(folder))  # noqa: PTH208 pathlib costs start-up
-    names = sorted(name.removesuffix(".py") for name in files if name.endswith(".py") and name[0] != "_")
     more = {} if kind is None else {"action": kind}
     actions = parser.add_subparsers(dest="action", metavar=metavar, required=False, **more)
-    for name in names:
-        module = importlib.import_module(f"{package.__name__}.{name}")
+    for name, module in ModuleRegistry[Any](package, "HELP", "arguments", "run").items():
         action = actions.add_parser(name, help=module.HELP, description=module.__doc__)
         module.arguments(action)
         action.set_defaults(run_action=module.run)

@@ -1,14 +1,12 @@
 """`gpuwaste doctor`: which roles this host has, its checks side by side with one deadline, and how they are printed."""
 
-import importlib
 import json
 import os
-import pkgutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import to_builtins
 
@@ -17,6 +15,7 @@ from gpuwaste.cli.check import Check, DoctorDocument, Role, Status, Surroundings
 from gpuwaste.core import groups
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, SlurmError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.text import harmless
 from gpuwaste.show.cells import one_line
 
@@ -45,10 +44,9 @@ def roles_here(config: Config, unit_dirs: Sequence[Path] = _UNIT_DIRS) -> frozen
     return frozenset(found) or frozenset({Role.LOGIN})
 
 
-def modules() -> list[ModuleType]:
+def modules() -> list[Any]:
     """Return the checks in their order: the files of gpuwaste.cli.checks."""
-    names = [module.name for module in pkgutil.iter_modules(checks.__path__) if module.name[0] != "_"]
-    return sorted((importlib.import_module(f"{checks.__name__}.{name}") for name in names), key=lambda m: int(m.PLACE))
+    return list(ModuleRegistry[Any](checks, "NAME", "PLACE", "ROLES", "check").ordered_by("PLACE").values())
 
 
 def run_checks(around: Surroundings, deadline_s: float = DEADLINE_S, used_s: float = 0.0) -> Iterator[Check]:

@@ -1,18 +1,16 @@
 """What `gpuwaste export` does: asks the hub for runs, and writes them in the format of another tool, job by job."""
 
 import argparse
-import importlib
-import pkgutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, hub_client
 from gpuwaste.cli.options import config_of, typed
 from gpuwaste.cli.words import require_job
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.ledger import exports
 
 if TYPE_CHECKING:
@@ -20,12 +18,7 @@ if TYPE_CHECKING:
     from gpuwaste.net.hub_client import HubClient
 
 _DAY: Final = "now-1day"
-
-
-def formats() -> dict[str, ModuleType]:
-    """Return each format by its name; a file of `report.exports` is found by being there."""
-    names = sorted(module.name for module in pkgutil.iter_modules(exports.__path__) if module.name[0] != "_")
-    return {name: importlib.import_module(f"{exports.__name__}.{name}") for name in names}
+_FORMATS: Final[ModuleRegistry[Any]] = ModuleRegistry(exports, "TITLE", "lines")
 
 
 @dataclass(slots=True)
@@ -56,9 +49,9 @@ def export(options: argparse.Namespace) -> int:
 
     Raises UsageError, and NoDataError where nothing is written.
     """
-    known = formats()
-    if options.format not in known:
-        raise UsageError(f"export {options.format[:40]}: expected one of {', '.join(known)}")
+    if options.format not in _FORMATS:
+        raise UsageError(f"export {options.format[:40]}: expected one of {', '.join(_FORMATS)}")
+    chosen = _FORMATS[options.format]
     for job in options.ids:
         require_job(job)
     counted = _Counted()
@@ -66,11 +59,11 @@ def export(options: argparse.Namespace) -> int:
     for document, runs in _documents(hub, options, counted):
         ready = [run for run in runs if _ended(run)]
         counted.open += len(runs) - len(ready)
-        found = list(known[options.format].lines(ready, document))
+        found = list(chosen.lines(ready, document))
         counted.written += len(found)
         counted.unwritten += len(ready) - len(found)
         if found and counted.written == len(found):
-            sys.stdout.write(getattr(known[options.format], "HEADER", ""))
+            sys.stdout.write(getattr(chosen, "HEADER", ""))
         sys.stdout.writelines(f"{line}\n" for line in found)
     for line in counted.words():
         sys.stderr.write(f"gpuwaste: {line}\n")

@@ -19,13 +19,13 @@ def listed_text() -> str:
     from gpuwaste.show.layout import Look
 
     try:
-        from gpuwaste.sim.generating import all_generators
-        from gpuwaste.sim.time_travel import all_steps
+        from gpuwaste.sim.generating import GENERATORS
+        from gpuwaste.sim.time_travel import STEPS
     except ModuleNotFoundError as error:
         raise need_sim(error) from error
     look = Look()
     lines = look.title("Generators and steps")
-    for heading, found in (("Generators (--generate)", all_generators()), ("Steps (--step)", all_steps())):
+    for heading, found in (("Generators (--generate)", GENERATORS), ("Steps (--step)", STEPS)):
         lines += look.heading(heading)
         for name, each in found.items():
             lines += ["", f"  {name}: {each.TITLE}", *_rows(each.PARAMETERS)]

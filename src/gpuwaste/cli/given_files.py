@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.typed_toml import toml_files
 
 
 def given_files(paths: Sequence[Path], what: str) -> list[Path]:
@@ -23,7 +24,10 @@ def checked_files(paths: Sequence[Path], usual: Path, standard: str, what: str) 
 
 def _files(path: Path, what: str) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.glob("*.toml") if file.name[0] != ".")
+        try:
+            return toml_files(path)
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     if not path.exists():
         raise UsageError(f"{path}: no such file or directory: give the directory of the {what}")
     return [path]

@@ -52,11 +52,11 @@ def drawn_source(chosen: "NamedParameters", options: argparse.Namespace, config:
     Raises UsageError where a history is named that is not drawn from, and as source_of does.
     """
     from gpuwaste.models.job_source import JobSource
-    from gpuwaste.sim.generating import all_generators, generated
+    from gpuwaste.sim.generating import GENERATORS, generated
     from gpuwaste.sim.log import JobLog
 
     log = None
-    if all_generators()[chosen.name].NEEDS_LOG or any(getattr(options, name) is not None for name in _SOURCES):
+    if GENERATORS[chosen.name].NEEDS_LOG or any(getattr(options, name) is not None for name in _SOURCES):
         source = source_of(options, config)
         log = JobLog(source.table, source.processors, source.text)
     load = generated(chosen, log)

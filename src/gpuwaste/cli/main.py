@@ -2,12 +2,10 @@
 
 import argparse
 import errno
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 from functools import cache
-from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
@@ -17,11 +15,13 @@ from gpuwaste.cli.resource_command import ResourceCommand
 from gpuwaste.cli.streams import drop, tell
 from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.show.resource_files import resource_files
 
 EXIT_USAGE: Final = 2
 EXIT_PIPE: Final = 141
 DEBUG: Final = "GPUWASTE_DEBUG"
+_COMMANDS: Final[ModuleRegistry[Any]] = ModuleRegistry(commands, "HELP", "EXAMPLES", "arguments", "run")
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 
 
@@ -79,15 +79,12 @@ class _Version(argparse.Action):
 
 def command_names() -> list[str]:
     """Return the commands: the files of gpuwaste.cli.commands, and the resources that have one."""
-    files = (name for folder in commands.__path__ for name in os.listdir(folder))  # noqa: PTH208 pathlib costs start-up
-    own = {name.removesuffix(".py") for name in files if name.endswith(".py") and name[0] != "_"}
-    return sorted(own | _resource_commands().keys())
+    return sorted({*_COMMANDS, *_resource_commands()})
 
 
-def load_command(name: str) -> ModuleType | ResourceCommand:
+def load_command(name: str) -> Any:
     """Return one command: a module with HELP, EXAMPLES, arguments(parser) and run(options) -> exit code."""
-    resource = _resource_commands().get(name)
-    return resource or importlib.import_module(f"{commands.__name__}.{name}")
+    return _resource_commands().get(name) or _COMMANDS[name]
 
 
 @cache

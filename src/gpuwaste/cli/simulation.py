@@ -44,13 +44,13 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     check_seeds(options)
     try:
         from gpuwaste.sim.placed import start_of
-        from gpuwaste.sim.simulation import all_schedulers
+        from gpuwaste.sim.simulation import SCHEDULERS
     except ModuleNotFoundError as error:
         raise need_sim(error) from error
     if options.compare is not None:
         return _compared(options, config)
     wanted = wanted_of(options)
-    chosen = _schedulers(options, wanted, all_schedulers())
+    chosen = _schedulers(options, wanted, SCHEDULERS)
     check_gantt(options, chosen)
     resource = resource_of(options, wanted)
     inputs, read = inputs_of(options, config, resource)

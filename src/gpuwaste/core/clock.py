@@ -1,8 +1,10 @@
-"""Time as a collaborator: the wall clock in UTC, the steady clock, and waiting, passed in and never patched."""
+"""Time as a collaborator: the wall clock in UTC, the steady clock, waiting, and budgets of CPU time; never patched."""
 
 import threading
 import time
 from typing import Final, Protocol
+
+from gpuwaste.core.errors import GpuwasteError
 
 _SET_US: Final = 2_000_000  # chrony slews less than this between two ticks; a larger difference was set
 
@@ -53,3 +55,36 @@ class StepDetector:
     def forget(self) -> None:
         """Make the next instant a first one: the steady clock may be another boot's."""
         self._before = None
+
+
+class NotReadError(GpuwasteError):
+    """A text takes more CPU than the question may take."""
+
+
+class ReadingBudget(Protocol):
+    """What a reader asks between two steps."""
+
+    def check(self) -> None:
+        """Raise NotReadError where nothing is left."""
+        ...
+
+
+class CpuBudget:
+    """CPU seconds of the thread that makes it, counted from then on: waiting, and other threads, cost nothing."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = time.thread_time() + seconds
+
+    def check(self) -> None:
+        """Raise NotReadError where nothing is left."""
+        if time.thread_time() > self._until:
+            raise NotReadError(f"reading takes more than {self._seconds * 1e3:g} ms of CPU")
+
+
+class _Unlimited:
+    def check(self) -> None:
+        """Let it go on."""
+
+
+UNLIMITED: Final[ReadingBudget] = _Unlimited()

@@ -1,18 +1,76 @@
-"""Files that are whole or not there, and files that nobody else may read."""
+"""Files that are whole or not there, files that nobody else may read, and who could change what a path leads to."""
 
 import errno
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.groups import group_name, user_name
-from gpuwaste.core.path_steps import PathStep, path_steps
 
 UMASK: Final = 0o027  # of every daemon: what it writes is for its user and group, unless a mode is given
 TEMPORARY: Final = ".gpuwaste-"  # prefix of what a killed writer may leave behind
+_MAX_LINKS: Final = 40  # as the kernel's own limit
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A directory on the way, and the entry in it that is followed; the last step has none, and may be a file.
+
+    `missing` says that there is no such entry: the path ends here.
+    """
+
+    place: Path
+    found: os.stat_result
+    entry: os.stat_result | None = None
+    missing: bool = False
+
+    @property
+    def last(self) -> bool:
+        """Whether this is what the path leads to."""
+        return self.entry is None and not self.missing
+
+    @property
+    def entry_owner(self) -> int | None:
+        """Who may replace the entry beside who may write to the directory: its owner, in a sticky one."""
+        sticky = self.found.st_mode & stat.S_ISVTX
+        return self.entry.st_uid if sticky and self.entry is not None else None
+
+    def group_writes(self, *trusted: int) -> bool:
+        """Whether members of a group that is not among the trusted ones may write here."""
+        return bool(self.found.st_mode & stat.S_IWGRP) and self.found.st_gid not in trusted
+
+
+def path_steps(path: Path) -> Iterator[PathStep]:
+    """Yield the steps of a path from the root on. Raises OSError, also for links that never end."""
+    at, links = Path("/"), 0
+    rest = list((Path.cwd() / path).parts[1:])[::-1]
+    while rest:
+        name = rest.pop()
+        if name == "..":
+            at = at.parent
+            continue
+        there = at.stat()
+        try:
+            entry = (at / name).lstat()
+        except FileNotFoundError:
+            yield PathStep(at, there, missing=True)
+            return
+        yield PathStep(at, there, entry)
+        if stat.S_ISLNK(entry.st_mode):
+            links += 1
+            if links > _MAX_LINKS:
+                raise OSError(errno.ELOOP, "too many symbolic links", str(path))
+            target = (at / name).readlink()
+            at = Path("/") if target.is_absolute() else at
+            rest += [part for part in target.parts if part != "/"][::-1]
+        else:
+            at = at / name
+    yield PathStep(at, at.stat())
 
 
 def closed_directory(path: Path, key: str, mode: int = 0o750) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.path_steps import PathStep, path_steps
+from gpuwaste.core.files import PathStep, path_steps
 
 
 @dataclass(frozen=True, slots=True)

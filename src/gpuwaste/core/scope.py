@@ -1,8 +1,15 @@
 """Scope: what one caller may read of jobs; every read is kept to it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from gpuwaste.core.cluster_account import ClusterAccount
+
+class ClusterAccount(NamedTuple):
+    """An account as accounting names it, and its cluster: others may have one of that name, of other people."""
+
+    cluster: str
+    account: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +40,8 @@ class Scope:
     def accounts_named(self, name: str) -> frozenset[ClusterAccount]:
         """Return the caller's accounts of that name, of whatever clusters."""
         return frozenset(one for one in self.accounts if one.account == name)
+
+
+def account_rows(accounts: Collection[ClusterAccount] | None) -> list[dict[str, str]] | None:
+    """Return the value of parameter $accounts of a query; None is every account."""
+    return None if accounts is None else [one._asdict() for one in sorted(accounts)]

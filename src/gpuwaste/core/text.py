@@ -2,13 +2,19 @@
 
 import re
 import unicodedata
-from typing import Final
+from collections.abc import Callable, Hashable
+from functools import lru_cache, wraps
+from typing import Final, TypeVar
 
 from gpuwaste.core.errors import MAX_WORDS
 
 PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 """A name that people give: of a rule, a policy, a model, a way. No path, no option, no control character."""
+LONGEST_CACHED: Final = 256
+"""Characters of a text that `short_cache` keeps."""
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SHOWN: Final = frozenset("LNPS")  # letters, numbers, punctuation, symbols
+_T = TypeVar("_T")
 
 
 def decoded(data: bytes) -> str:
@@ -34,10 +40,38 @@ def harmless(text: str) -> str:
     return "".join(c if unicodedata.category(c) not in _UNSAFE else _escape(c) for c in text)
 
 
+def masked(text: str) -> str:
+    """Return a text of one line in which every character but letters, numbers, signs and blanks is a `?`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if unicodedata.category(c)[0] in _SHOWN or c == " " else "?" for c in text)
+
+
 def words_of(said: object, most: int = MAX_WORDS) -> str:
     """Return an error's or another program's words in one line, without controls, cut at `most` characters."""
     text = decoded(said) if isinstance(said, bytes) else str(said)
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:most]
+
+
+def short_cache(maxsize: int) -> Callable[[Callable[..., _T]], Callable[..., _T]]:
+    """Return an lru_cache for a function of texts and numbers, given by place, that does not keep long texts.
+
+    Users choose names, and thousands of long ones would be many megabytes.
+    """
+
+    def decorate(function: Callable[..., _T]) -> Callable[..., _T]:
+        kept = lru_cache(maxsize=maxsize)(function)
+
+        @wraps(function)
+        def call(*values: Hashable) -> _T:
+            for value in values:
+                if isinstance(value, str) and len(value) > LONGEST_CACHED:
+                    return function(*values)
+            return kept(*values)
+
+        return call
+
+    return decorate
 
 
 def _escape(character: str) -> str:

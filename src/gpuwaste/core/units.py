@@ -1,16 +1,21 @@
 """Units as Slurm and people write them: durations like 1-02:03:04, sizes in powers of 1024."""
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core.errors import ParseError
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 MINUTE_S: Final = 60
 HOUR_S: Final = 3600
 DAY_S: Final = 86400
+WEEK_S: Final = 7 * DAY_S
 _DURATION = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?(?:\.\d+)?")
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d+)?)([KMGTPE]?)(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = "KMGTPE"
+_WEEK_DAYS: Final = 7
 _AN_HOUR: Final = 0.995  # rounds to 1.00 from here on
 _UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
 _PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
@@ -53,6 +58,14 @@ def say_duration(seconds: float) -> str:
         if seconds < upto:
             return f"{seconds / unit_s:.{1 if unit_s == HOUR_S else 0}f}".removesuffix(".0") + f" {text}"
     return f"{seconds / DAY_S:.1f}".removesuffix(".0") + " days"
+
+
+def instant_words(then: "datetime", now: "datetime") -> str:
+    """Return an instant as Slurm's relative times have it: 14:30 today, `Tue 14:30` within a week, else `3 Dec`."""
+    days = (then.date() - now.date()).days
+    if days == 0:
+        return then.strftime("%H:%M")
+    return then.strftime("%a %H:%M") if 0 < days < _WEEK_DAYS else f"{then.day} {then:%b}"
 
 
 def say_number(value: float, decimals: int) -> str:

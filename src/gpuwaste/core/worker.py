@@ -1,13 +1,15 @@
-"""Worker: a thread that does one step after the other until it is stopped."""
+"""What the parts of a daemon run on: threads that do one step after the other, waits after failures, and a bus."""
 
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.log_event import BUG
 
 AFTER_DEFECT_S: Final = 60.0
+_DOUBLINGS: Final = 30  # more than any bound here allows, and far from what a float cannot hold
+_T = TypeVar("_T")
 
 
 class Worker:
@@ -77,3 +79,33 @@ class Worker:
                 break
             self._wait_s = self.turn()
         self._last()
+
+
+def backoff_s(failures: int, first_s: float, most_s: float) -> float:
+    """Return the seconds to wait: `first_s` after one failure in a row, twice that after two, at most `most_s`."""
+    return min(most_s, first_s * 2.0 ** min(max(failures - 1, 0), _DOUBLINGS))
+
+
+class Bus:
+    """Subscribe while the program is put together; publish from any thread after that."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[type, list[Callable[[Any], object]]] = {}
+
+    def subscribe(self, kind: type[_T], handler: Callable[[_T], object]) -> None:
+        """Have `handler` called with every event of exactly this type."""
+        self._handlers.setdefault(kind, []).append(handler)
+
+    def publish(self, event: object) -> None:
+        """Call the handlers on this thread, in the order in which they subscribed.
+
+        A handler that raises does not keep the event from the others; then the first error is raised.
+        """
+        errors: list[Exception] = []
+        for handler in self._handlers.get(type(event), ()):
+            try:
+                handler(event)
+            except Exception as error:  # noqa: BLE001 raised below
+                errors.append(error)
+        if errors:
+            raise errors[0]

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.estimate.devices import GpuType, MigSize, mig_memory_b
 from gpuwaste.estimate.memory import MemoryEstimate, verdict
 from gpuwaste.estimate.step_answer import StepTime
@@ -18,7 +19,6 @@ from gpuwaste.estimate.step_answer import StepTime
 Goal = Literal["cheapest", "fastest", "smallest"]
 SCALING: Final = "speed-up by more GPUs is not known: time on several GPUs is not estimated"
 ON_MIG: Final = "times on MIG instances are not known"
-_HOUR_S: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def choice(
     found = replace(found, step_s=time.step_s, step_low_s=time.low_s, step_high_s=time.high_s, basis=time.basis)
     if found.steps is None:
         return found
-    hours = time.step_s * found.steps / _HOUR_S
+    hours = time.step_s * found.steps / HOUR_S
     return replace(
         found,
         run_s=time.step_s * found.steps,

@@ -12,7 +12,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.batch_receiver import BatchReceiver, OpenedBatch
 from gpuwaste.hub.metrics import HubMetrics
@@ -46,7 +46,7 @@ class BatchFolder:
         self._clock = clock
         self._receivers: Mapping[str, BatchReceiver[Any]] = {one.path: one for one in receivers}
         self._metrics = metrics
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._looks = 0
         self.merged = 0
         """Batches since the start."""

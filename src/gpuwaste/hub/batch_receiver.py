@@ -9,8 +9,8 @@ from typing import ClassVar, Final, Generic, TypeVar
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import AuthError, ParseError, StoreError
-from gpuwaste.core.once import Once
 from gpuwaste.core.refusal import BAD, LATER, UPGRADE, Refusal
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.jobs.cluster_facts import ClusterFacts
@@ -73,7 +73,7 @@ class BatchReceiver(ABC, Generic[_Row]):
         self._clock = clock
         self._inbox = inbox
         self._said: set[str] = set()
-        self._refused = Once()  # batches since the store failed
+        self._refused = RepeatSuppressor()  # batches since the store failed
         self._said_lock = threading.Lock()
 
     def take(self, authorization: str, target: str, body: bytes, local_uid: LocalUid = _unknown) -> SignedAnswer:

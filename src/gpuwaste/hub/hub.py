@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import gpuwaste
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
+from gpuwaste.core.worker import Bus
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.hub_health import HubHealth

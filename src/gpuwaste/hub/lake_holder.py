@@ -15,7 +15,7 @@ from typing import Final
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.standby import Standby
 from gpuwaste.net.notify import SystemdNotifier
@@ -49,7 +49,7 @@ class LakeHolder:
 
     def __init__(self, lease: LakeLease, clock: Clock) -> None:
         self._lease = lease
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self.lost = False
         self.worker = Worker("lake lease", self._prolong, clock)
 

@@ -6,8 +6,8 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.once import Once
 from gpuwaste.core.parts import Part, Parts, Reloads
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.host_ports import HostPorts
@@ -31,7 +31,7 @@ class TableRetention(Part):
         self._clock = clock
         self._days: dict[str, int] = {}
         self.use(config)
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self.worker = Worker("retention", self._turn, clock)
 
     @classmethod

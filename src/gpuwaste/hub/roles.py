@@ -16,7 +16,7 @@ from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.site.coordination import coordinated
 
 if TYPE_CHECKING:
-    from gpuwaste.core.cluster_account import ClusterAccount
+    from gpuwaste.core.scope import ClusterAccount
 
 REFRESH_S: Final = 300.0
 RETRY_S: Final = 15.0

@@ -13,8 +13,8 @@ from gpuwaste.act.rules.rule_reads import RuleReads
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.renewal.renewal import Renewal
 from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
-from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.parts import Parts
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.estimate.program_runs_reads import ProgramRuns
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups

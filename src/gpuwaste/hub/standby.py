@@ -14,7 +14,7 @@ from typing import Final
 from gpuwaste.core import log_event
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.hub_sockets import HubSockets
@@ -55,7 +55,7 @@ class Standby:
         self._location = location
         self._sockets = sockets
         self._gate = StandbyGate(MAX_BATCH_BYTES)
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._lock = threading.Lock()
         self._over = False
         self._reading: _Reading | None = None

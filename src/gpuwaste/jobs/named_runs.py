@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Any, Final
 
-from gpuwaste.core.cluster_account import ClusterAccount, account_rows
+from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.json_rows import job_record

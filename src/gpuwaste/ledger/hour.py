@@ -13,11 +13,11 @@ from msgspec import Meta
 
 from gpuwaste.core.codec import OPTIONAL, SPARSE, Codec, KeyColumn, Whole, Wire, in_seconds, map_in_seconds
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.sample import Confidence, MapSource
 from gpuwaste.slurm.run import RunKey
 
 SCHEMA: Final = 1
-HOUR_S: Final = 3600
 HOUR_MS: Final = HOUR_S * 1000
 FULL_PCT: Final = 95  # a GPU is taken for fully busy from here on
 _SLACK_MS: Final = 1000  # rounding of t0 and t1 to milliseconds, twice, and a clock slewed by NTP

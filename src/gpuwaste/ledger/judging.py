@@ -8,12 +8,11 @@ from typing import Final, Self
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from gpuwaste.core import log_event
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts, Reloads
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.day_sums import sum_days
 from gpuwaste.ledger.judging_queue import JudgingRules, judge_next, prepare, stand

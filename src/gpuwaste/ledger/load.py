@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.text import storable
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.findings import causes, limits
-from gpuwaste.ledger.hour import FULL_PCT, HOUR_S
+from gpuwaste.ledger.hour import FULL_PCT
 from gpuwaste.ledger.job_ledgers import job_ledgers
 from gpuwaste.ledger.ledger import JobLedger
 from gpuwaste.ledger.ledger_settings import LedgerSettings

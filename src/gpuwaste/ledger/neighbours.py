@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import Final
 
-from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.ledger.reports.report_types import Neighbour, Neighbours
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand

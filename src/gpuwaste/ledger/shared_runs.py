@@ -5,11 +5,10 @@ from collections import OrderedDict
 from typing import Final, Self
 
 from gpuwaste.core import log_event
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.parts import Part, Parts
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Final, Self, TypeVar
 
 from gpuwaste.core import log_event
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import LATER, Refusal
 from gpuwaste.core.units import DAY_S
+from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Imported
 from gpuwaste.ledger.hour import AllocationHour

@@ -11,15 +11,14 @@ from typing import Final, Self
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from gpuwaste.core import log_event
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.parts import Part, Parts
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Imported
-from gpuwaste.ledger.hour import HOUR_S
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings

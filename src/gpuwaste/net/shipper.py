@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from gpuwaste.core import log_event
-from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, RetryableWireError
-from gpuwaste.core.once import Once
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
+from gpuwaste.core.worker import Worker, backoff_s
 from gpuwaste.net.batch import MAX_BATCH_BYTES, Ack, Envelope
 from gpuwaste.net.hub_client import BusyError, RefusedError
 
@@ -103,7 +102,7 @@ class Shipper(Generic[B]):
         self._rng = rng or random.Random()  # noqa: S311 spreads load, keeps no secret
         self._max_bytes = MAX_BATCH_BYTES
         self._worker = Worker("shipper", self.step, clock, last=self._last)
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._sent_rows = self._rejected_rows = 0
         self._put_offs = 0  # in a row
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from gpuwaste.core.errors import AuthError, ConfigError
 from gpuwaste.core.files import read_closed
+from gpuwaste.core.site_files import WatchedFiles
 from gpuwaste.net.signing import MAX_CREDENTIAL, Caller, RetryableAuthError
 
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]{16,256}=*")
@@ -65,10 +66,11 @@ class TokenChecker:
     """The hub's side of tokens."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         self._lock = threading.Lock()
-        self._version = _version(path)
-        self._tokens = _Tokens(read_tokens(path))
+        self._file = WatchedFiles(path, lambda: _Tokens(read_tokens(path)), _Tokens({}))
+        self._file.refresh()
+        if self._file.error:
+            raise ConfigError(self._file.error)
 
     def check(self, credential: str, digest: str) -> Caller:  # noqa: ARG002 a token is not bound to the request
         """Return the name that stands for the token."""
@@ -89,13 +91,10 @@ class TokenChecker:
     def _current(self) -> "_Tokens":
         """Return the tokens, read again where the file has changed."""
         with self._lock:
-            try:
-                version = _version(self._path)
-                if version != self._version:
-                    self._tokens, self._version = _Tokens(read_tokens(self._path)), version
-            except ConfigError as error:
-                raise RetryableAuthError(f"tokens cannot be checked: {error}") from error
-            return self._tokens
+            self._file.refresh()
+            if self._file.error:
+                raise RetryableAuthError(f"tokens cannot be checked: {self._file.error}")
+            return self._file.content
 
 
 class _Tokens:
@@ -117,11 +116,3 @@ def _fingerprint(token: str) -> bytes:
 
 def _mac(token: str, digest: str) -> str:
     return hmac.new(token.encode(), digest.encode(), hashlib.sha256).hexdigest()
-
-
-def _version(path: Path) -> tuple[int, int, int]:
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    return (status.st_ino, status.st_mtime_ns, status.st_size)

@@ -18,10 +18,11 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
 from gpuwaste.core.fields import Interval
-from gpuwaste.core.once import Once
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_INSTALLED, Refusal, not_found
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
@@ -47,7 +48,7 @@ KEPT_S: Final = 15
 WAITS_KEPT_S: Final = 60
 DRAWS: Final = 40
 LEARN_S: Final = 120.0
-ASKED_S: Final = 86400  # so long the hub goes on learning after a question: a site without any pays nothing
+ASKED_S: Final = DAY_S  # so long the hub goes on learning after a question: a site without any pays nothing
 _STALE: Final = log_event.warning(
     "expected-starts-stale: cannot learn from the queue: {error}",
     "Expected starts of `gpuwaste plan` are not corrected by new waits until slurmctld answers. Check `scontrol ping`.",
@@ -69,7 +70,7 @@ class Expectations(Part):
         self._learnt: LearntWaits | None = None
         self._asked_at: int | None = None
         self._waits: WaitTableAnswer | None = None
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._model = SiteModel(slurm)
         self.worker = Worker("expectations", self.step, clock)
 

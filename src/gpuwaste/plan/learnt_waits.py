@@ -12,7 +12,7 @@ import numpy as np
 from gpuwaste.advice.predict.registry import WAITS, Registry
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ModelError
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.plan.past_run_times import MAX_PAST, PAST_S
 from gpuwaste.plan.start_time.correction import WaitShifts
 from gpuwaste.plan.start_time.open_waits import OpenWaits
@@ -44,7 +44,7 @@ class LearntWaits:
         self._tried: tuple[Path, int] | None = None
         self._trees: WaitTrees | None = None
         self._rows: LiveRows
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._known = Knowledge()
         self._learnt_at = 0
         self._seen_until = 0

@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Final
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:
     from gpuwaste.plan.start_time.past_runs import PastRuns
 
-PAST_S: Final = 30 * 86400
+PAST_S: Final = 30 * DAY_S
 PAST_EVERY_S: Final = 900
 MAX_PAST: Final = 50_000
 

@@ -6,9 +6,8 @@ from datetime import datetime, tzinfo
 from typing import Final
 
 from gpuwaste.core.fields import Interval
-from gpuwaste.core.instant_words import instant_words
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_duration, say_number
+from gpuwaste.core.units import format_duration, instant_words, say_number
 from gpuwaste.jobs.program_text import program_lines
 from gpuwaste.plan.document import PlanCandidate, PlanDocument
 from gpuwaste.show.cells import UNKNOWN, fit, percent

@@ -4,7 +4,7 @@ from typing import Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
@@ -23,7 +23,7 @@ class SiteModel:
         self._slurm = slurm
         self._model: ClusterModel | None = None
         self._read_at: int | None = None
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
 
     def at(self, now: int) -> ClusterModel | None:
         """Return the site; after a failure as it was read last, None where it never was: then nobody is limited."""

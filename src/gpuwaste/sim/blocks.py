@@ -11,12 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.units import DAY_S, WEEK_S
 from gpuwaste.sim.trace import Ints
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float] | None
-WEEK_S: Final = 7 * 86400
-DAY_S: Final = 86400
 MIN_BLOCKS: Final = 4
 MAX_BLOCKS: Final = 1040  # twenty years of weeks; of a longer trace several weeks are one block
 DRAWS: Final = 400

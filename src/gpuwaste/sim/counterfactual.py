@@ -15,9 +15,9 @@ from gpuwaste.sim.document import Difference, SimulationDocument
 from gpuwaste.sim.energy import used_j
 from gpuwaste.sim.placed import Placed
 from gpuwaste.sim.series import series_of
-from gpuwaste.sim.simulation import all_schedulers, places_on_nodes, playable, played
+from gpuwaste.sim.simulation import SCHEDULERS, places_on_nodes, playable, played
 from gpuwaste.sim.trace import Ints, Trace
-from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, all_whatifs, changed, label, needs_cluster
+from gpuwaste.sim.whatif import WHATIFS, WhatIfCase, WhatIfChange, changed, label, needs_cluster
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 Progress = Callable[[str], None]
@@ -60,9 +60,7 @@ def compared(
     given = {name: Played(name, case.table, case.trace, case.cluster) for name in plays}
     first = next(iter(plays))
     found = [
-        difference(
-            case.table, runs[first], runs[name], NamedDifference(first, name, name, all_schedulers()[name].TITLE, {})
-        )
+        difference(case.table, runs[first], runs[name], NamedDifference(first, name, name, SCHEDULERS[name].TITLE, {}))
         for name in plays
         if name != first
     ]
@@ -94,7 +92,7 @@ def compared(
 
 def check_schedulers(wanted: Sequence[tuple[str, str]], chosen: Sequence[str]) -> None:
     """Raise UsageError for a what-if that changes nothing that a chosen scheduler goes by."""
-    counting = [name for name in chosen if not places_on_nodes(all_schedulers()[name])]
+    counting = [name for name in chosen if not places_on_nodes(SCHEDULERS[name])]
     for name, _ in wanted:
         if counting and needs_cluster(name):
             raise UsageError(
@@ -117,7 +115,7 @@ def _playable(case: WhatIfCase, change: WhatIfChange, chosen: Sequence[str]) -> 
 
 def _named(words: str, name: str, change: WhatIfChange, scheduler: str, *, never: int) -> NamedDifference:
     facts = dict(change.facts) | ({"jobs that never start": never} if never else {})
-    title = all_whatifs()[name].TITLE
+    title = WHATIFS[name].TITLE
     return NamedDifference(scheduler, words, scheduler, title, facts, change.notes, change.unfit, change.wrapped)
 
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.units import DAY_S, WEEK_S
 from gpuwaste.sim.accounts import AccountTree, accounts_of
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import pop, push
@@ -37,7 +38,7 @@ class QueueSettings(NamedTuple):
 
 
 _MERGE: Final = False  # accounts that tie keep ranks apart, as slurmctld's code has it
-MARENOSTRUM: Final = QueueSettings(60, 300, 7 * 86_400, decay_per_second(7 * 86_400))
+MARENOSTRUM: Final = QueueSettings(60, 300, WEEK_S, decay_per_second(WEEK_S))
 """MareNostrum 4's, as Marciani et al. print them; what they leave out is slurm.conf's default."""
 
 
@@ -47,7 +48,7 @@ class Weights(NamedTuple):
     fair_share: int = 100_000
     age: int = 100_000
     size: int = 10_000
-    max_age_s: int = 10 * 86_400
+    max_age_s: int = 10 * DAY_S
 
 
 class Ordered(NamedTuple):

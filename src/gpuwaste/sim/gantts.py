@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gpuwaste.sim.counterfactual import Counterfactual
 from gpuwaste.sim.document import GanttWindow
 from gpuwaste.sim.gantt import Window, gantt, window_of
-from gpuwaste.sim.simulation import all_schedulers, believed_walltimes, places_on_nodes
+from gpuwaste.sim.simulation import SCHEDULERS, believed_walltimes, places_on_nodes
 from gpuwaste.sim.trace import Ints
 
 MOST_CHARTS: Final = 3
@@ -22,7 +22,7 @@ def with_gantts(found: Counterfactual, given: Window | None, past: Ints | None) 
 
     `past` as simulate() has it. Raises NoDataError for a window without jobs.
     """
-    on_nodes = [name for name, played in found.played.items() if places_on_nodes(all_schedulers()[played.scheduler])]
+    on_nodes = [name for name, played in found.played.items() if places_on_nodes(SCHEDULERS[played.scheduler])]
     if not on_nodes:
         return found
     window = window_of(given, found.runs[on_nodes[0]].trace, found.runs[on_nodes[0]].start)
@@ -32,7 +32,7 @@ def with_gantts(found: Counterfactual, given: Window | None, past: Ints | None) 
 
 def _chart(name: str, found: Counterfactual, window: Window, past: Ints | None) -> GanttWindow:
     scheduler, table, trace, cluster = found.played[name]
-    module = all_schedulers()[scheduler]
+    module = SCHEDULERS[scheduler]
     if cluster is None or not places_on_nodes(module):
         raise ValueError(f"{name} places no job on a node")
     believed = believed_walltimes(trace, found.document.walltime, past)

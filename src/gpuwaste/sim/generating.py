@@ -1,13 +1,10 @@
 """The generators by name, and a load drawn by one of them."""
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
-from functools import cache
-from types import MappingProxyType
-from typing import Protocol
+from typing import Final, Protocol
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.sim import generators
 from gpuwaste.sim.load import Load
 from gpuwaste.sim.log import JobLog
@@ -26,21 +23,17 @@ class Generator(Protocol):
         ...
 
 
-@cache
-def all_generators() -> MappingProxyType[str, Generator]:
-    """Return the generators by name, which is their file's."""
-    names = sorted(module.name for module in pkgutil.iter_modules(generators.__path__))
-    return MappingProxyType({name: importlib.import_module(f"{generators.__name__}.{name}") for name in names})
+GENERATORS: Final[ModuleRegistry[Generator]] = ModuleRegistry(generators, "TITLE", "NEEDS_LOG", "PARAMETERS", "drawn")
 
 
 def generator_parameters() -> dict[str, Mapping[str, Parameter]]:
     """Return the numbers that each generator takes."""
-    return {name: generator.PARAMETERS for name, generator in all_generators().items()}
+    return {name: generator.PARAMETERS for name, generator in GENERATORS.items()}
 
 
 def generated(chosen: NamedParameters, log: JobLog | None = None) -> Load:
     """Draw a load. Raises UsageError where a log is given that is not drawn from, or missing; NoDataError."""
-    generator = all_generators()[chosen.name]
+    generator = GENERATORS[chosen.name]
     if generator.NEEDS_LOG and log is None:
         raise UsageError(f"{chosen.name} draws from a log: name one with --swf, --sacct, --csv or --store")
     if not generator.NEEDS_LOG and log is not None:

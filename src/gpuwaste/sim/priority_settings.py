@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
-from gpuwaste.core.units import parse_duration_s
+from gpuwaste.core.units import WEEK_S, parse_duration_s
 from gpuwaste.slurm.site.slurm_settings import enforced
 from gpuwaste.slurm.site.slurm_values import truth
 from gpuwaste.slurm.site.tres_weights import parse_weights
@@ -17,7 +17,6 @@ FLAGS: Final = frozenset({
 })  # fmt: skip
 RESETS: Final = ("NONE", "NOW", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
 _NOT_NORMAL: Final = frozenset({"NO_NORMAL_ASSOC", "NO_NORMAL_PART", "NO_NORMAL_QOS", "NO_NORMAL_TRES"})
-_WEEK_S: Final = 7 * 86400
 _PERIOD_S: Final = 300
 _MAX_WEIGHT: Final = 2**32 - 1
 _ABSENT: Final = frozenset({"", "(NULL)", "NONE", "N/A"})
@@ -39,8 +38,8 @@ class PrioritySettings:
     weight_partition: int = 0
     weight_qos: int = 0
     weight_tres: Mapping[str, float] = field(default_factory=dict)
-    max_age_s: int = _WEEK_S
-    half_life_s: int | None = _WEEK_S
+    max_age_s: int = WEEK_S
+    half_life_s: int | None = WEEK_S
     calc_period_s: int = _PERIOD_S
     favor_small: bool = False
     flags: frozenset[str] = frozenset()
@@ -76,8 +75,8 @@ def priority_settings(settings: Mapping[str, str]) -> PrioritySettings:
         weight_partition=read.whole("PriorityWeightPartition"),
         weight_qos=read.whole("PriorityWeightQOS"),
         weight_tres=read.weights("PriorityWeightTRES"),
-        max_age_s=read.seconds("PriorityMaxAge", _WEEK_S) or _MAX_WEIGHT,
-        half_life_s=read.seconds("PriorityDecayHalfLife", _WEEK_S),
+        max_age_s=read.seconds("PriorityMaxAge", WEEK_S) or _MAX_WEIGHT,
+        half_life_s=read.seconds("PriorityDecayHalfLife", WEEK_S),
         calc_period_s=read.period("PriorityCalcPeriod"),
         favor_small=read.truth("PriorityFavorSmall"),
         flags=read.flags("PriorityFlags"),

@@ -1,17 +1,15 @@
 """A simulation: one trace, one machine, several schedulers, one answer."""
 
-import importlib
-import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Final, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from msgspec import to_builtins
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.version import own_version
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim import schedulers
@@ -69,11 +67,7 @@ class Machine(NamedTuple):
     known_from: str
 
 
-@cache
-def all_schedulers() -> MappingProxyType[str, Scheduler | NodeScheduler]:
-    """Return the schedulers by name, which is their file's."""
-    names = sorted(module.name for module in pkgutil.iter_modules(schedulers.__path__))
-    return MappingProxyType({name: importlib.import_module(f"{schedulers.__name__}.{name}") for name in names})
+SCHEDULERS: Final[ModuleRegistry[Scheduler | NodeScheduler]] = ModuleRegistry(schedulers, "TITLE")
 
 
 def machine_of(
@@ -150,7 +144,7 @@ def simulate(
         found = waits(ran.take(begun), start[begun], machine.processors)
         both = (start >= 0) & (base >= 0)
         later = None if start is base else round(float(np.mean(start[both] > base[both])), 6)
-        title = all_schedulers()[scheduler].TITLE
+        title = SCHEDULERS[scheduler].TITLE
         results[scheduler] = SchedulerResult(**to_builtins(found), title=title, later_than_first=later)
     logged = waits(trace, trace.submit + trace.waited_s, machine.processors) if (trace.waited_s >= 0).all() else None
     document = SimulationDocument(
@@ -180,16 +174,16 @@ def places_on_nodes(scheduler: Scheduler | NodeScheduler) -> TypeGuard[NodeSched
 
 def any_counts(chosen: Sequence[str]) -> bool:
     """Say whether one of these schedulers counts what the machine has, and knows no nodes."""
-    return not all(places_on_nodes(all_schedulers()[name]) for name in chosen)
+    return not all(places_on_nodes(SCHEDULERS[name]) for name in chosen)
 
 
 def _modules(chosen: Sequence[str], cluster: ClusterModel | None) -> dict[str, Scheduler | NodeScheduler]:
     """Return the schedulers by name. Raises UsageError for an unknown one, and for one that lacks its cluster."""
     found = {}
     for name in chosen:
-        if name not in all_schedulers():
-            raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
-        found[name] = all_schedulers()[name]
+        if name not in SCHEDULERS:
+            raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(SCHEDULERS)}")
+        found[name] = SCHEDULERS[name]
         if cluster is None and places_on_nodes(found[name]):
             raise UsageError(f"--scheduler {name} places jobs on nodes: describe them with --machine FILE or --live")
     return found

@@ -1,17 +1,14 @@
 """A history as it might have been: steps that change a table of jobs before it is simulated, in the order given."""
 
-import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from types import MappingProxyType
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.jobs.history.table import ABSENT, Ints, JobTable
 from gpuwaste.sim import steps
 from gpuwaste.sim.parameters import NamedParameters, Parameter, read_named
@@ -31,23 +28,19 @@ class TravelStep(Protocol):
         ...
 
 
-@cache
-def all_steps() -> MappingProxyType[str, TravelStep]:
-    """Return the steps by name, which is their file's."""
-    names = sorted(module.name for module in pkgutil.iter_modules(steps.__path__))
-    return MappingProxyType({name: importlib.import_module(f"{steps.__name__}.{name}") for name in names})
+STEPS: Final[ModuleRegistry[TravelStep]] = ModuleRegistry(steps, "TITLE", "PARAMETERS", "applied")
 
 
 def read_steps(words: Sequence[str]) -> list[NamedParameters]:
     """Read the arguments of --step, in their order. Raises UsageError."""
-    known = {name: step.PARAMETERS for name, step in all_steps().items()}
+    known = {name: step.PARAMETERS for name, step in STEPS.items()}
     return [read_named(each, known, "--step") for each in words]
 
 
 def travelled(table: JobTable, chosen: Sequence[NamedParameters]) -> JobTable:
     """Return the table after the steps. Raises NoDataError where a step leaves no job, UsageError for too many."""
     for step in chosen:
-        table = all_steps()[step.name].applied(table, step.values)
+        table = STEPS[step.name].applied(table, step.values)
         if not len(table):
             raise NoDataError(f"--step {step.text()}: leaves no job")
         if int(table.submit[-1]) > _LAST:

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.history.table import JobTable
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_NO_LIMIT_S: Final = 366 * 86400  # what is believed of a job that may run forever; bounds every sum of instants
-_LONGEST_S: Final = 100 * 366 * 86400  # between submissions: bounds what is computed in steps of time
+_NO_LIMIT_S: Final = 366 * DAY_S  # what is believed of a job that may run forever; bounds every sum of instants
+_LONGEST_S: Final = 100 * 366 * DAY_S  # between submissions: bounds what is computed in steps of time
 
 
 class Planned(NamedTuple):

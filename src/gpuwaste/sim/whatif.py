@@ -1,18 +1,15 @@
 """A what-if: the same jobs under a change of requests, limits, policies, priorities or the machine."""
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from types import MappingProxyType
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim import whatifs
 from gpuwaste.sim.trace import GPUS, Ints, Trace
@@ -84,11 +81,7 @@ class WhatIf(Protocol):
         ...
 
 
-@cache
-def all_whatifs() -> MappingProxyType[str, WhatIf]:
-    """Return the what-ifs by name, which is their file's."""
-    names = sorted(module.name for module in pkgutil.iter_modules(whatifs.__path__))
-    return MappingProxyType({name: importlib.import_module(f"{whatifs.__name__}.{name}") for name in names})
+WHATIFS: Final[ModuleRegistry[WhatIf]] = ModuleRegistry(whatifs, "TITLE", "VALUE", "change")
 
 
 def parsed(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -98,9 +91,9 @@ def parsed(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     found = []
     for word in dict.fromkeys(words):
         name, *more = re.split(r"[=:]", word, maxsplit=1)
-        whatif = all_whatifs().get(name)
+        whatif = WHATIFS.get(name)
         if whatif is None:
-            raise UsageError(f"--what-if {word[:40]!r}: expected one of {', '.join(all_whatifs())}")
+            raise UsageError(f"--what-if {word[:40]!r}: expected one of {', '.join(WHATIFS)}")
         if more and not whatif.VALUE:
             raise UsageError(f"--what-if {word[:40]!r}: {name} takes no value")
         found.append((name, "".join(more)))
@@ -132,7 +125,7 @@ def label(name: str, value: str) -> str:
 
 def needs_cluster(name: str) -> bool:
     """Say whether a what-if changes what only a scheduler on nodes goes by."""
-    return bool(getattr(all_whatifs()[name], "NEEDS_CLUSTER", False))
+    return bool(getattr(WHATIFS[name], "NEEDS_CLUSTER", False))
 
 
 def changed(case: WhatIfCase, name: str, value: str) -> WhatIfChange:
@@ -140,7 +133,7 @@ def changed(case: WhatIfCase, name: str, value: str) -> WhatIfChange:
 
     Raises UsageError, NoDataError.
     """
-    found = all_whatifs()[name].change(case, value)
+    found = WHATIFS[name].change(case, value)
     size = found.processors if found.cluster is None else found.cluster.size(gpus=case.resource == GPUS)
     fits = found.trace.procs <= size
     facts = dict(found.facts)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import WireError
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.text import harmless
 from gpuwaste.core.worker import Worker
 from gpuwaste.show.view_document import ViewDocument
@@ -55,7 +55,7 @@ class Rewriter:
         self._lock = threading.Lock()
         self._kept: dict[str, _Worded] = {}
         self._wanted: dict[str, None] = {}
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._logged: set[str] = set()
         self.worker = Worker("view-words", self.step, clock)
 

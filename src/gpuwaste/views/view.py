@@ -4,8 +4,6 @@ A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (views/narrati
 (views/ranking.py) where a sentence has one. It is found by being there; its name is the file's.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +12,7 @@ from typing import Any, Final
 
 from gpuwaste.core.bootstrap import BootstrapSample
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.text import harmless
 from gpuwaste.show.view_document import Cell, ViewDocument
 from gpuwaste.views import catalogue as views
@@ -49,8 +48,7 @@ class Viewed:
 def all_views() -> MappingProxyType[str, View]:
     """Return the views by name."""
     found = {}
-    for name in sorted(module.name for module in pkgutil.iter_modules(views.__path__) if module.name[0] != "_"):
-        module = importlib.import_module(f"{views.__name__}.{name}")
+    for name, module in ModuleRegistry[Any](views, "TITLE", "QUESTION", "SENTENCES", "answer").items():
         found[name] = View(
             name,
             module.TITLE,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
@@ -13,7 +12,7 @@ from gpuwaste.core.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import DAY_S
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.energy.site_tariff import SiteTariff

@@ -24,7 +24,7 @@ from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import tick_of
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.clients.commands import CommandClient
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from gpuwaste.ledger.hour import HOUR_S, AllocationHour
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 

@@ -9,7 +9,7 @@ from tests.integration.cli.test_simulate import HEAD, ROWS, simulated, swf
 
 from gpuwaste.cli.main import main
 from gpuwaste.sim.schedulers import conservative
-from gpuwaste.sim.simulation import all_schedulers
+from gpuwaste.sim.simulation import SCHEDULERS
 
 MACHINE = '[[nodes]]\nnames = "n[1-2]"\ncpus = 2\nmemory = "1G"\n'
 SLURM = "slurm"
@@ -44,7 +44,7 @@ def log(path: Path, *lines: str, head: str = HEAD) -> str:
     return str(path)
 
 
-@pytest.fixture(params=all_schedulers())
+@pytest.fixture(params=SCHEDULERS)
 def scheduler(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
     """Return the words that name a scheduler, with the machine that it needs."""
     if request.param != SLURM:

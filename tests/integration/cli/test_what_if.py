@@ -15,6 +15,7 @@ from tests.integration.cli.test_simulate import ROWS, simulated, swf
 from gpuwaste.cli import whatif
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.sim import simulation
@@ -23,8 +24,6 @@ from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.whatif import WhatIfCase
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
-
-DAY_S = 86400
 
 
 def long_log(path: Path) -> Path:
@@ -206,7 +205,7 @@ def test_an_interruption_leaves_the_schedulers_that_were_played(
 
     slow = ModuleType("slow")
     slow.__dict__.update(TITLE="never ends", starts=interrupted)
-    monkeypatch.setattr(simulation, "all_schedulers", lambda: {"easy": easy, "slow": slow})
+    monkeypatch.setattr(simulation, "SCHEDULERS", {"easy": easy, "slow": slow})
     table = swf_table(long_log(tmp_path / "log.swf"), "c").table
     machine = Machine(4, "given")
     document, _, starts = simulate(table, "log", machine, ("easy", "slow"), walltime="user", first=None)

@@ -10,8 +10,8 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_pages import ALICE, OPER
 
 from gpuwaste.cli.main import main
+from gpuwaste.core.units import DAY_S
 
-DAY_S = 86400
 pytestmark = pytest.mark.sockets
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.store.test_rollup import BEFORE, DAY, documents, roll, row, run, same, sums
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.ledger.hour import HOUR_S
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 

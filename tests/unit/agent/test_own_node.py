@@ -10,7 +10,7 @@ from gpuwaste.agent.own_node import Stopped, find_own_node, match_node
 from gpuwaste.core.agent_config import AgentConfig
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.slurm.site.cluster_model import Node

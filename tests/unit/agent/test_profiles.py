@@ -11,7 +11,7 @@ from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.model import GpuAllocation, GpuIdentity, GpuProfile, GpuReading, JobMap
 from gpuwaste.agent.profiles import with_profiles
 from gpuwaste.agent.sampler import Sampler
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 from gpuwaste.ledger.sample import Confidence, Sample
 from gpuwaste.slurm.run import RunKey

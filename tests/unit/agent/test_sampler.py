@@ -12,7 +12,7 @@ from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuAllocation, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.clocks import FakeClock

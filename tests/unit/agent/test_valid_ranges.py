@@ -15,7 +15,7 @@ from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.valid_ranges import RANGES, ReadingCheck
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.sample import Sample, UnknownReason
 from gpuwaste.testing.clocks import FakeClock
 

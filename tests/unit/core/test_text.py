@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpuwaste.core
-from gpuwaste.core.text import PLAIN_NAME, decoded, harmless, storable, words_of
+from gpuwaste.core.text import LONGEST_CACHED, PLAIN_NAME, decoded, harmless, short_cache, storable, words_of
 
 
 def test_bytes_that_are_no_utf_8_become_escapes() -> None:
@@ -69,3 +69,32 @@ def test_the_pattern_of_names_stands_here_alone() -> None:
     assert files == ["text.py"]
     assert PLAIN_NAME.fullmatch("gpu-idle_2.0")
     assert not any(map(PLAIN_NAME.fullmatch, ("", ".x", "-x", "a/b", "a\n", "x" * 65, "é")))
+
+
+def test_short_texts_are_kept_and_long_ones_are_worked_out_again() -> None:
+    """A text of LONGEST_CACHED characters is asked for once, a longer one each time, among other values too."""
+    asked: list[tuple[object, ...]] = []
+
+    @short_cache(8)
+    def length(*values: object) -> int:
+        asked.append(values)
+        return len(str(values[0]))
+
+    for _ in range(3):
+        assert length("x" * LONGEST_CACHED, 7) == LONGEST_CACHED
+        assert length("y" * (LONGEST_CACHED + 1), None) == LONGEST_CACHED + 1
+        assert length("z", "w" * 4096) == 1
+    assert len(asked) == 1 + 3 + 3
+
+
+def test_what_is_kept_has_a_bound() -> None:
+    """Of more values than it keeps, the oldest is worked out again."""
+    asked: list[str] = []
+
+    @short_cache(2)
+    def twice(text: str) -> str:
+        asked.append(text)
+        return text + text
+
+    assert [twice(text) for text in ("a", "b", "c", "a")] == ["aa", "bb", "cc", "aa"]
+    assert asked == ["a", "b", "c", "a"]

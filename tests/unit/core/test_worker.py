@@ -1,13 +1,14 @@
-"""A worker's thread does step after step, waits as told, is woken and ended at once, and outlives a defect."""
+"""A worker's thread does step after step and outlives a defect; waits have a bound; a bus tells all who asked."""
 
 import queue
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Bus, Worker, backoff_s
 
 WAIT_S = 30.0
 LONG_S = 3600.0
@@ -103,3 +104,48 @@ def test_a_turn_is_one_step_of_the_caller(caplog: pytest.LogCaptureFixture) -> N
     worker = Worker("tested", lambda: 14 / divisors.pop(0), SystemClock())
     assert (worker.turn(), worker.turn()) == (7.0, 60.0)
     assert "step of thread tested skipped" in caplog.text
+
+
+@pytest.mark.parametrize(("failures", "wait_s"), [(0, 5.0), (1, 5.0), (2, 10.0), (4, 40.0), (7, 300.0), (10**6, 300.0)])
+def test_waits_double_up_to_a_bound(failures: int, wait_s: float) -> None:
+    """From the first wait on, and however many failures there are."""
+    assert backoff_s(failures, 5.0, 300.0) == wait_s
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Something ended."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class EndedBadly(Ended):
+    """A kind of its own."""
+
+
+def test_handlers_get_their_type_in_the_order_of_subscription() -> None:
+    """Each handler of the type is called once, in order; a subclass is another type, and nobody need listen."""
+    bus, heard = Bus(), list[tuple[str, int]]()
+    bus.subscribe(Ended, lambda event: heard.append(("first", event.number)))
+    bus.subscribe(Ended, lambda event: heard.append(("second", event.number)))
+    bus.subscribe(EndedBadly, lambda event: heard.append(("badly", event.number)))
+    bus.publish(Ended(1))
+    bus.publish(EndedBadly(2))
+    bus.publish("nobody asked")
+    assert heard == [("first", 1), ("second", 1), ("badly", 2)]
+
+
+def test_an_error_reaches_the_publisher_after_every_handler() -> None:
+    """The second handler runs although the first raises; of two errors the first is raised."""
+    bus, heard = Bus(), list[int]()
+
+    def fail(event: Ended) -> None:
+        heard.append(event.number)
+        raise ValueError(event.number + len(heard))
+
+    bus.subscribe(Ended, fail)
+    bus.subscribe(Ended, fail)
+    with pytest.raises(ValueError, match=r"^11$"):
+        bus.publish(Ended(10))
+    assert heard == [10, 10]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.errors import SlurmError
+from gpuwaste.core.worker import Bus
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting import ImportSettings

@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.views.sites import fact
 
-from gpuwaste.core.cluster_account import ClusterAccount
-from gpuwaste.core.scope import Scope
+from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.ledger.energy.energy_types import EnergyCost

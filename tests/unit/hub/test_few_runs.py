@@ -12,9 +12,9 @@ from msgspec import to_builtins
 from tests.unit.hub.test_judging import LEDGER, STOP, judging
 from tests.unit.store.test_rollup import DAY, new_store, row, run, same
 
-from gpuwaste.core.cluster_account import ClusterAccount
-from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.hour import HOUR_MS, HOUR_S, AllocationHour
+from gpuwaste.core.scope import ClusterAccount
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.job_lines import LineFilter
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
 from gpuwaste.ledger.load import Selection

@@ -17,8 +17,8 @@ from tests.unit.store.test_rollup import DAY, new_store, row, run, same, sites
 
 from gpuwaste.act.notify.notices import staff_list
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.hour import HOUR_S, AllocationHour
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings

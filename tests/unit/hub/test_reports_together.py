@@ -10,8 +10,7 @@ from tests.unit.hub.test_few_runs import OPEN, TAKEN, USERS, site
 from tests.unit.hub.test_judging import LEDGER
 from tests.unit.store.test_rollup import same
 
-from gpuwaste.core.cluster_account import ClusterAccount
-from gpuwaste.core.scope import Scope
+from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.report_reads import ReportQuestion

@@ -3,9 +3,8 @@
 import os
 import pwd
 
-from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.core.scope import Scope
+from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm

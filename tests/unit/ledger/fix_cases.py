@@ -6,7 +6,7 @@ from typing import Any, Final
 from tests.unit.ledger.builders import LATER, T0, job, judge_many, judged, untouched, use
 
 from gpuwaste.ledger.finding import Finding
-from gpuwaste.ledger.findings import finders
+from gpuwaste.ledger.findings import FINDINGS
 from gpuwaste.ledger.job_ledgers import job_ledgers
 from gpuwaste.ledger.ledger import JobLedger
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -70,7 +70,7 @@ def _judged(cases: list[tuple[str, str]], seconds: int | None, *, whole_node: bo
 
 def findings(*ledgers: JobLedger) -> list[Finding]:
     """Return what every finding has to say of runs."""
-    return [finding for find in finders().values() for finding in find(ledgers, LedgerSettings())]
+    return [finding for module in FINDINGS.values() for finding in module.find(ledgers, LedgerSettings())]
 
 
 def small_jobs() -> list[JobLedger]:

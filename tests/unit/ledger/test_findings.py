@@ -11,7 +11,7 @@ from tests.unit.ledger.builders import GIB, SETTINGS, T0, job, judged, untouched
 
 import gpuwaste.ledger
 from gpuwaste.ledger.finding import Finding
-from gpuwaste.ledger.findings import finders, limits
+from gpuwaste.ledger.findings import FINDINGS, limits
 from gpuwaste.ledger.ledger import JobLedger
 
 FOUR_A100 = "sbatch --gres=gpu:a100:4 train.sh"
@@ -19,7 +19,7 @@ FOUR_A100 = "sbatch --gres=gpu:a100:4 train.sh"
 
 def all_findings(jobs: Sequence[JobLedger]) -> list[Finding]:
     """Return what every finding has to say."""
-    return [finding for find in finders().values() for finding in find(jobs, SETTINGS)]
+    return [finding for module in FINDINGS.values() for finding in module.find(jobs, SETTINGS)]
 
 
 def found(kind: str, *jobs: JobLedger) -> list[Finding]:
@@ -34,7 +34,7 @@ def kinds(*jobs: JobLedger) -> set[str]:
 
 def test_every_finding_is_found_by_its_file() -> None:
     """The folder's files are the findings: ten of them."""
-    assert set(finders()) == {
+    assert set(FINDINGS) == {
         "busy_hang",
         "cpu_starved",
         "few_sms",

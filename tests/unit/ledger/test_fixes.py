@@ -8,7 +8,7 @@ from tests.unit.ledger.builders import job, judged, untouched, use
 from tests.unit.ledger.fix_cases import USES, findings, runs, small_jobs
 
 from gpuwaste.ledger.finding import DIRECTIVE, Finding, Fix
-from gpuwaste.ledger.findings import finders
+from gpuwaste.ledger.findings import FINDINGS
 from gpuwaste.ledger.findings._support import processes
 from gpuwaste.ledger.ledger import JobLedger
 from gpuwaste.slurm.submit.sbatch import read_submission
@@ -37,7 +37,7 @@ def fixes(name: str) -> set[Fix]:
 
 def test_every_finding_is_among_the_cases_and_proposes_something() -> None:
     """Each finding occurs, and each but the exempt one proposes a change."""
-    assert {finding.kind for finding in everything()} >= set(finders()) - {"memory_resident"}
+    assert {finding.kind for finding in everything()} >= set(FINDINGS) - {"memory_resident"}
     assert {name.partition(",")[0] for name in USES} <= {finding.kind for finding in everything()}
     assert all(finding.fixes for finding in everything())
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.sim.tables import Ran, case_of, history, some, waited
 
-from gpuwaste.sim.blocks import DAY_S, MAX_BLOCKS, WEEK_S, Blocks, interval, quantiles
+from gpuwaste.core.units import DAY_S, WEEK_S
+from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, interval, quantiles
 from gpuwaste.sim.difference import NamedDifference, Run, difference, held_until, sizes_of, wait_deltas
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.series import series_of

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gpuwaste.sim.generating import all_generators
+from gpuwaste.sim.generating import GENERATORS
 from gpuwaste.sim.load import Load
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.schedulers import conservative, easy, fcfs, sjf
@@ -39,7 +39,7 @@ def test_conservative_shortens_the_double_gaussian() -> None:
     """Over seeds backfill never makes the makespan longer, and shortens it on the mean; utilization follows exactly."""
     gains = []
     for seed in range(1, 11):
-        generator = all_generators()["double_gaussian"]
+        generator = GENERATORS["double_gaussian"]
         values = {key: parameter.default for key, parameter in generator.PARAMETERS.items()} | {"seed": seed}
         load = generator.drawn(values, None)
         trace, _ = trace_of(load.table(), 100)

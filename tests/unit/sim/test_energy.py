@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from tests.unit.sim.tables import Ran, case_of, history
 
-from gpuwaste.core.units import J_PER_KWH
+from gpuwaste.core.units import DAY_S, J_PER_KWH
 from gpuwaste.jobs.history.table import Categories, GpuEnergy, JobTable
 from gpuwaste.sim.difference import NamedDifference, Run, difference
 from gpuwaste.sim.energy import freed_j, idle_watts, measured_energy, used_j
 from gpuwaste.sim.whatifs import gpus, policy
-
-DAY_S = 86400
 
 
 def table_of(idle_s: float = 3600.0) -> JobTable:

@@ -11,15 +11,15 @@ from tests.examples import examples
 from tests.public_data import public
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.sim.generating import all_generators, generated, generator_parameters
+from gpuwaste.sim.generating import GENERATORS, generated, generator_parameters
 from gpuwaste.sim.load import Load
 from gpuwaste.sim.log import JobLog
 from gpuwaste.sim.parameters import NamedParameters, read_named
 from gpuwaste.sim.swf_writer import swf_lines
 from gpuwaste.sim.trace import trace_of
 
-DAY_S = 86_400
 SMALL = {"lublin": "jobs=300", "double_gaussian": "jobs=50", "lumi": "jobs=300", "curie_week": "weeks=2"}
 
 
@@ -39,12 +39,12 @@ def log_of_days(days: int = 30, each: int = 20) -> JobLog:
 
 def drawn(words: str) -> Load:
     name = words.partition(":")[0]
-    return generated(chosen(words), log_of_days() if all_generators()[name].NEEDS_LOG else None)
+    return generated(chosen(words), log_of_days() if GENERATORS[name].NEEDS_LOG else None)
 
 
 def test_every_generator_is_tried() -> None:
     """A new generator gets its case."""
-    assert set(SMALL) == set(all_generators())
+    assert set(SMALL) == set(GENERATORS)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -180,7 +180,7 @@ def test_days_of_drawn_weeks_are_whole_days_of_the_log() -> None:
 def test_wrong_words_are_one_line(words: str, error: type[Exception], said: str) -> None:
     """What cannot be drawn is named with its bounds."""
     with pytest.raises(error, match=said) as raised:
-        drawn(words) if words.partition(":")[0] in all_generators() else chosen(words)
+        drawn(words) if words.partition(":")[0] in GENERATORS else chosen(words)
     assert "\n" not in str(raised.value)
 
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.load import Load
-from gpuwaste.sim.time_travel import all_steps, read_steps, travelled
+from gpuwaste.sim.time_travel import STEPS, read_steps, travelled
 
-DAY_S = 86_400
 SMALL = {"stretch": "stretch=1.5", "thin": "thin=0.5", "repeat": "repeat=3,shuffle=1", "burst": "burst=7,at=0.2"}
 
 
@@ -31,7 +31,7 @@ def columns(jobs: JobTable) -> list[list[float]]:
 
 def test_every_step_is_tried() -> None:
     """A new step gets its case."""
-    assert set(SMALL) == set(all_steps())
+    assert set(SMALL) == set(STEPS)
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -13,7 +13,7 @@ from tests.unit.sim.tables import Ran, case_of, history
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.sim import past
-from gpuwaste.sim.whatif import all_whatifs, changed, parsed
+from gpuwaste.sim.whatif import WHATIFS, changed, parsed
 
 
 @st.composite
@@ -182,8 +182,8 @@ def test_unknown_changes_are_refused(words: tuple[str, ...]) -> None:
 def test_every_file_is_a_what_if() -> None:
     """Each file of whatifs/ is found by its name and says what it is."""
     names = {"gpus", "limits", "nodes", "partition", "policy", "priority", "processors", "wrap"}
-    assert set(all_whatifs()) == names
-    assert all(found.TITLE and found.change for found in all_whatifs().values())
+    assert set(WHATIFS) == names
+    assert all(found.TITLE and found.change for found in WHATIFS.values())
     assert parsed(("gpus", "limits=0.9", "gpus")) == (("gpus", ""), ("limits", "0.9"))
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.hour import HOUR_MS, HOUR_S, AllocationHour
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import HANG_LIMITS
 from gpuwaste.ledger.reports.report import job_document, report_document

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.views.sites import fact
 
-from gpuwaste.ledger.findings import CAUSE_ORDER, NOT_WASTE, finders
+from gpuwaste.ledger.findings import CAUSE_ORDER, FINDINGS, NOT_WASTE
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.show.chart import Bars
@@ -52,7 +52,7 @@ def seen(store: HubStore, edges: tuple[int, int] = (HOUR, HOUR + 1800)) -> ViewD
 
 def test_each_cause_has_a_colour_of_its_own(store: HubStore) -> None:
     """Every finding has a role by its name; a chart draws a cause in it, also where other causes are larger."""
-    assert set(CAUSE_ROLES) == set(finders())
+    assert set(CAUSE_ROLES) == set(FINDINGS)
     assert len(set(CAUSE_ROLES.values())) == len(CAUSE_ROLES)
 
     def roles() -> dict[str, str]:
@@ -146,5 +146,5 @@ def test_each_wasted_hour_has_one_cause_in_the_stack(store: HubStore, edges: tup
 
 def test_the_order_of_causes_has_every_finding_of_waste() -> None:
     """Each finding has a place in the order, is time that is no waste, or is of several jobs together."""
-    assert {*CAUSE_ORDER, *NOT_WASTE, "many_small_jobs"} == set(finders())
+    assert {*CAUSE_ORDER, *NOT_WASTE, "many_small_jobs"} == set(FINDINGS)
     assert not set(CAUSE_ORDER) & NOT_WASTE

@@ -4,17 +4,17 @@ A module of this package whose name has no underscore in front is a collector. I
 "host" or "package") and `create(settings)`, and is found by its file: there is no list of members.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 from gpuwaste.agent.bounded import LIMIT_S
 from gpuwaste.agent.facts.cgroup import CGROUP_ROOT
 from gpuwaste.agent.model import GpuCollector, HostCollector, PackageCollector, ProfileCollector
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.registry import ModuleRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,10 @@ class CollectorSettings:
     scan_limit_s: float = LIMIT_S  # for which a library on a thread of its own is waited
 
 
+COLLECTORS: Final[ModuleRegistry[Any]] = ModuleRegistry(__name__, "KIND", "create")
+"""The collectors that are installed."""
+
+
 @dataclass(slots=True)
 class Collectors:
     """The collectors of this agent, GPU collectors in order of preference."""
@@ -43,17 +47,11 @@ class Collectors:
     package: list[PackageCollector] = field(default_factory=list)
 
 
-def known_collectors() -> list[str]:
-    """Return the names of the collectors that are installed."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
-
-
 def check_names(names: Sequence[str]) -> None:
     """Raise ConfigError for a name that is no collector."""
-    known = known_collectors()
     for name in names:
-        if name not in known:
-            raise ConfigError(f"[agent] collectors: {name!r} is not one of {', '.join(known)}")
+        if name not in COLLECTORS:
+            raise ConfigError(f"[agent] collectors: {name!r} is not one of {', '.join(COLLECTORS)}")
 
 
 def create_collectors(names: Sequence[str], settings: CollectorSettings) -> Collectors:
@@ -61,7 +59,7 @@ def create_collectors(names: Sequence[str], settings: CollectorSettings) -> Coll
     check_names(names)
     made = Collectors()
     for name in names:
-        module = importlib.import_module(f"{__name__}.{name}")
+        module = COLLECTORS[name]
         collector = module.create(settings)
         getattr(made, module.KIND).append(collector)
     return made

@@ -4,13 +4,12 @@ The file has TITLE (how tables name it), ORDER (its place in them), `supports(ta
 AFTER_RUN = True it uses facts that are known only after the run, and is shown in a column of its own, only when asked.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.advice.predict.targets import Target
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.jobs.history.table import Floats
 from gpuwaste.models.evaluate import methods
 from gpuwaste.models.evaluate.task import EvaluationTask
@@ -47,11 +46,9 @@ class Method:
 
 def all_methods(*, after_run: bool = False) -> list[Method]:
     """Return the methods in the order of the tables; those that use facts known after the run only when asked."""
-    found = [_load(module.name) for module in pkgutil.iter_modules(methods.__path__)]
-    return sorted((m for m in found if after_run or not m.after_run), key=lambda m: (m.order, m.name))
-
-
-def _load(name: str) -> Method:
-    module = importlib.import_module(f"{methods.__name__}.{name}")
-    late = bool(getattr(module, "AFTER_RUN", False))
-    return Method(name, module.TITLE, module.ORDER, late, module.supports, module.answer)
+    found = ModuleRegistry[Any](methods, "TITLE", "ORDER", "supports", "answer").ordered_by("ORDER")
+    loaded = (
+        Method(name, m.TITLE, m.ORDER, bool(getattr(m, "AFTER_RUN", False)), m.supports, m.answer)
+        for name, m in found.items()
+    )
+    return [method for method in loaded if after_run or not method.after_run]

@@ -6,12 +6,11 @@ the correction goes on through the weeks. Every new model is taken, whether it i
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
 from gpuwaste.advice.predict.comparison import PairedComparison, compare
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, WEEK_S
 from gpuwaste.models.evaluate.evaluation import judge
 from gpuwaste.models.evaluate.figures import Figures
 from gpuwaste.models.evaluate.learning import FittedModel
@@ -19,8 +18,6 @@ from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.fit import fit
 from gpuwaste.models.split import Rows, known_before
-
-WEEK_S: Final = 7 * DAY_S
 
 
 @dataclass(frozen=True, slots=True)

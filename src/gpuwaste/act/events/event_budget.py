@@ -1,9 +1,7 @@
 """EventBudget: how many events an inlet may bring a minute and a day; what is more has to wait."""
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.units import DAY_S
-
-_MINUTE_S = 60
+from gpuwaste.core.units import DAY_S, MINUTE_S
 
 
 class EventBudget:
@@ -14,7 +12,7 @@ class EventBudget:
 
     def __init__(self, per_minute: int, per_day: int, clock: Clock) -> None:
         self._clock = clock
-        self._rates = (per_minute / _MINUTE_S, per_day / DAY_S)
+        self._rates = (per_minute / MINUTE_S, per_day / DAY_S)
         self._most = (float(per_minute), float(per_day))
         self._left = list(self._most)
         self._at_us = clock.mono_us()

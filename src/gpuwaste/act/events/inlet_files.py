@@ -2,19 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.act.events import inlets as ways_in
 from gpuwaste.act.events.inlet import FetchedInlet, SentInlet
-from gpuwaste.act.events.transport_files import MAX_FILE_B, load_files, read_way, ways_of
+from gpuwaste.act.events.transport_files import MAX_FILE_B, load_files, read_way
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import key, nearest, parse_toml, read_data, read_table
 from gpuwaste.jobs.events.catalogue import catalogue
 from gpuwaste.jobs.events.event_kind import EventKind
 from gpuwaste.jobs.events.site_kinds import FAMILY, read_kinds
 
+WAYS: Final[ModuleRegistry[Any]] = ModuleRegistry(ways_in, "SETTINGS", "make")
+"""The ways in, by the names of their tables."""
 _MOST_PER_MINUTE: Final = 60_000
 _MOST_PER_DAY: Final = 1_000_000
 
@@ -43,7 +45,7 @@ class InletFile:
 
 def load_inlets(directory: Path) -> tuple[list[InletFile], list[ConfigError]]:
     """Return the inlets of a directory, and what is wrong with the others: a kind is declared by one file only."""
-    found, errors = load_files(directory, "inlets_dir", load_inlet)
+    found, errors = load_files(directory, "inlets", load_inlet)
     inlets: list[InletFile] = []
     declared: dict[str, str] = {}
     for inlet in found:
@@ -59,7 +61,7 @@ def load_inlets(directory: Path) -> tuple[list[InletFile], list[ConfigError]]:
 
 def load_inlet(path: Path) -> InletFile:
     """Return the inlet of a file. Raises ConfigError."""
-    file = read_way(path, "an inlet", ways(), ("inlet", "kind"))
+    file = read_way(path, "an inlet", WAYS, ("inlet", "kind"))
     if "inlet" not in file.tables:
         raise ConfigError(f"{file.where}: expected a table [inlet]; it may be empty")
     where = f"{file.where}: [inlet]"
@@ -85,9 +87,3 @@ def is_inlet(path: Path) -> bool:
         return "inlet" in parse_toml(read_data(path, MAX_FILE_B, "an inlet"), str(path))
     except ConfigError:
         return False
-
-
-@cache
-def ways() -> dict[str, Any]:
-    """Return the module of each way in, by the name of its table."""
-    return ways_of(ways_in)

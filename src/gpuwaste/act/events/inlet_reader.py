@@ -8,10 +8,9 @@ from typing import Final
 from gpuwaste.act.events.inlet import Fetched, FetchedInlet, InletDownError
 from gpuwaste.act.events.intake import Intake
 from gpuwaste.core import log_event
-from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Worker, backoff_s
 
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 300.0

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.act.events import outlets as ways_out
+from gpuwaste.act.events import outlets
 from gpuwaste.act.events.outlet import Outlet
-from gpuwaste.act.events.transport_files import load_files, read_way, ways_of
+from gpuwaste.act.events.transport_files import load_files, read_way
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import key, read_table
 from gpuwaste.jobs.events.catalogue import kinds_of
 
 BEGINNINGS: Final = ("now", "oldest")
+WAYS: Final[ModuleRegistry[Any]] = ModuleRegistry(outlets, "SETTINGS", "make")
+"""The ways to hand events over, by the names of their tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +40,12 @@ class OutletFile:
 
 def load_outlets(directory: Path, site: Collection[str] = ()) -> tuple[list[OutletFile], list[ConfigError]]:
     """Return the outlets of a directory and what is wrong with the others; `site` are the kinds that inlets declare."""
-    return load_files(directory, "outlets_dir", partial(load_outlet, site=site))
+    return load_files(directory, "outlets", partial(load_outlet, site=site))
 
 
 def load_outlet(path: Path, site: Collection[str] = ()) -> OutletFile:
     """Return the outlet of a file. Raises ConfigError."""
-    file = read_way(path, "an outlet", ways(), ("outlet",))
+    file = read_way(path, "an outlet", WAYS, ("outlet",))
     table: OutletTable = read_table(OutletTable, file.tables.get("outlet", {}), f"{file.where}: [outlet]")
     check_beginning(table.begin, f"{file.where}: [outlet]")
     kinds = kinds_of(table.events, f"{file.where}: [outlet] events", site)
@@ -53,9 +56,3 @@ def check_beginning(begin: str, where: str) -> None:
     """Raise ConfigError unless it is one of BEGINNINGS."""
     if begin not in BEGINNINGS:
         raise ConfigError(f"{where} begin {begin!r:.40}: expected {' or '.join(BEGINNINGS)}")
-
-
-@cache
-def ways() -> dict[str, Any]:
-    """Return the module of each way to hand events over, by the name of its table."""
-    return ways_of(ways_out)

@@ -11,10 +11,9 @@ from typing import Final
 from gpuwaste.act.events.outlet import Outlet, OutletDownError
 from gpuwaste.act.events.outlet_files import OutletFile
 from gpuwaste.core import log_event
-from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError, StoreError
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Worker, backoff_s
 from gpuwaste.jobs.events.envelope import Event, event_of
 from gpuwaste.jobs.events.event_store import EventStore, StreamPage
 from gpuwaste.jobs.events.kinds.job import OF_RUN

@@ -1,16 +1,14 @@
 """Outlets and inlets from files: a directory of TOML, one file each with its name; one of its tables says the way."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.site_files import folder_files, read_each
 from gpuwaste.core.text import PLAIN_NAME
-from gpuwaste.core.typed_toml import nearest, parse_toml, read_data, read_table, toml_files
+from gpuwaste.core.typed_toml import nearest, parse_toml, read_data, read_table
 
 MAX_FILE_B: Final = 64 * 1024
 _T = TypeVar("_T")
@@ -27,31 +25,15 @@ class TransportFile:
     make: Callable[[], Any]
 
 
-def ways_of(package: ModuleType) -> dict[str, Any]:
-    """Return the module of each way by the name of its table: the files of a package, each with SETTINGS and make()."""
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return {name: importlib.import_module(f"{package.__name__}.{name}") for name in names}
-
-
-def load_files(directory: Path, key: str, load: Callable[[Path], _T]) -> tuple[list[_T], list[ConfigError]]:
+def load_files(directory: Path, what: str, load: Callable[[Path], _T]) -> tuple[list[_T], list[ConfigError]]:
     """Return what `load` makes of a directory's `*.toml`, in order of names, and what is wrong with the others.
 
-    A directory that is not there has none; `key` names the setting that leads to it.
+    A directory that is not there has none; `what` they are: outlets, inlets.
     """
     try:
-        found = toml_files(directory)
-    except FileNotFoundError:
-        return [], []
-    except OSError as error:
-        return [], [ConfigError(f"{directory}: cannot be read: {error.strerror}: see [hub] {key}")]
-    loaded: list[_T] = []
-    errors: list[ConfigError] = []
-    for path in found:
-        try:
-            loaded.append(load(path))
-        except ConfigError as error:
-            errors.append(error)
-    return loaded, errors
+        return read_each(folder_files(directory, what, f"[hub] {what}_dir"), load)
+    except ConfigError as error:
+        return [], [error]
 
 
 def read_way(path: Path, what: str, ways: Mapping[str, Any], tables: Collection[str]) -> TransportFile:

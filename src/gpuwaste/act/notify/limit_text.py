@@ -4,11 +4,11 @@ from typing import Final
 
 from gpuwaste.act.notify.notice_types import LimitJob, LimitNotice
 from gpuwaste.core.text import harmless
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.show.cells import fit, local_time, percent, short, uncut
 from gpuwaste.show.layout import COLUMNS, Look, wrapped
 
 _ROWS: Final = 40
-_MINUTE_S: Final = 60
 
 
 def limit_subject(document: LimitNotice, look: Look) -> str:
@@ -67,7 +67,7 @@ def _rows(jobs: list[LimitJob], look: Look) -> list[tuple[str, ...]]:
 
 def _minutes(document: LimitNotice) -> str:
     left_s = max(0, document.jobs[0].limit_at - document.generated)
-    count = round(left_s / _MINUTE_S)
+    count = round(left_s / MINUTE_S)
     if count < 1:
         return "less than a minute"
     return "1 minute" if count == 1 else f"{count} minutes"

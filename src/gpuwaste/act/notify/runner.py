@@ -18,12 +18,11 @@ from gpuwaste.act.notify.notice_types import Digest, LimitNotice, StaffList
 from gpuwaste.act.notify.notices import NoticeDecision
 from gpuwaste.act.notify.planner import Period, Planner
 from gpuwaste.core import log_event
-from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.once import Once
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
+from gpuwaste.core.worker import Worker, backoff_s
 from gpuwaste.show.cells import harmless_document
 from gpuwaste.show.layout import Look
 
@@ -78,7 +77,7 @@ class NoticeRunner:
         self._lock = threading.Lock()
         self._down_until_us = 0
         self._down_times = 0
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self.worker = Worker("notices", self.step, clock)
 
     def begin(self) -> None:

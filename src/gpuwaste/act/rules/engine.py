@@ -12,7 +12,8 @@ from gpuwaste.act.rules.ladder import Hold, Ladder, done, due, holding, unbroken
 from gpuwaste.act.rules.matching import AGE, PREFIXES, Matches, Subject, hold_of, matches, subjects
 from gpuwaste.act.rules.placeholders import filled, names_in
 from gpuwaste.act.rules.restraint import StepsSpent, at_rest, exemption, needed
-from gpuwaste.act.rules.rule import DAY_S, Rule
+from gpuwaste.act.rules.rule import Rule
+from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 
 Ladders = MutableMapping[str, Ladder]

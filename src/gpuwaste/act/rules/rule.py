@@ -13,6 +13,7 @@ from gpuwaste.act.rules.intent import Approval
 from gpuwaste.advice.policy.values import NONE, Patterns, Ratio
 from gpuwaste.core.day_hours import Hours
 from gpuwaste.core.typed_toml import key as _key
+from gpuwaste.core.units import DAY_S
 
 Mode = Literal["observe", "notify", "act"]
 Notice = Literal["before", "none"]
@@ -22,7 +23,6 @@ NOTIFY: Final = "notify"  # the action that mode notify allows
 MINUTE: Final = "minute"
 NEVER: Final = date.max
 NO_HOURS: Final = Hours(0, 0)
-DAY_S: Final = 86400
 
 
 class Duration(int):

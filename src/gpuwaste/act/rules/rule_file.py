@@ -15,7 +15,6 @@ from gpuwaste.act.rules.facts import ABOUTS, About, facts_of
 from gpuwaste.act.rules.intent import Approval
 from gpuwaste.act.rules.placeholders import problem_of, widest
 from gpuwaste.act.rules.rule import (
-    DAY_S,
     MINUTE,
     MODES,
     NOTICES,
@@ -31,13 +30,14 @@ from gpuwaste.act.rules.rule import (
 )
 from gpuwaste.advice.policy.values import READERS
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.site_files import folder_files, read_each
 from gpuwaste.core.text import PLAIN_NAME
-from gpuwaste.core.typed_toml import Reader, nearest, parse_toml, read_data, read_table, toml_files
+from gpuwaste.core.typed_toml import Reader, nearest, parse_toml, read_data, read_table
+from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.events.catalogue import kinds_of
 from gpuwaste.store.duckdb_connection import connect
 
 MAX_FILE_B: Final = 64 * 1024
-MAX_RULES: Final = 1000
 MAX_STEPS: Final = 10
 _SPAN: Final = re.compile(r"([0-9]{1,6})([smhd])", re.ASCII)
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": DAY_S}
@@ -57,30 +57,21 @@ class RuleSet:
 def load_rules(directory: Path) -> RuleSet:
     """Return the rules of a directory's `*.toml`; one that is not there has none."""
     try:
-        found = toml_files(directory)
-    except FileNotFoundError:
-        return RuleSet((), ())
-    except OSError as error:
-        return RuleSet((), [ConfigError(f"{directory}: rules cannot be read: {error.strerror}: see [hub] rules_dir")])
-    if len(found) > MAX_RULES:
-        return RuleSet((), [ConfigError(f"{directory}: {len(found)} rules, {MAX_RULES} at most: remove some")])
-    return load_files(found)
+        return load_files(folder_files(directory, "rules", "[hub] rules_dir"))
+    except ConfigError as error:
+        return RuleSet((), [error])
 
 
 def load_files(paths: Iterable[Path]) -> RuleSet:
     """Return the rules of these files, each by itself: an error in one leaves the others."""
     rules: dict[str, Rule] = {}
-    errors: list[ConfigError] = []
-    for path in paths:
-        try:
-            rule = load_rule(path)
-        except ConfigError as error:
-            errors.append(error)
-            continue
-        if rule.name in rules:
-            errors.append(ConfigError(f"{path}: name {rule.name!r}: is used by {rules[rule.name].file}: rename one"))
-        else:
-            rules[rule.name] = rule
+
+    def load(path: Path) -> None:
+        rule = load_rule(path)
+        if (known := rules.setdefault(rule.name, rule)) is not rule:
+            raise ConfigError(f"{path}: name {rule.name!r}: is used by {known.file}: rename one")
+
+    _, errors = read_each(paths, load)
     return RuleSet(tuple(rules.values()), tuple(errors))
 
 

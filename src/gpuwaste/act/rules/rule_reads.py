@@ -23,7 +23,6 @@ from gpuwaste.act.rules.rule_types import (
     RuleStanding,
     SubjectLook,
 )
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ConfigError, ParseError
@@ -32,6 +31,7 @@ from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
+from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging import Judging

@@ -9,9 +9,11 @@ from typing import Any, Final
 from gpuwaste.advice.policy.declarations import GPUS, TABLES, TARGETS, Policy, TargetRule
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.policy.values import READERS
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.site_files import WatchedFiles, folder_files
 from gpuwaste.core.text import PLAIN_NAME
-from gpuwaste.core.typed_toml import nearest, parse_toml, read_data, read_table, toml_files
+from gpuwaste.core.typed_toml import nearest, parse_toml, read_data, read_table
 
 BUILT_IN_NAME: Final = "default"
 BUILT_IN: Final = f"""\
@@ -30,6 +32,10 @@ warn = "model"
 warn = "model"
 """
 MAX_FILE_B: Final = 1 << 20
+_NOT_READ: Final = log_event.warning(
+    "policies-not-read: cannot read policies, the loaded ones stay in use: {error}",
+    "`gpuwaste policy check`, then fix the file.",
+)
 _GPUS_BASIS: Final = 2  # what the ledger says of GPUs is measured, so less of it is enough
 
 
@@ -38,13 +44,21 @@ def load_policies(directory: Path) -> PolicySet:
 
     A directory that is not there, or has none, gives the built-in one alone: shadow for all. Raises ConfigError.
     """
-    try:
-        found = toml_files(directory)
-    except FileNotFoundError:
-        found = []
-    except OSError as error:
-        raise ConfigError(f"{directory}: policies cannot be read: {error.strerror}: see policies_dir") from error
-    return load_files(found)
+    return load_files(folder_files(directory, "policies", "policies_dir"))
+
+
+def watched_policies(directory: Path | None) -> WatchedFiles[PolicySet]:
+    """Return a directory's policies, read again where a file changes; bad files leave those before in use.
+
+    Where they are bad at the start, or no directory is named, the built-in one is in use: shadow.
+    """
+
+    def read() -> PolicySet:
+        return load_files(()) if directory is None else load_policies(directory)
+
+    found = WatchedFiles(directory, read, load_files(()), lambda error: _NOT_READ.log(error=error))
+    found.refresh()
+    return found
 
 
 def load_files(paths: Iterable[Path]) -> PolicySet:

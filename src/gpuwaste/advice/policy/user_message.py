@@ -3,10 +3,10 @@
 Names of jobs come from users: every character that a terminal may act on becomes `?`, and lines are cut.
 """
 
-import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.verdicts.verdict import MAX_LINE, TOLD, Action
+from gpuwaste.core.text import masked
 
 if TYPE_CHECKING:
     from gpuwaste.advice.policy.case import PolicyCase, Trigger
@@ -16,7 +16,6 @@ OVERRIDE: Final = "resubmit with --comment=gpuwaste:override=REASON"
 _CUT: Final = "..."
 _SBATCH: Final = "#SBATCH "
 _MAX_READ: Final = 4 * MAX_LINE  # of a text that may be of any length
-_SHOWN: Final = frozenset("LNPS")  # letters, numbers, punctuation, symbols
 _WHAT: Final = {
     "failure": "this job likely fails",
     "timeout": "this job likely runs into its time limit",
@@ -45,16 +44,9 @@ def lines_of(case: "PolicyCase") -> tuple[str, ...]:
     return tuple(line for line in found if line)
 
 
-def harmless(text: str) -> str:
-    """Return a text of one line without anything that a terminal acts on: such a character becomes `?`."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if unicodedata.category(c)[0] in _SHOWN or c == " " else "?" for c in text)
-
-
 def line(text: str, room: int = MAX_LINE) -> str:
     """Return a line with the prefix, harmless and at most `room` characters long."""
-    return _fit(PREFIX + " ".join(harmless(text[:_MAX_READ]).split()), room)
+    return _fit(PREFIX + " ".join(masked(text[:_MAX_READ]).split()), room)
 
 
 def _fit(text: str, room: int) -> str:

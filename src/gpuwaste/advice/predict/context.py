@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
-from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
+from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, WEEK_S
 from gpuwaste.jobs.history.keys import KEYS
 from gpuwaste.jobs.history.packed_rows import ROW
 from gpuwaste.jobs.history.recent import ALIKE, RECENT, HistoryRows
@@ -29,7 +29,6 @@ OVER_AT: Final = SCRIPT_AT + len(SCRIPT_FACTS)
 UNDER_AT: Final = OVER_AT + len(OVER)
 PAIR_AT: Final = UNDER_AT + len(UNDER)
 MONDAY_S: Final = 4 * DAY_S  # 1 January 1970 was a Thursday: the first Monday came four days later
-WEEK_S: Final = 7 * DAY_S
 _LARGEST: Final = 1 << 62
 _PACKED: Final = struct.Struct(f"{len(COLUMNS)}f")
 

@@ -11,22 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Self
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.in_use import PoliciesInUse
+from gpuwaste.advice.policy.loading import watched_policies
 from gpuwaste.advice.policy.policy_preview import policy_preview
 from gpuwaste.advice.predict.predict_body import parse_requests
 from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocument, PredictFacts, predict_document
 from gpuwaste.advice.predict.texts import script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.core import log_event
-from gpuwaste.core.clock import Clock
+from gpuwaste.core.clock import Clock, CpuBudget, NotReadError, ReadingBudget
 from gpuwaste.core.config import Config
-from gpuwaste.core.cpu_budget import CpuBudget, NotReadError, ReadingBudget
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.log_event import BUG
-from gpuwaste.core.once import Once
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import LATER, NOT_INSTALLED, Refusal, not_found
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Worker
@@ -84,11 +83,11 @@ class Predictions(Part):
         self._models_dir, self._state_dir = models_dir, state_dir
         self._every_s = every_s
         self._reading_s = reading_s
-        self._policies = PoliciesInUse(policies_dir)
+        self._policies = watched_policies(policies_dir)
         self._defaults, self._groups_of = defaults, groups_of
         self._site = NO_DEFAULTS
         self._live: Live | None = None
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._missing = ""
         self.worker = Worker("predictions", self.step, clock, last=self._save)
 
@@ -166,7 +165,7 @@ class Predictions(Part):
         live = self._live
         if live is None:
             return None
-        adviser = Adviser(self._policies.policies, site=self._site)
+        adviser = Adviser(self._policies.content, site=self._site)
         return live.scored(adviser, [AdviceRequest(request) for request in requests])
 
     def snapshot(self) -> BinaryIO:
@@ -199,7 +198,7 @@ class Predictions(Part):
     def _document(
         self, live: "Live", scope: Scope, request: JobRequest, budget: ReadingBudget, note: str
     ) -> PredictDocument:
-        readable, policies = _readable(request, budget), self._policies.policies
+        readable, policies = _readable(request, budget), self._policies.content
         read = request if readable else replace(request, script=None)
         groups = self._groups_of(request.user) if policies.uses_groups else frozenset[str]()
         script = "" if read.script is None else script_hash(read.script)

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.core.cpu_budget import UNLIMITED, ReadingBudget
-from gpuwaste.core.short_cache import short_cache
+from gpuwaste.core.clock import UNLIMITED, ReadingBudget
+from gpuwaste.core.text import short_cache
 
 NAME_FACTS: Final = ("name_length", "name_digits", "name_test")
 SCRIPT_FACTS: Final = (

@@ -17,9 +17,9 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.core.once import Once
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import FORBIDDEN, LATER, NOT_INSTALLED, Refusal
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
@@ -54,7 +54,7 @@ class Renewal(Part):
         self._cluster = cluster
         self._renewer: Renewer | None = None
         self._missing = ""
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._changes: Counter[str] = Counter()
         self.worker = Worker("renewal", self._turn, clock)
 

@@ -18,7 +18,7 @@ from gpuwaste.advice.rescoring.rescore_store import DueRun, RescoreStore
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.job import JobRescored, LimitNear
@@ -52,7 +52,7 @@ class Rescorer:
     ) -> None:
         self._store, self._asks, self._cluster, self._clock = store, asks, cluster, clock
         self._settings, self._notices, self._tells = settings, notices, tells
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self.worker = Worker("rescoring", self.step, clock)
 
     def step(self) -> float | None:

@@ -3,9 +3,9 @@
 from typing import Final, Self
 
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Imported
 

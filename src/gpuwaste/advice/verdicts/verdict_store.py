@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 from gpuwaste.advice.verdicts.hits import HIT_SHARE, all_ends
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.cluster_account import ClusterAccount, account_rows
 from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.events.event_store import append_told

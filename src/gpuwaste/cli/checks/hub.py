@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, NoDataError
+from gpuwaste.core.units import DAY_S
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.net.health import AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
 
@@ -17,7 +18,6 @@ PLACE: Final = 90
 NAME: Final = "hub"
 ROLES: Final = EVERYWHERE
 MODEL_DAYS: Final = 90
-_DAY_S: Final = 86400.0
 _SKEW_WARN_S: Final = 5.0
 _SKEW_FAIL_S: Final = 120.0  # munge refuses credentials of another five minutes
 _LAG_WARN_S: Final = 900.0
@@ -165,9 +165,9 @@ def _model(prediction: PredictionHealth, now_s: float) -> Iterator[Check]:
         yield Check("model", Status.OK, "no model loaded; using job history only (gpuwaste train makes a model)")
     else:
         age_s = now_s - (prediction.created or now_s)
-        words = f"{prediction.model} {prediction.model_hash[:12]}, {age_s / _DAY_S:.0f} days old"
+        words = f"{prediction.model} {prediction.model_hash[:12]}, {age_s / DAY_S:.0f} days old"
         figures = {"model_age_s": round(age_s)}
         if prediction.note:
             words = f"{words}: {prediction.note}"
-        warn = age_s > MODEL_DAYS * _DAY_S or bool(prediction.note)
+        warn = age_s > MODEL_DAYS * DAY_S or bool(prediction.note)
         yield Check("model", Status.WARN if warn else Status.OK, words, "gpuwaste train" if warn else "", figures)

@@ -4,10 +4,10 @@ import argparse
 import time
 
 from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit, typed, wasted_share
+from gpuwaste.core.units import HOUR_S
 
 HELP = "who is wasting GPUs now"
 EXAMPLES = (("gpuwaste top --hours 4", "Who wasted most in the last four hours."),)
-_HOUR_S = 3600
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
 
     if not 0 < options.hours <= 24 * 365:
         raise UsageError(f"--hours {options.hours}: expected 1 to {24 * 365}")
-    since = int(time.time()) - options.hours * _HOUR_S
+    since = int(time.time()) - options.hours * HOUR_S
     if options.starttime is not None:
         since = parse_time(options.starttime)
     raw = ask_hub(config_of(options), "/v1/top", {"since": since})

@@ -10,10 +10,10 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.event_log import EventLog
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.hub.metrics import HubMetrics

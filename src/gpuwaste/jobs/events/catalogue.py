@@ -1,13 +1,12 @@
 """The catalogue: every kind of event by its name, and patterns of names."""
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import nearest
 from gpuwaste.jobs.events import kinds
 from gpuwaste.jobs.events.event_kind import EventKind
@@ -19,9 +18,7 @@ _PATTERN: Final = re.compile(r"[a-z_]{1,32}(?:\.[a-z_]{1,32}|\.\*)|\*")
 @cache
 def catalogue() -> Mapping[str, EventKind]:
     """Return each kind by its name, in the order of families and of their files."""
-    names = sorted(module.name for module in pkgutil.iter_modules(kinds.__path__))
-    found = [kind for name in names for kind in importlib.import_module(f"{kinds.__name__}.{name}").KINDS]
-    return {kind.name: kind for kind in found}
+    return {kind.name: kind for module in ModuleRegistry[Any](kinds, "KINDS").values() for kind in module.KINDS}
 
 
 def kinds_of(patterns: Sequence[str], where: str, site: Collection[str] = ()) -> frozenset[str]:

@@ -8,9 +8,10 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.packed_rows import AMOUNTS, LATE
-from gpuwaste.jobs.history.recurrences import FAILED_OF, HALF_MAX, MINUTE_S, NEAR_LIMIT, PEAK_UNIT_B, logs_of
+from gpuwaste.jobs.history.recurrences import FAILED_OF, HALF_MAX, NEAR_LIMIT, PEAK_UNIT_B, logs_of
 from gpuwaste.jobs.history.table import ABSENT, Floats, Ints, JobTable
 
 Bools = NDArray[np.bool_]

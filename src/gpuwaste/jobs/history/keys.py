@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.short_cache import short_cache
+from gpuwaste.core.text import short_cache
 from gpuwaste.jobs.history.table import Categories, Floats, JobTable
 from gpuwaste.slurm.submit.request import JobRequest
 

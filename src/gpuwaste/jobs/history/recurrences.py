@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.packed_rows import LATE
 from gpuwaste.jobs.history.table import Floats
@@ -19,7 +20,6 @@ PACE: Final = 0.2  # of run times: on the last 3.1 ends
 HALF_MAX: Final = 65504.0  # the largest float16
 STREAK_MAX: Final = 127
 COUNT_MAX: Final = (1 << 16) - 1
-MINUTE_S: Final = 60.0
 NEAR_LIMIT: Final = 0.95  # a run is at its limit from this share of it, or a minute before it
 BURST_S: Final = 60.0  # submissions of one key with no longer gap between them are one burst
 PEAK_UNIT_B: Final = float(1 << 28)  # of the last peak: a float16 then holds 16 B to 16 TiB

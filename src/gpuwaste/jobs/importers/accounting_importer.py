@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from gpuwaste.core import log_event
-from gpuwaste.core.backoff import backoff_s
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.core.once import Once
 from gpuwaste.core.parts import Part, Parts, Reloads
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
+from gpuwaste.core.worker import Bus, Worker, backoff_s
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
@@ -93,7 +91,7 @@ class Importer(Part):
         self._accounting = AccountingImport(
             store, slurm, lambda records: bus.publish(RunsStored(records)), self._set_aside
         )
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._bad_rows = 0
         self._partitions_at_us: int | None = None
         self._wide_at_us: int | None = None

@@ -4,13 +4,12 @@ A file of `gpuwaste.jobs.importers.sources` has `parse` with the signature of `P
 is stored with its pages, by which they can be parsed again years later.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.jobs.importers import sources
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.jobs.importers.parsed_page import Notes
@@ -82,14 +81,13 @@ submission for want of a wait) decides by which rule the ends of a source are kn
 """
 
 
-def kinds() -> list[str]:
-    """Return the kinds of pages that can be parsed."""
-    return sorted(module.name for module in pkgutil.iter_modules(sources.__path__))
+KINDS: Final[ModuleRegistry[Any]] = ModuleRegistry(sources, "parse")
+"""The kinds of pages that can be parsed."""
 
 
 def parser_of(kind: str) -> Parser:
     """Return the parser of a kind. Raises StoreError where this version has none."""
-    if kind not in kinds():
+    if kind not in KINDS:
         raise StoreError(f"pages of kind {kind!r}: this version cannot parse them: update gpuwaste")
-    parse: Parser = importlib.import_module(f"{sources.__name__}.{kind}").parse
+    parse: Parser = KINDS[kind].parse
     return parse

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
-from gpuwaste.core.site_csv import csv_rows, csv_text
+from gpuwaste.core.site_files import csv_rows, csv_text
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.slurm.accounting.job import JobRecord
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuwaste.core.cluster_account import ClusterAccount, account_rows
+from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.tariff import DrawnEnergy, Tariff
 from gpuwaste.slurm.run import RunKey

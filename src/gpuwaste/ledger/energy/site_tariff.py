@@ -8,14 +8,15 @@ from typing import Final, Self
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import ParseError
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.site_config import EnergyConfig
+from gpuwaste.core.site_files import WatchedFiles
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.energy.tariff import Tariff
 from gpuwaste.ledger.energy.tariff_file import read_tariff
 
 _LOOK_US: Final = 60_000_000
+_NONE: Final = Tariff()
 _REJECTED: Final = log_event.error(
     "tariff-rejected: cannot use the prices of energy: {error}; {follows}",
     "`gpuwaste config check` prints the same error. The hub tries again within a minute of the file's next change.",
@@ -30,10 +31,7 @@ class SiteTariff(Part):
     def __init__(self, config: EnergyConfig, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._tariff = Tariff()
-        self._read_once = False
-        self._next_us = 0
-        self.use(config)
+        self._use(config, _NONE)
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -48,34 +46,25 @@ class SiteTariff(Part):
     def use(self, config: EnergyConfig) -> None:
         """Take another section [energy]."""
         with self._lock:
-            self._config = config
-            self._read()
+            self._use(config, self._file.content)
 
     def current(self) -> Tariff:
         """Return the tariff in force; looks for a change of the file once a minute."""
         with self._lock:
-            if self._config.hours_file and self._clock.mono_us() >= self._next_us:
-                self._next_us = self._clock.mono_us() + _LOOK_US
-                if self._seen != _state(self._config):
-                    self._read()
-            return self._tariff
+            if self._clock.mono_us() >= self._next_us:
+                self._look()
+            return self._file.content
 
-    def _read(self) -> None:
-        self._seen = _state(self._config)
+    def _use(self, config: EnergyConfig, tariff: Tariff) -> None:
+        path = Path(config.hours_file) if config.hours_file else None
+        self._file = WatchedFiles(path, lambda: read_tariff(config), tariff, self._rejected)
+        self._look()
+
+    def _look(self) -> None:
         self._next_us = self._clock.mono_us() + _LOOK_US
-        try:
-            self._tariff, self._read_once = read_tariff(self._config), True
-        except ParseError as error:
-            none = "reports have kilowatt-hours and no costs"
-            _REJECTED.log(error=error, follows="the earlier prices stay in force" if self._read_once else none)
+        self._file.refresh()
 
-
-def _state(config: EnergyConfig) -> tuple[int, int, int] | None:
-    """Return what changes with the file; None where it cannot be looked at."""
-    if not config.hours_file:
-        return None
-    try:
-        found = Path(config.hours_file).stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    def _rejected(self, error: str) -> None:
+        none = self._file.content is _NONE
+        follows = "reports have kilowatt-hours and no costs" if none else "the earlier prices stay in force"
+        _REJECTED.log(error=error, follows=follows)

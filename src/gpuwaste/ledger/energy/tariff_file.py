@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.site_config import EnergyConfig
-from gpuwaste.core.site_csv import csv_rows, csv_text
+from gpuwaste.core.site_files import csv_rows, csv_text
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.energy.tariff import EnergyPrice, Tariff

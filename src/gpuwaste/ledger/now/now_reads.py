@@ -11,12 +11,11 @@ from typing import Final, Self
 
 from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.core import log_event
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer

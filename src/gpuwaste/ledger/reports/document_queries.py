@@ -11,16 +11,15 @@ from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
 from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
-from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, Refusal, not_found
 from gpuwaste.core.request_coalescer import RequestCoalescer
 from gpuwaste.core.response_cache import ResponseCache
-from gpuwaste.core.scope import Scope
+from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.core.worker import Bus
 from gpuwaste.hub.threads import REPORTS_AT_ONCE
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import clusters

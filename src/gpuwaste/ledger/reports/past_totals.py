@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.cluster_account import ClusterAccount
+from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot
 from gpuwaste.ledger.reports.report import totals_by_account

@@ -4,12 +4,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Final
 
-from gpuwaste.core.cluster_account import ClusterAccount
+from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.typed import convert
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.named_runs import pick_named
 from gpuwaste.ledger.efficiency import cpu_efficiency
 from gpuwaste.ledger.few_runs import FewRuns
-from gpuwaste.ledger.hour import HOUR_S
 from gpuwaste.ledger.job_hours import device_hours
 from gpuwaste.ledger.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.ledger.judged import findings_json, judged_last

@@ -8,11 +8,10 @@ from typing import Final
 import msgspec
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.refusal import BAD, Refusal, not_found
 from gpuwaste.core.request_coalescer import RequestCoalescer
 from gpuwaste.core.response_cache import ResponseCache
-from gpuwaste.core.scope import Scope
+from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.drawn import DrawnBy

@@ -1,12 +1,11 @@
 """Requests that may serve a job better, a file for each kind with `propose(asked)`. A file is found by being here."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.plan.plan_request import PlanRequest
 
 MAX_CANDIDATES: Final = 16
@@ -36,10 +35,8 @@ Propose = Callable[[PlanRequest], Iterable[RequestCandidate]]
 @cache
 def proposers() -> dict[str, Propose]:
     """Return the `propose` of each file by the file's name, in the order of their RANK."""
-    names = (module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
-    modules = {name: importlib.import_module(f"{__name__}.{name}") for name in names}
-    ranked = sorted(modules.items(), key=lambda item: (item[1].RANK, item[0]))
-    return {name: module.propose for name, module in ranked}
+    ranked = ModuleRegistry[Any](__name__, "RANK", "propose").ordered_by("RANK")
+    return {name: module.propose for name, module in ranked.items()}
 
 
 def all_candidates(asked: PlanRequest) -> list[RequestCandidate]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.units import DAY_S
 from gpuwaste.sim.limits import LimitTable, no_limits
 
 Ints = NDArray[np.int64]
@@ -21,7 +22,7 @@ LEVELS: Final = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
 """Shares of jobs at which run times are described; the last is what no run exceeds, at most the limit."""
 MAX_POOLS: Final = 62  # bits of an int64 that are no sign
 MAX_JOBS: Final = 200_000  # of a queue; bounds memory and time
-NO_LIMIT_S: Final = 366 * 86400  # what is planned for a job that may run for ever
+NO_LIMIT_S: Final = 366 * DAY_S  # what is planned for a job that may run for ever
 MAX_AMOUNT: Final = 1 << 52  # of a resource: sums of MAX_JOBS of bytes stay within int64 only below 2 ** 63
 NOBODY: Final = (-1, -1, -1, 0, -1)
 

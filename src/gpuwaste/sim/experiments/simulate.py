@@ -12,7 +12,7 @@ from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.generating import generated, generator_parameters
 from gpuwaste.sim.log import JobLog
 from gpuwaste.sim.parameters import read_named
-from gpuwaste.sim.simulation import RECENT, TRUTH, USER, all_schedulers, machine_of, simulate
+from gpuwaste.sim.simulation import RECENT, SCHEDULERS, TRUTH, USER, machine_of, simulate
 from gpuwaste.sim.time_travel import read_steps, travelled
 
 TITLE: Final = "one load through schedulers"
@@ -30,9 +30,9 @@ MEASURES: Final = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "utiliz
 
 def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, Any]]:
     """Simulate; the seed is that of the generator and of each step that has one. Raises GpuwasteError."""
-    unknown = [name for name in values["schedulers"] if name not in all_schedulers()]
+    unknown = [name for name in values["schedulers"] if name not in SCHEDULERS]
     if unknown or not values["schedulers"]:
-        raise UsageError(f"schedulers {unknown!r:.80}: schedulers are {', '.join(all_schedulers())}")
+        raise UsageError(f"schedulers {unknown!r:.80}: schedulers are {', '.join(SCHEDULERS)}")
     if values["walltime"] not in {USER, TRUTH, RECENT}:
         raise UsageError(f"walltime {values['walltime']!r:.40}: expected {USER}, {TRUTH} or {RECENT}")
     table, header = _load(values, seed, folder)

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.units import DAY_S
 from gpuwaste.sim.load import Ints, Load
 from gpuwaste.sim.log import JobLog
 from gpuwaste.sim.parameters import SEED, Parameter
@@ -23,7 +24,6 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "week": Parameter(0, 0, 5200, "this week of the log as it was, counted from 1; 0 draws days", whole=True),
     "seed": SEED,
 }
-_DAY_S: Final = 86_400
 _DAYS: Final = 7
 _FEW: Final = 0.1  # a week with less than this share of the median week's jobs is nearly empty
 
@@ -33,8 +33,8 @@ def drawn(values: Mapping[str, float], log: JobLog | None) -> Load:
     if log is None:
         raise NoDataError("curie_week: no log to draw from: name one with --swf, --sacct, --csv or --store")
     trace, _ = trace_of(log.table, log.processors)
-    begin = int(trace.submit[0]) // _DAY_S * _DAY_S
-    day = (trace.submit - begin) // _DAY_S
+    begin = int(trace.submit[0]) // DAY_S * DAY_S
+    day = (trace.submit - begin) // DAY_S
     bounds = np.searchsorted(day, np.arange(int(day[-1]) + 2))
     weeks = _weeks(bounds)
     rng = np.random.default_rng(int(values["seed"]))
@@ -49,7 +49,7 @@ def drawn(values: Mapping[str, float], log: JobLog | None) -> Load:
     days = [(place, _DAYS * int(week) + place % _DAYS) for place, week in enumerate(_each_day(picked, chosen))]
     rows = np.concatenate([np.arange(bounds[source], bounds[source + 1]) for _, source in days])
     shift = np.concatenate(
-        [np.full(bounds[source + 1] - bounds[source], (place - source) * _DAY_S) for place, source in days]
+        [np.full(bounds[source + 1] - bounds[source], (place - source) * DAY_S) for place, source in days]
     )
     if not len(rows):
         raise NoDataError(f"curie_week: {log.text}: no job on the days that were drawn")

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.sim.real.settings import taken_settings
 from gpuwaste.slurm.formats.list_conf import no_cgroups, release_of
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
 MAX_NODES: Final = 2000  # each is a process
 _MIB: Final = 1 << 20
-_MINUTE_S: Final = 60
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
 _CRED_EXPIRE_S: Final = 120  # Slurm's default; a requeued job waits that long
 _LAUNCH_S: Final = 30  # real seconds in which a loaded host starts a job
@@ -181,7 +181,7 @@ def _name(text: str, what: str) -> str:
 
 
 def _minutes(seconds: int | None) -> str:
-    return "UNLIMITED" if seconds is None else str(-(-seconds // _MINUTE_S))
+    return "UNLIMITED" if seconds is None else str(-(-seconds // MINUTE_S))
 
 
 def _yes(value: bool) -> str:

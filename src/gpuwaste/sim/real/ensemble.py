@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.sim.metrics import SHORTEST_S
 from gpuwaste.sim.real.document import Agreement, RealRun
 from gpuwaste.sim.real.jobs import TraceSubmission
 from gpuwaste.sim.real.outcomes import ReplayedOutcome
 
 _NEAR_S: Final = 5
-_MINUTE_S: Final = 60
 
 
 def run_figures(
@@ -70,5 +70,5 @@ def agreement(runs: Sequence[Sequence[ReplayedOutcome]]) -> Agreement | None:
         pairs=pairs,
         median_start_s=float(np.median(found)),
         within_5_s=round(float(np.mean(found <= _NEAR_S)), 6),
-        within_60_s=round(float(np.mean(found <= _MINUTE_S)), 6),
+        within_60_s=round(float(np.mean(found <= MINUTE_S)), 6),
     )

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.jobs.history.table import Categories, JobTable
 from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 _MIB: Final = 1 << 20
-_MINUTE_S: Final = 60
 _BEYOND_S: Final = 3600  # what a job that hit its limit would have run on: slurmctld has to end it
 
 
@@ -62,7 +62,7 @@ def _submission(table: JobTable, trace: Trace, index: int, options: tuple[str, .
     row, run, limit = int(trace.row[index]), int(trace.run_s[index]), int(trace.limit_s[index])
     limited = not math.isnan(table.limit_s[row])
     beyond = _BEYOND_S if limited and run >= limit else 0
-    minutes = ("-t", str(-(-limit // _MINUTE_S))) if limited else ()
+    minutes = ("-t", str(-(-limit // MINUTE_S))) if limited else ()
     return TraceSubmission(int(table.job_id[row]), int(trace.submit[index]), run + beyond, limit, (*minutes, *options))
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job_states import QUEUED
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.instants import ControllerInstant, read_log
 from gpuwaste.sim.real.jobs import TraceSubmission
@@ -21,7 +22,6 @@ Progress = Callable[[int, int, int], None]
 Keep = Callable[[list[ReplayedOutcome]], None]
 
 _LEAD_S: Final = 2.0  # real seconds before the first submission
-_MINUTE_S: Final = 60  # instants keep their place in it: backfill rounds them down to bf_resolution
 _TICK_S: Final = 0.5  # real seconds between two looks at what ended
 _KEPT_EVERY_S: Final = 10.0
 _STALLED_S: Final = 1800  # of the played clock without a running job: backfill has passed many times
@@ -39,7 +39,8 @@ class Player:
         self._cluster, self._jobs, self._clock = cluster, jobs, cluster.clock
         self._first = jobs[0].submit
         earliest = math.ceil(self._clock.now() + _LEAD_S * self._clock.speed)
-        self._origin = earliest + (self._first - earliest) % _MINUTE_S
+        # Instants keep their place in the minute: backfill rounds them down to bf_resolution.
+        self._origin = earliest + (self._first - earliest) % MINUTE_S
         self._ids: dict[int, int] = {}  # Slurm's id -> place among the jobs
         self._ended: dict[int, Ended] = {}
         self._why: dict[int, tuple[str, str]] = {}  # place -> state and Slurm's words

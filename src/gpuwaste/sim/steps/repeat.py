@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.units import DAY_S, WEEK_S
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.parameters import SEED, Parameter
 from gpuwaste.sim.time_travel import MOST_JOBS, of_rows
@@ -20,8 +21,6 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "shuffle": Parameter(0, 0, 1, "1: jobs of the copies swap their instants", whole=True),
     "seed": SEED,
 }
-_DAY_S: Final = 86_400
-_WEEK_S: Final = 7 * _DAY_S
 
 
 def applied(table: JobTable, values: Mapping[str, float]) -> JobTable:
@@ -30,7 +29,7 @@ def applied(table: JobTable, values: Mapping[str, float]) -> JobTable:
     if times * n > MOST_JOBS:
         raise UsageError(f"--step repeat={times}: {times * n:,} jobs: expected at most {MOST_JOBS:,}")
     span = int(table.submit[-1] - table.submit[0]) + 1
-    unit = _WEEK_S if span > _WEEK_S - _DAY_S else _DAY_S
+    unit = WEEK_S if span > WEEK_S - DAY_S else DAY_S
     period = -(-span // unit) * unit
     rng = np.random.default_rng(int(values["seed"]))
     copies = [np.arange(n), *(rng.permutation(n) if values["shuffle"] else np.arange(n) for _ in range(times - 1))]

@@ -15,7 +15,7 @@ import duckdb
 
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.files import write_whole
-from gpuwaste.sim.sweep.study import SweepCase, SweepStudy, all_experiments
+from gpuwaste.sim.sweep.study import EXPERIMENTS, SweepCase, SweepStudy
 from gpuwaste.store.duckdb_connection import connect
 
 PARQUET: Final = "results.parquet"
@@ -64,7 +64,7 @@ def run_case(case: SweepCase, folder: SweepFolder) -> str:
     """Run one case and keep what came of it; returns its error, "" for none. Raises StoreError alone."""
     begin = time.monotonic()
     try:
-        rows = all_experiments()[case.experiment].rows(case.values, case.seed, case.folder)
+        rows = EXPERIMENTS[case.experiment].rows(case.values, case.seed, case.folder)
     except GpuwasteError as error:
         return _failed(case, folder, str(error))
     except Exception as error:  # noqa: BLE001 one bad case does not end the others, whatever it raises
@@ -125,7 +125,7 @@ def summary(study: SweepStudy, folder: SweepFolder) -> tuple[list[str], list[tup
 
     Raises StoreError.
     """
-    measures = all_experiments()[study.experiment].MEASURES
+    measures = EXPERIMENTS[study.experiment].MEASURES
     path = str(folder.path / PARQUET).replace("'", "''")
     try:
         with connect() as db:

@@ -13,20 +13,17 @@ that is changed later keeps the results of the cases that are still in it.
 """
 
 import hashlib
-import importlib
 import itertools
 import json
 import math
-import pkgutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.version import own_version
 from gpuwaste.sim import experiments
 from gpuwaste.sim.parameters import is_name
@@ -51,11 +48,7 @@ class Experiment(Protocol):
         ...
 
 
-@cache
-def all_experiments() -> MappingProxyType[str, Experiment]:
-    """Return the experiments by name, which is their file's."""
-    names = sorted(module.name for module in pkgutil.iter_modules(experiments.__path__))
-    return MappingProxyType({name: importlib.import_module(f"{experiments.__name__}.{name}") for name in names})
+EXPERIMENTS: Final[ModuleRegistry[Experiment]] = ModuleRegistry(experiments, "TITLE", "PARAMETERS", "MEASURES", "rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +88,9 @@ def read_study(path: Path) -> SweepStudy:
     if unknown := [key for key in raw if key not in _KEYS]:
         raise UsageError(f"{path}: {unknown[0][:40]!r}: expected {', '.join(_KEYS)}")
     name = raw.get("experiment", "simulate")
-    if not isinstance(name, str) or name not in all_experiments():
-        raise UsageError(f"{path}: experiment {str(name)[:40]!r}: expected one of {', '.join(all_experiments())}")
-    declared = all_experiments()[name].PARAMETERS
+    if not isinstance(name, str) or name not in EXPERIMENTS:
+        raise UsageError(f"{path}: experiment {str(name)[:40]!r}: expected one of {', '.join(EXPERIMENTS)}")
+    declared = EXPERIMENTS[name].PARAMETERS
     fixed, grid = _section(raw, "fixed", declared, path), _section(raw, "grid", declared, path)
     for key, values in grid.items():
         if not isinstance(values, list) or not values or key in fixed:

@@ -6,13 +6,13 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.sim.past import UNKNOWN, expected
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "time limits from each user's ended jobs"
 VALUE: Final = "Q"
 LEVEL: Final = 0.95
-_MINUTE_S: Final = 60
 _LEAST, _MOST = 0.5, 0.999
 _NOTES: Final = (
     "A limit is never above what the user gave; without ten ended jobs of the user it stays as given.",
@@ -25,7 +25,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     level = _level(value)
     trace = case.trace
     past = expected(case.history, level)[case.places][trace.row]
-    minutes = np.maximum(-(-past // _MINUTE_S) * _MINUTE_S, _MINUTE_S)
+    minutes = np.maximum(-(-past // MINUTE_S) * MINUTE_S, MINUTE_S)
     limit = np.where(past == UNKNOWN, trace.limit_s, np.minimum(minutes, trace.limit_s))
     killed = trace.run_s > limit
     facts = {

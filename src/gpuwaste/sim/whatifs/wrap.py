@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.units import DAY_S, MINUTE_S
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 from gpuwaste.sim.wrappers import WRAPPERS, Workflow
 from gpuwaste.slurm.site.cluster_model import ClusterModel
@@ -13,8 +14,7 @@ from gpuwaste.slurm.site.cluster_model import ClusterModel
 TITLE: Final = "chains of a user's short jobs as one job each"
 VALUE: Final = "MINUTES"
 _SHORT_MIN: Final = 60
-_MINUTE_S: Final = 60
-_LONGEST_S: Final = 86400  # limit of a wrapper, where its partition sets no shorter one
+_LONGEST_S: Final = DAY_S  # limit of a wrapper, where its partition sets no shorter one
 _ALIKE: Final = ("account", "partition", "qos", "gpu_type")
 _AMOUNTS: Final = ("nodes", "cpus", "mem_b", "gpus")
 _NOTES: Final = (
@@ -31,7 +31,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     Jobs with a limit of at most so many minutes are short (default 60), and a job that is submitted within that time
     after the end of the one before continues its chain. Raises UsageError, NoDataError.
     """
-    short_s = _minutes(value) * _MINUTE_S
+    short_s = _minutes(value) * MINUTE_S
     trace, table = case.trace, case.table
     chains = _chains(case, short_s)
     if not chains:
@@ -60,8 +60,8 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
 
 
 def _minutes(value: str) -> int:
-    if value and not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= _LONGEST_S // _MINUTE_S):
-        raise UsageError(f"--what-if wrap={value[:20]!r}: expected minutes from 1 to {_LONGEST_S // _MINUTE_S}")
+    if value and not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= _LONGEST_S // MINUTE_S):
+        raise UsageError(f"--what-if wrap={value[:20]!r}: expected minutes from 1 to {_LONGEST_S // MINUTE_S}")
     return int(value) if value else _SHORT_MIN
 
 

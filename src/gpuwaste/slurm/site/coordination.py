@@ -7,7 +7,7 @@ with them, whatever cluster they are above it in. The associations tell the clus
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuwaste.core.cluster_account import ClusterAccount
+from gpuwaste.core.scope import ClusterAccount
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Final, Literal, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.cluster_account import ClusterAccount
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.details import STAGES, take_details, take_steps

@@ -22,7 +22,7 @@ from typing import Any, Final, Self
 
 from gpuwaste.agent.daemon import Agent, NodeEdges
 from gpuwaste.agent.own_node import OwnNode as NodeSite
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.hub.daemon import make_checkers
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.ports import HubPorts

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.unit.act.events.site import LICENCES, WEBHOOK, written
 
-from gpuwaste.act.events.inlet_files import is_inlet, load_inlet, load_inlets, ways
+from gpuwaste.act.events.inlet_files import WAYS, is_inlet, load_inlet, load_inlets
 from gpuwaste.act.events.outlet_files import load_outlet
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.jobs.events.catalogue import kinds_of
@@ -84,7 +84,7 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, text: str, error: str) -> Non
 
 def test_each_way_has_settings_with_texts() -> None:
     """The reference is made of them."""
-    assert set(ways()) == {"kafka", "webhook"}
-    for module in ways().values():
+    assert set(WAYS) == {"kafka", "webhook"}
+    for module in WAYS.values():
         for field in module.SETTINGS.__dataclass_fields__.values():
             assert field.metadata["text"].endswith(".")

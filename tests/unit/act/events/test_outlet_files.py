@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.act.events.outlet_files import load_outlet, load_outlets, ways
+from gpuwaste.act.events.outlet_files import WAYS, load_outlet, load_outlets
 from gpuwaste.core.errors import ConfigError
 
 GOOD = '[webhook]\nurl = "https://hooks.example.org/gpu"\n'
@@ -32,8 +32,8 @@ def test_a_file_is_an_outlet(tmp_path: Path) -> None:
 
 def test_each_way_has_settings_with_texts() -> None:
     """The reference is made of them."""
-    assert set(ways()) == {"journal", "kafka", "webhook"}
-    for module in ways().values():
+    assert set(WAYS) == {"journal", "kafka", "webhook"}
+    for module in WAYS.values():
         for field in module.SETTINGS.__dataclass_fields__.values():
             assert field.metadata["text"].endswith(".")
 

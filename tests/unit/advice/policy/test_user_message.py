@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.advice.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, WASTES, Day, asking, decide
 
-from gpuwaste.advice.policy.user_message import harmless, line
+from gpuwaste.advice.policy.user_message import line
 from gpuwaste.advice.verdicts.verdict import MAX_LINE
+from gpuwaste.core.text import masked
 
 
 def test_a_warning_says_what_why_and_which_option() -> None:
@@ -88,11 +89,11 @@ def test_any_text_becomes_one_harmless_line(text: str) -> None:
 
 def test_names_of_jobs_stay_readable() -> None:
     """Letters of any script stay; escapes and reversals of direction do not."""
-    assert harmless("naïve 训练 \x1b[31m \u202e x\n") == "naïve 训练 ?[31m ? x?"
+    assert masked("naïve 训练 \x1b[31m \u202e x\n") == "naïve 训练 ?[31m ? x?"
 
 
 @given(st.text(max_size=400), st.text(max_size=400), st.text(max_size=400))
-def test_hostile_names_reasons_and_options_are_harmless(name: str, why: str, option: str) -> None:
+def test_hostile_names_reasons_and_options_are_masked(name: str, why: str, option: str) -> None:
     """Whatever comes from users: three lines at most, each bounded and printable."""
     expected = (replace(GPUS, why=(why,)),)
     decision = decide(
@@ -103,4 +104,4 @@ def test_hostile_names_reasons_and_options_are_harmless(name: str, why: str, opt
         suggestions=(replace(FEWER, option=option),),
     )
     assert len(decision.lines) <= 3
-    assert all(len(found) <= MAX_LINE and harmless(found) == found for found in decision.lines)
+    assert all(len(found) <= MAX_LINE and masked(found) == found for found in decision.lines)

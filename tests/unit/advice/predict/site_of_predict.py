@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, feature_hash
 from gpuwaste.advice.predict.manifest import Manifest, Origin, TargetModel
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.history.table import GpuUse
@@ -17,7 +18,6 @@ from gpuwaste.slurm.submit.request import JobRequest
 NAMES = tuple(feature.name for feature in FEATURES)
 COLUMN = {name: place for place, name in enumerate(NAMES)}
 NOW = 1_750_000_000
-HOUR_S = 3600
 GIB = 1 << 30
 TRAIN = JobRequest(
     user="alice", submit=NOW, account="physics", partition="gpu", name="train",

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.unit.advice.predict.site_of_predict import HOUR_S, NAMES, NOW, TRAIN, FormulaModel, Run, history
+from tests.unit.advice.predict.site_of_predict import NAMES, NOW, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.advice.predict import view
 from gpuwaste.advice.predict.explain import bundled, occluded
 from gpuwaste.advice.predict.prediction import Reason
 from gpuwaste.advice.predict.predictor import Predictor
-from gpuwaste.core.units import say_duration
+from gpuwaste.core.units import HOUR_S, say_duration
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.advice.predict.site_of_predict import GIB, HOUR_S, TRAIN, FormulaModel, Run, history
+from tests.unit.advice.predict.site_of_predict import GIB, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.advice.predict.prediction import Prediction, TargetPrediction
 from gpuwaste.advice.predict.predictor import NO_HISTORY, NO_MODEL, Predictor
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.vectors import vector_of
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.request import JobRequest

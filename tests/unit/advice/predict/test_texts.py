@@ -11,7 +11,7 @@ from tests.examples import examples
 
 from gpuwaste.advice.predict import texts
 from gpuwaste.advice.predict.texts import MAX_SCRIPT, SCRIPT_FACTS, name_facts, script_facts
-from gpuwaste.core.cpu_budget import CpuBudget, NotReadError
+from gpuwaste.core.clock import CpuBudget, NotReadError
 
 _COMMENT = re.compile(r"^\s*#[^\n]*$", re.MULTILINE)
 _PLAIN = {

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.advice.predict.site_of_predict import GIB, HOUR_S, TRAIN, FormulaModel, Run, history
+from tests.unit.advice.predict.site_of_predict import GIB, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.advice.predict.changes import proposers
 from gpuwaste.advice.predict.changes.memory import friendly_gib
 from gpuwaste.advice.predict.changes.time_limit import friendly_s
 from gpuwaste.advice.predict.prediction import RequestChange
 from gpuwaste.advice.predict.predictor import Predictor
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.request import JobRequest

@@ -13,7 +13,7 @@ from gpuwaste.agent.collectors._rate import CounterRate
 from gpuwaste.agent.collectors.intel import IntelCollector, busiest, groups_to_read, using
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.valid_ranges import ReadingCheck
-from gpuwaste.core.event_log import EventLog
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.sample import UnknownReason
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.sim_sysfs import make_pci_devices

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.agent.fakes import START_US
 
-from gpuwaste.agent.collectors import CollectorSettings, create_collectors, known_collectors
+from gpuwaste.agent.collectors import COLLECTORS, CollectorSettings, create_collectors
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.testing.clocks import FakeClock
 
@@ -21,8 +21,8 @@ SETTINGS = CollectorSettings(
 
 def test_every_file_without_an_underscore_is_a_collector() -> None:
     """The registry knows what lies in the folder, and each can be created under its name."""
-    assert known_collectors() == ["amd", "dcgm", "host", "intel", "nvml", "pcp", "rapl"]
-    made = create_collectors(known_collectors(), SETTINGS)
+    assert list(COLLECTORS) == ["amd", "dcgm", "host", "intel", "nvml", "pcp", "rapl"]
+    made = create_collectors(list(COLLECTORS), SETTINGS)
     assert [c.name for c in made.gpu] == ["amd", "intel", "nvml", "pcp"]
     assert [c.name for c in made.host] == ["host"]
     assert [c.name for c in made.profile] == ["dcgm"]

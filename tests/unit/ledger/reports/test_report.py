@@ -7,7 +7,7 @@ import pytest
 from tests.unit.ledger.builders import LATER, SETTINGS, T0, add_rows, hour, job, store
 from tests.unit.show.documents import END, one_job, report, top, week
 
-from gpuwaste.core.cluster_account import ClusterAccount
+from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.ledger.reports.report import job_document, report_document, top_document
 
 

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.show.chart import Axis, Bars, Bins, Chart, Gantt, Grid, Layer, Lines, Row, Series, Span
 from gpuwaste.show.charts.draw import chart_svg
 from gpuwaste.show.charts.labels import width
@@ -14,7 +15,6 @@ NS: Final = "{http://www.w3.org/2000/svg}"
 HOSTILE: Final = "</svg><script>alert(1)</script>\"'&\u202egnp.\x00\x1b[31m\n\t\ud800"
 LONG: Final = "x" * 10_000
 NAN: Final = math.nan
-DAY_S: Final = 86400
 _SIZES: Final = {"title": 16 * 1.1, "name": 12}
 
 

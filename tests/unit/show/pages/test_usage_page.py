@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from tests.unit.show import documents
 from tests.unit.show.pages.test_view_page import Reading
 
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.reports.job_page import job_sentence
 from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.show.environment import Frame
 
 ASKED = UsageQuery("/me", 0, 86400)
-HOUR_S = 3600
 
 
 def report(scope: str, exempt_s: float = 0.0) -> Any:

@@ -14,7 +14,7 @@ from gpuwaste.act.notify.notice_store import NoticeStatus
 from gpuwaste.act.notify.notify_settings import NotifySettings
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.once import Once
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.text import harmless
 
 _HUB: Final = "hub"
@@ -37,7 +37,7 @@ class ActionMail:
         self._book = book
         self._settings = settings
         self._clock = clock
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self._kinds = [kind.name for kind in actions().values() if kind.execution is None]
 
     def send_due(self) -> int:

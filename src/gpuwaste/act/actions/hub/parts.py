@@ -14,8 +14,8 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.once import Once
 from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.store.hub.hub_store import HubStore
@@ -37,7 +37,7 @@ class ActionParts(Part):
         settings = NotifySettings.from_config(config.notify)
         mailer, book = smtp_mailer(config.notify), address_book(config.notify)
         self._mail = ActionMail(self.manager, mailer, book, settings, clock)
-        self._trouble = Once()
+        self._trouble = RepeatSuppressor()
         self.worker = Worker("actions", self._turn, clock)
 
     @classmethod

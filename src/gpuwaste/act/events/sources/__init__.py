@@ -1,12 +1,11 @@
 """What the hub sees now and then and tells as events: each file is one source with `make`, found by being here."""
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.ledger.now.now import Now
@@ -44,10 +43,6 @@ class SourceStores:
     simulations: Path | None = None
 
 
-Make = Callable[[SourceStores], EventSource]
-
-
 def sources(stores: SourceStores) -> list[EventSource]:
     """Return a source of each file, in the order of their names."""
-    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
-    return [importlib.import_module(f"{__name__}.{name}").make(stores) for name in names]
+    return [module.make(stores) for module in ModuleRegistry[Any](__name__, "make").values()]

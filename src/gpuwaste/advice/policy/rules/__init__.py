@@ -4,25 +4,31 @@ ORDER is the rule's position: below JUDGED a rule decides `would_be`, from there
 stronger again. Two rules never have the same position.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from functools import cache
-from types import ModuleType
-from typing import Final
+from typing import Final, Protocol
 
 from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.core.registry import ModuleRegistry
 
 JUDGED: Final = 500
 Apply = Callable[[PolicyCase], None]
 
 
+class RuleModule(Protocol):
+    """A file of this package."""
+
+    ORDER: int
+
+    def apply(self, case: PolicyCase) -> None:
+        """Change what is decided of the case."""
+        ...
+
+
 @cache
-def rules() -> dict[str, ModuleType]:
+def rules() -> dict[str, RuleModule]:
     """Return each rule's module by its name, in their order."""
-    names = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
-    found = {name: importlib.import_module(f"{__name__}.{name}") for name in names}
-    return dict(sorted(found.items(), key=lambda item: int(item[1].ORDER)))
+    return ModuleRegistry[RuleModule](__name__, "ORDER", "apply").ordered_by("ORDER")
 
 
 @cache

@@ -11,8 +11,7 @@ from typing import Final
 from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.expected_waits import WaitRow
 from gpuwaste.advice.policy.user_message import line
-from gpuwaste.core.instant_words import instant_words
-from gpuwaste.core.units import MINUTE_S, format_duration
+from gpuwaste.core.units import MINUTE_S, format_duration, instant_words
 
 ORDER: Final = 610
 AT_ONCE_S: Final = MINUTE_S

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from gpuwaste.advice.policy.case import PolicyCase
-from gpuwaste.advice.policy.user_message import harmless
+from gpuwaste.core.text import masked
 
 ORDER: Final = 530
 MAX_REASON: Final = 200
@@ -36,4 +36,4 @@ def apply(case: PolicyCase) -> None:
 def reason_of(comment: str) -> str | None:
     """Return the reason of an override in a job's comment, made harmless; None where there is none."""
     found = _GIVEN.search(comment)
-    return None if found is None else harmless(found[1])[:MAX_REASON].strip()
+    return None if found is None else masked(found[1])[:MAX_REASON].strip()

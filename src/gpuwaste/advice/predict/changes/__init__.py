@@ -1,12 +1,12 @@
 """Smaller requests, a file each with `propose(request, said) -> Proposal | None`. A file is found by being here."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from gpuwaste.advice.predict.prediction import TargetPrediction
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.slurm.submit.request import JobRequest
 
 
@@ -28,5 +28,4 @@ Propose = Callable[[JobRequest, Said], ChangeProposal | None]
 @cache
 def proposers() -> dict[str, Propose]:
     """Return the `propose` of each file by the file's name."""
-    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
-    return {name: importlib.import_module(f"{__name__}.{name}").propose for name in names}
+    return {name: module.propose for name, module in ModuleRegistry[Any](__name__, "propose").items()}

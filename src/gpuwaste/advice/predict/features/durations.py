@@ -7,8 +7,8 @@ import numpy as np
 
 from gpuwaste.advice.predict.context import AT, PAIR_AT, Context
 from gpuwaste.advice.predict.features.base import Block, Feature, Group, Step, copied, like
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.jobs.history.packed_rows import AMOUNTS, EWS
-from gpuwaste.jobs.history.recurrences import MINUTE_S
 
 FEATURES = (
     Feature("run_1", "s", "the last of the {jobs} ran {value}"),

@@ -1,14 +1,40 @@
-"""One log line per event: the same trouble, over and over, is logged once in ten minutes with a count."""
+"""A trouble that lasts is logged once: repeats are counted until other words, a quiet time, or the end of it."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.log_event import LogEvent
-from gpuwaste.core.once import Once
 
 _QUIET_S: Final = 600.0
 _OVER: Final = log_event.info("works-again: {about} works again")
+
+
+@dataclass(slots=True)
+class RepeatSuppressor:
+    """One lasting trouble: its words, how often it came in a row, and how often since it was logged."""
+
+    words: str = ""
+    times: int = 0
+    repeats: int = 0
+    _logged_us: int = 0
+
+    def news(self, words: str, now_us: int = 0, quiet_us: int | None = None) -> bool:
+        """Count the trouble; true where it is to be logged: a first one, other words, or not for `quiet_us`."""
+        known = self.times > 0 and words == self.words
+        self.times += 1
+        if known and (quiet_us is None or now_us - self._logged_us < quiet_us):
+            self.repeats += 1
+            return False
+        self.words, self.repeats, self._logged_us = words, 0, now_us
+        return True
+
+    def over(self) -> int:
+        """End the trouble; return how often it came, 0 where there was none."""
+        times = self.times
+        self.words, self.times, self.repeats = "", 0, 0
+        return times
 
 
 class EventLog:
@@ -18,7 +44,7 @@ class EventLog:
         """Log the same trouble again after `quiet_s`."""
         self._clock = clock
         self._quiet_us = int(quiet_s * 1e6)
-        self._troubles: dict[str, Once] = {}
+        self._troubles: dict[str, RepeatSuppressor] = {}
 
     def trouble(self, event: LogEvent, about: str, /, **fields: object) -> None:
         """Log a trouble, unless the same one of `about` was logged a short while ago."""
@@ -37,7 +63,7 @@ class EventLog:
             _OVER.log(about=about)
 
     def _log(self, words: str, event: LogEvent, about: str, /, **fields: object) -> None:
-        known = self._troubles.setdefault(about, Once())
+        known = self._troubles.setdefault(about, RepeatSuppressor())
         repeats = known.repeats
         if known.news(words, self._clock.mono_us(), self._quiet_us):
             event.log(repeats=repeats, about=about, **fields)
