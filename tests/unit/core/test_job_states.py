@@ -25,7 +25,7 @@ def test_blame_is_for_ends_only() -> None:
 
 def test_queries_have_the_sets_from_the_table() -> None:
     """A query names a set, its text has the states; no query spells one out."""
-    assert "j.state IN ('FAILED', 'OUT_OF_MEMORY')" in query_text("hub", "failed_scripts")
+    assert "j.state IN ('FAILED', 'OUT_OF_MEMORY')" in query_text("failed_scripts")
     sources = [path.read_text() for root in gpuwaste.__path__ for path in Path(root).rglob("*.sql")]
     assert all(any(f"{{{name}}}" in text for text in sources) for name in SETS)
     for states in map(sorted, SETS.values()):
