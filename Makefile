@@ -74,7 +74,7 @@ docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys 
 unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, but for the longest: a minute
 	@NUMBA_DISABLE_JIT=1 $(VENV)/bin/pytest -q -n auto --dist loadscope --hypothesis-profile unit -m "not long" --durations 10 tests/unit
 
-thorough: $(STAMP) ## the tests that draw examples or sizes, with all of them (a part of `make test-all`)
+thorough: $(STAMP) ## the tests that draw examples or sizes, with all of them: half an hour, for a night or a release
 	@chrt --idle 0 $(VENV)/bin/pytest -q -n auto --dist loadscope --timeout 900 -m "hypothesis or drawn" --durations 30 tests/unit tests/integration
 
 TESTED := venv packages native plugins browser-tools frameworks slurm-gpu
@@ -84,7 +84,7 @@ test: $(TESTED) ## the tests to run before a push: unit, integration, the core o
 test-all: $(TESTED) ## every test that `make test` does not run: long ones, the demo, all clusters (WORKERS at the same time), packages, other releases, the field
 	@$(PY) -m tools.rpm --for-tests
 	-@$(PY) -m tools.deb.in_tree 24.11 # workers have no network for its downloads; where it cannot be made its tests say so
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync field matrix-turn thorough
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync field matrix-turn
 	@WORKERS=$(WORKERS) tools/run-tests test-all
 
 figures-tests: $(STAMP) ## what the last `make test` and `make test-all` took, into docs/figures.md and tests/durations.json

@@ -1,6 +1,6 @@
 """How many examples Hypothesis draws: a few in `make unit` and `make test`, which are run often; else all of them.
 
-Each run draws others; `make thorough`, a part of `make test-all`, draws all.
+Each run draws others; `make thorough` draws all.
 """
 
 from typing import Final
