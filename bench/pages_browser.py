@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from playwright.sync_api import BrowserContext, CDPSession, sync_playwright
 
-from gpuwaste.ledger.curves.curve_types import GpuCurves, JobCurves, NodeCurves, RunCurves, Series
+from gpuwaste.ledger.curves.curve_types import CurveSeries, GpuCurves, JobCurves, NodeCurves, RunCurves
 
 CHROMIUM: Final = "/usr/bin/chromium"
 TARGET_PAINT_MS: Final = 1000
@@ -88,9 +88,9 @@ def a_day() -> JobCurves:
     """Return a document as the hub has it: a value moves by every slot, as samples do."""
     times = [slot * _DAY_MS // SLOTS for slot in range(SLOTS)]
 
-    def series(gpu: int, top: float) -> Series:
+    def series(gpu: int, top: float) -> CurveSeries:
         mean = [top * ((slot * 7919 + gpu * 31) % 1000) / 1000 for slot in range(SLOTS)]
-        return Series(mean=list(mean), min=[0.8 * one for one in mean], max=[min(top, 1.2 * one) for one in mean])
+        return CurveSeries(mean=list(mean), min=[0.8 * one for one in mean], max=[min(top, 1.2 * one) for one in mean])
 
     gpus = [
         GpuCurves(

@@ -23,7 +23,7 @@ from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.curves.agents import AgentSamples
-from gpuwaste.ledger.curves.curve_types import GpuCurves, NodeCurves, NodeSamples, Series
+from gpuwaste.ledger.curves.curve_types import CurveSeries, GpuCurves, NodeCurves, NodeSamples
 from gpuwaste.ledger.curves.limits import QuestionBudget
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.net.samples import MOST_ANSWER_B, RunWindow, SampleQuestion
@@ -40,7 +40,7 @@ pytestmark = [
 ]
 START = 1_767_225_600
 QUESTION = SampleQuestion("gpu1", RunWindow(9, START, START * 1_000_000, (START + 300) * 1_000_000, 2000))
-COLUMN = Series(mean=[1.0, None, 3.0])
+COLUMN = CurveSeries(mean=[1.0, None, 3.0])
 GPU = GpuCurves(gpu_uuid="GPU-a", util_pct=COLUMN)
 HONEST = NodeSamples(
     schema=1,
@@ -204,9 +204,9 @@ LIES = {
     "a time before the run": replace(HONEST, t_ms=[5, 6, 7]),
     "a time after the run": replace(HONEST, t_ms=[*HONEST.t_ms[:2], (START + 400) * 1000]),
     "times that go back": replace(HONEST, t_ms=HONEST.t_ms[::-1]),
-    "columns of other lengths": replace(HONEST, gpus=[GpuCurves(gpu_uuid="GPU-a", power_w=Series(mean=[1.0]))]),
+    "columns of other lengths": replace(HONEST, gpus=[GpuCurves(gpu_uuid="GPU-a", power_w=CurveSeries(mean=[1.0]))]),
     "a GPU twice": replace(HONEST, gpus=[GPU, GPU]),
-    "a negative value": replace(HONEST, gpus=[GpuCurves(gpu_uuid="GPU-a", util_pct=Series(mean=[-1.0, 0, 0]))]),
+    "a negative value": replace(HONEST, gpus=[GpuCurves(gpu_uuid="GPU-a", util_pct=CurveSeries(mean=[-1.0, 0, 0]))]),
     "a name with markup": replace(HONEST, gpus=[GpuCurves(gpu_uuid="<script>", util_pct=COLUMN)]),
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from gpuwaste.ledger.curves.curve_types import QUANTITIES, GpuCurves, Series
+from gpuwaste.ledger.curves.curve_types import QUANTITIES, CurveSeries, GpuCurves
 from gpuwaste.ledger.sample import Sample
 
 _DIGITS: Final = {"util_pct": 2, "sm_pct": 2, "mem_used_b": 0, "power_w": 1}
@@ -81,7 +81,7 @@ class JobSlots:
             **{name: self._series(name, [slots.get(slot, {}).get(name) for slot in instants]) for name in QUANTITIES},
         )
 
-    def _series(self, name: str, cells: list[Cell | None]) -> Series | None:
+    def _series(self, name: str, cells: list[Cell | None]) -> CurveSeries | None:
         if not any(cells):
             return None
 
@@ -90,5 +90,5 @@ class JobSlots:
 
         mean = column(lambda cell: cell[1] / cell[0])
         if self._width_us == 1:
-            return Series(mean=mean)
-        return Series(mean=mean, min=column(lambda cell: cell[2]), max=column(lambda cell: cell[3]))
+            return CurveSeries(mean=mean)
+        return CurveSeries(mean=mean, min=column(lambda cell: cell[2]), max=column(lambda cell: cell[3]))

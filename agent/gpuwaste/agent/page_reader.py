@@ -1,4 +1,4 @@
-"""PageReader: one page of a program of this host over HTTP, for collectors that read another exporter."""
+"""ExporterReader: one page of a program of this host over HTTP, for collectors that read another exporter."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _MAX_BYTES: Final = 4 * 1024 * 1024
 _OK: Final = 200
 
 
-class PageReader:
+class ExporterReader:
     """Reads one page, each time anew. Raises ConfigError for a URL that is none."""
 
     def __init__(self, what: str, url: str, path: str, hints: tuple[str, str, str], answer_s: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.policy.policies_types import PolicyReplayRow
 from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
 from gpuwaste.advice.predict.beside import corrections_of
@@ -123,7 +123,7 @@ class PolicyReplay:
         self._tally.add(submission)
         self._spent.charge(submission, self._tally)
 
-    def decide(self, request: JobRequest) -> tuple[PolicyDecision, dict[str, float]]:
+    def decide(self, request: JobRequest) -> tuple[PolicyOutcome, dict[str, float]]:
         """Return the decision, and what each kind of suggestion would save."""
         self._spent.now(request.submit, datetime.fromtimestamp(request.submit).date())  # noqa: DTZ006 the site's own day
         groups = self._question.groups_of(request.user) if self._policies.uses_groups else frozenset[str]()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gpuwaste.advice.policy.declarations import PROBABILITIES, QUANTITIES
-from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.policy.policies_types import PolicyReplayRow
 from gpuwaste.advice.predict.targets import labels, request_cap
 from gpuwaste.advice.verdicts.hits import HIT_SHARE
@@ -21,7 +21,7 @@ ALL: Final = "all"
 class ReplayedSubmission:
     """One submission with its decision; `rows` are its runs, several of an array; `saves` by kind of suggestion."""
 
-    decision: PolicyDecision
+    decision: PolicyOutcome
     rows: list[int]
     user: str
     saves: dict[str, float]

@@ -34,18 +34,18 @@ _DIGITS: Final = 18
 
 
 @dataclass(slots=True)
-class Reading:
+class PluginReading:
     """The settings that the plugins take, by key, and the lines that they do not understand: file, number, key, why."""
 
     values: dict[str, int | str]
     odd: list[tuple[Path, int, str, str]] = field(default_factory=list)
 
 
-def read_as_plugin(path: Path) -> Reading:
+def read_as_plugin(path: Path) -> PluginReading:
     """Return what the plugins take from a file and its drop-ins. Raises OSError, ConfigError."""
     plugin = PluginConfig()
     usual: dict[str, int | str] = {key: getattr(plugin, key) for key in (*NUMBERS, "kill_switch", "advisor_user")}
-    reading = Reading({**usual, "socket": AdvisorConfig().socket})
+    reading = PluginReading({**usual, "socket": AdvisorConfig().socket})
     first, *others = config_files(path)
     if first.exists() or not others:
         _take_lines(reading, first, first.read_bytes())
@@ -56,7 +56,7 @@ def read_as_plugin(path: Path) -> Reading:
     return reading
 
 
-def _take_lines(reading: Reading, file: Path, data: bytes) -> None:
+def _take_lines(reading: PluginReading, file: Path, data: bytes) -> None:
     section = b""
     for number, raw in enumerate(data.split(b"\n"), 1):
         line = raw.strip(_BLANKS)
@@ -70,7 +70,7 @@ def _take_lines(reading: Reading, file: Path, data: bytes) -> None:
             reading.odd.append((file, number, *odd))
 
 
-def _take(reading: Reading, section: bytes, line: bytes) -> tuple[str, str] | None:
+def _take(reading: PluginReading, section: bytes, line: bytes) -> tuple[str, str] | None:
     """Take a line; return the key and why not, where it cannot be understood."""
     name, equals, value = line.partition(b"=")
     ours = section == b"plugin"
@@ -84,7 +84,7 @@ def _take(reading: Reading, section: bytes, line: bytes) -> tuple[str, str] | No
     return (key, why) if why else None
 
 
-def _take_number(reading: Reading, key: str, value: bytes) -> str:
+def _take_number(reading: PluginReading, key: str, value: bytes) -> str:
     found = _NUMBER.fullmatch(value)
     digits = found[1].replace(b"_", b"") if found else b""
     if not digits or len(digits) > _DIGITS:
@@ -96,7 +96,7 @@ def _take_number(reading: Reading, key: str, value: bytes) -> str:
     return ""
 
 
-def _take_text(reading: Reading, section: str, key: str, value: bytes) -> str:
+def _take_text(reading: PluginReading, section: str, key: str, value: bytes) -> str:
     found = _TEXT.fullmatch(value)
     text = (found[1] or found[2] or b"") if found else b""
     if not text:
@@ -107,6 +107,6 @@ def _take_text(reading: Reading, section: str, key: str, value: bytes) -> str:
     return ""
 
 
-def _number(reading: Reading, key: str) -> int:
+def _number(reading: PluginReading, key: str) -> int:
     value = reading.values[key]
     return value if isinstance(value, int) else 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpuwaste.advice.policy.declarations import Policy
-from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.advice.verdicts.verdict import Op
 from gpuwaste.jobs.job_event import ScriptSays
@@ -53,7 +53,7 @@ class SubmitAdvice:
 
     request: JobRequest
     policy: Policy
-    decision: PolicyDecision
+    decision: PolicyOutcome
     outlook: Outlook
     prediction: "Prediction | None" = None
     vector: "Vector | None" = None

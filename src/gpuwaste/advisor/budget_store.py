@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from gpuwaste.advice.policy.facts import PolicyDecision, Spent
+from gpuwaste.advice.policy.facts import PolicyOutcome, Spent
 
 
 class BudgetCounts:
@@ -30,7 +30,7 @@ class BudgetCounts:
             self.day = day
             self._spent.clear()
 
-    def charge(self, user: str, decision: PolicyDecision) -> None:
+    def charge(self, user: str, decision: PolicyOutcome) -> None:
         """Count what a decision spends: the same rule as wire.verdict_outbox's."""
         if decision.action == "reject":
             self._spent["reject", user] += 1

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advisor.listening import open_listener, refuse_living, remove_socket
-from gpuwaste.advisor.parts import Parts
+from gpuwaste.advisor.parts import AdvisorParts
 from gpuwaste.advisor.slurm_facts import allowed_uids, cluster_of
 from gpuwaste.advisor.warm import prefer_answers, warm
 from gpuwaste.core import log_event
@@ -73,7 +73,7 @@ class Advisor:
         self._notifier = notifier
         self._path = Path(config.advisor.socket)
         self._allowed = allowed_uids(config, slurm)
-        self._parts = Parts(config, cluster, slurm, daemon_client(config), clock)
+        self._parts = AdvisorParts(config, cluster, slurm, daemon_client(config), clock)
         self._reloader = Reloader(
             config,
             read,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.features import feature_hash
 from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
 from gpuwaste.advice.verdicts.verdict import START, Verdict, new_id
@@ -47,7 +47,7 @@ class Judge:
         """The model's hash, "" without a model."""
         return self.adviser.predictor.model_hash if self.adviser.predictor else ""
 
-    def judge(self, submissions: Sequence[JudgedSubmission]) -> list[tuple[Verdict, PolicyDecision]]:
+    def judge(self, submissions: Sequence[JudgedSubmission]) -> list[tuple[Verdict, PolicyOutcome]]:
         """Return verdict and decision of each. Raises ModelError."""
         self._accounts.today(submissions[0].at_utc_us // 1_000_000)
         found = []
@@ -109,7 +109,7 @@ def _question(submission: JudgedSubmission, advice: SubmitAdvice) -> Question:
     return Question(advice.vector, wanted, submission.arrived_us, submission.until_us)
 
 
-def _start(decision: PolicyDecision) -> dict[str, Mapping[str, float]]:
+def _start(decision: PolicyOutcome) -> dict[str, Mapping[str, float]]:
     """Return the expected start as quantiles of a verdict, nothing where none is known."""
     if decision.expected_start is None:
         return {}

@@ -66,7 +66,7 @@ _SPENT_UNKNOWN: Final = log_event.error(
 )
 
 
-class Parts:
+class AdvisorParts:
     """Everything but the socket. The constructor loads; `server`, `start` and `stop` come in this order."""
 
     def __init__(self, config: Config, cluster: str, slurm: SlurmClient, hub: HubClient, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.texts import name_facts, script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.submit_frames import decode_body, encode_reply
@@ -210,7 +210,7 @@ class RequestHandler:
             _UNJUDGED.log(error=error)
         self.reply(exchange, self.turned_away(exchange, "unjudged"))
 
-    def _said(self, submission: JudgedSubmission, verdict: Verdict, decision: PolicyDecision) -> bytes:
+    def _said(self, submission: JudgedSubmission, verdict: Verdict, decision: PolicyOutcome) -> bytes:
         """Write the verdict down and return the reply."""
         if not submission.desc.test_only:
             self._journal.write(verdict)

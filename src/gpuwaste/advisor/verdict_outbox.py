@@ -14,7 +14,7 @@ from typing import Final
 
 from gpuwaste.advice.policy.facts import Spent
 from gpuwaste.core.units import DAY_S
-from gpuwaste.net.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictRow
+from gpuwaste.net.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictLine
 from gpuwaste.net.durable_file import DurableFile
 
 MAX_BATCH_ROWS: Final = 5000
@@ -51,7 +51,7 @@ MIGRATIONS: Final = (
 class Chunk:
     """Verdicts as they travel, with what they spend as (id, kind, user, day): stored in one transaction."""
 
-    rows: list[VerdictRow] = field(default_factory=list)
+    rows: list[VerdictLine] = field(default_factory=list)
     spent: list[tuple[str, Spent, str, str]] = field(default_factory=list)
     newest_utc_us: int = 0
 
@@ -104,7 +104,7 @@ class VerdictOutbox(DurableFile):
         self, max_bytes: int = MAX_BATCH_BYTES - _ENVELOPE_BYTES, max_rows: int = MAX_BATCH_ROWS
     ) -> VerdictBatch | None:
         """Return the oldest verdicts in a new batch, None where there are none; they stay here until `ack`."""
-        rows: list[VerdictRow] = []
+        rows: list[VerdictLine] = []
 
         def collect(connection: sqlite3.Connection) -> None:
             rows.clear()
@@ -113,12 +113,12 @@ class VerdictOutbox(DurableFile):
                 size += len(payload) + 1
                 if rows and size > max_bytes:
                     break
-                rows.append(VerdictRow(id_, payload))
+                rows.append(VerdictLine(id_, payload))
 
         self._run(collect)
         return VerdictBatch(tuple(rows)) if rows else None
 
-    def ack(self, batch: VerdictBatch, rejected: Mapping[int, str] | None = None) -> list[tuple[VerdictRow, str]]:
+    def ack(self, batch: VerdictBatch, rejected: Mapping[int, str] | None = None) -> list[tuple[VerdictLine, str]]:
         """Let go of what the hub has.
 
         `rejected` maps line numbers (the first verdict is line 2) to reasons: those are kept in the table `rejected`
@@ -126,7 +126,7 @@ class VerdictOutbox(DurableFile):
         """
         refused = [(batch.rows[line - 2], reason) for line, reason in (rejected or {}).items()]
 
-        def settle(connection: sqlite3.Connection) -> list[tuple[VerdictRow, str]]:
+        def settle(connection: sqlite3.Connection) -> list[tuple[VerdictLine, str]]:
             new = []
             for row, reason in refused:
                 sql = "INSERT OR IGNORE INTO rejected VALUES (?, ?, ?, ?)"

@@ -18,7 +18,7 @@ from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.typed import convert, decoder
 from gpuwaste.core.worker import Worker
-from gpuwaste.net.batch import MAX_VERDICT_BYTES, VerdictRow
+from gpuwaste.net.batch import MAX_VERDICT_BYTES, VerdictLine
 
 CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
 _PAUSE_S: Final = 0.002
@@ -127,7 +127,7 @@ def add_line(chunk: Chunk, line: bytes, day_of: Callable[[int], str]) -> bool:
         return False
     if not is_token(row.id) or len(line) > MAX_VERDICT_BYTES:
         return False
-    chunk.rows.append(VerdictRow(row.id, line))
+    chunk.rows.append(VerdictLine(row.id, line))
     chunk.newest_utc_us = max(chunk.newest_utc_us, row.at_utc_us)
     if row.action == "reject":
         chunk.spent.append((row.id, "reject", row.user, day_of(row.at_utc_us)))

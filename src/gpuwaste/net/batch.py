@@ -36,7 +36,7 @@ class BatchLine(Protocol):
         ...
 
 
-class Lines(Protocol):
+class BatchLines(Protocol):
     """Rows that travel together, whatever they tell."""
 
     @property
@@ -77,7 +77,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictRow:
+class VerdictLine:
     """One verdict of a batch: its id and its line of JSON (no newline)."""
 
     id: str
@@ -92,10 +92,10 @@ class VerdictRow:
 class VerdictBatch:
     """Verdicts that travel together."""
 
-    rows: tuple[VerdictRow, ...]
+    rows: tuple[VerdictLine, ...]
     batch_id: str = field(default_factory=lambda: uuid4().hex)
 
-    def part(self, rows: Sequence[VerdictRow]) -> "VerdictBatch":
+    def part(self, rows: Sequence[VerdictLine]) -> "VerdictBatch":
         """Return a batch of its own id with some of these verdicts."""
         return VerdictBatch(tuple(rows))
 
@@ -148,7 +148,7 @@ def encode_hour(hour: AllocationHour) -> BatchRow:
 _NO_SHADOW: Final = b'"shadow":{},'
 
 
-def encode_verdict(verdict: Verdict) -> VerdictRow:
+def encode_verdict(verdict: Verdict) -> VerdictLine:
     """Return the verdict as it travels: in ASCII, other characters are JSON's escapes, half a surrogate pair too."""
     try:
         line = msgspec.json.encode(verdict)  # an eighth of json's time, and the same bytes where all is ASCII
@@ -157,10 +157,10 @@ def encode_verdict(verdict: Verdict) -> VerdictRow:
     if not line.isascii():
         line = json.dumps(verdict.to_json(), separators=(",", ":")).encode()
     # Without a model on trial the verdict has no `shadow`; quotes in a user's text are escaped.
-    return VerdictRow(verdict.id, line if verdict.shadow else line.replace(_NO_SHADOW, b"", 1))
+    return VerdictLine(verdict.id, line if verdict.shadow else line.replace(_NO_SHADOW, b"", 1))
 
 
-def encode_batch(envelope: Envelope, batch: Lines) -> bytes:
+def encode_batch(envelope: Envelope, batch: BatchLines) -> bytes:
     """Return the body of POST /v1/hours or /v1/verdicts."""
     return b"\n".join([envelope.line(batch.batch_id), *(row.line for row in batch.rows), b""])
 
@@ -191,7 +191,7 @@ def parse_verdicts(body: bytes) -> Iterator[tuple[int, Verdict | ParseError]]:
     return _rows(body, _verdict)
 
 
-def parse_ack(body: bytes, batch: Lines) -> Ack:
+def parse_ack(body: bytes, batch: BatchLines) -> Ack:
     """Return the acknowledgement of `batch`. Raises ParseError where it is another's, or does not cover each row."""
     fields = _object(body, "the acknowledgement")
     if fields.get("batch_id") != batch.batch_id:

@@ -25,7 +25,7 @@ from gpuwaste.net.signing import ACK_HEADER, CredentialIssuer, RetryableAuthErro
 
 if TYPE_CHECKING:
     from gpuwaste.jobs.job_event import HistoryEvent
-    from gpuwaste.net.batch import Ack, Batch, Envelope, Lines, VerdictBatch
+    from gpuwaste.net.batch import Ack, Batch, BatchLines, Envelope, VerdictBatch
 
 ROLE_HEADER: Final = "Gpuwaste-Role"
 STANDS_BY: Final = "stands-by"
@@ -169,7 +169,7 @@ class HubClient:
         """Send verdicts and return the hub's acknowledgement, its signature checked. Raises as `post_hours`."""
         return self._post_rows(VERDICTS_PATH, envelope, batch)
 
-    def _post_rows(self, path: str, envelope: "Envelope", batch: "Lines") -> "Ack":
+    def _post_rows(self, path: str, envelope: "Envelope", batch: "BatchLines") -> "Ack":
         from gpuwaste.net.batch import encode_batch, parse_ack  # noqa: PLC0415 as the module says
 
         if self._issuer is None:

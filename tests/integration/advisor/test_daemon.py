@@ -22,7 +22,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.net.batch import VerdictRow
+from gpuwaste.net.batch import VerdictLine
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, read_reply, run_as, spooled
@@ -196,7 +196,7 @@ def test_kill_9_loses_no_verdict_that_was_answered(told: LoneAdvisor, hub: LoneH
     assert {row["id"] for row in shipped(hub, 100)} == ids
 
 
-def _waiting(path: Path) -> list[VerdictRow]:
+def _waiting(path: Path) -> list[VerdictLine]:
     outbox = VerdictOutbox(path)
     batch = outbox.take()
     outbox.close()

@@ -18,7 +18,7 @@ from tests.integration.hub.five_askers import HASH, ME, PARTITIONS, POLICIES, SC
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.predict.bundle import BASELINE, Bundle, load_bundle
@@ -79,7 +79,7 @@ class Askers:
         """The hub's own state."""
         return self.hub.hub.get(Predictions)._live
 
-    def advisor(self, drawn: Sequence[Drawn]) -> list[PolicyDecision]:
+    def advisor(self, drawn: Sequence[Drawn]) -> list[PolicyOutcome]:
         """Return the decisions of the advisor's judge on what a plugin sends; each day is a new one."""
         judge = Judge("gw", Adviser(self.policies, self.live._predictor, self.site), BudgetCounts(), SystemClock())
         submissions = []
@@ -102,7 +102,7 @@ class Askers:
         """Return what `gpuwaste predict` prints, asked over the hub's socket: the caller's own requests alone."""
         return answer(load_config(self.config), PredictQuery(tuple(one.request() for one in drawn)), None, None)
 
-    def replay(self, drawn: Sequence[Drawn]) -> list[PolicyDecision]:
+    def replay(self, drawn: Sequence[Drawn]) -> list[PolicyOutcome]:
         """Return the decisions of a replay that believes of a script what is known here."""
         recall: Recall = self.live._follower.recall
         whole = {
@@ -165,7 +165,7 @@ def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path, seed: int) 
     return Askers(hub, load_policies(folder), SiteDefaults.of(PARTITIONS), table, bundle, now, config)
 
 
-def _row(decision: PolicyDecision) -> dict[str, Any]:
+def _row(decision: PolicyOutcome) -> dict[str, Any]:
     names = ("policy", "mode", "action", "would_be", "held", "override", "time_min_s", "triggers")
     return {name: getattr(decision, name) for name in names}
 

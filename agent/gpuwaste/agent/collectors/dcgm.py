@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuProfile
-from gpuwaste.agent.page_reader import ANSWER_S, PageReader
+from gpuwaste.agent.page_reader import ANSWER_S, ExporterReader
 from gpuwaste.agent.valid_ranges import RANGES
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.net.addresses import has_loopback
@@ -58,7 +58,7 @@ class DcgmCollector:
         """`answer_s` bounds the whole answer, in seconds."""
         self._url = url
         wrong = ": is this dcgm-exporter?"
-        self._page = PageReader("DCGM", url, "", (": does dcgm-exporter run?", wrong, wrong), answer_s)
+        self._page = ExporterReader("DCGM", url, "", (": does dcgm-exporter run?", wrong, wrong), answer_s)
 
     def profiles(self) -> dict[tuple[str, str], GpuProfile]:
         """Return what the exporter has, by (GPU uuid, GPU instance or ""). Raises CollectorError where it has none."""

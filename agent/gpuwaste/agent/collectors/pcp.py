@@ -12,7 +12,7 @@ from typing import Any, Final
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
-from gpuwaste.agent.page_reader import ANSWER_S, PageReader
+from gpuwaste.agent.page_reader import ANSWER_S, ExporterReader
 from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"
@@ -44,7 +44,7 @@ class PcpCollector:
         """`answer_s` bounds the whole answer, in seconds."""
         self._url = url.rstrip("/")
         hints = (": is pmproxy running?", ": is pmdanvidia installed?", ": is this pmproxy?")
-        self._page = PageReader("PCP", self._url, _PATH, hints, answer_s)
+        self._page = ExporterReader("PCP", self._url, _PATH, hints, answer_s)
 
     def scan(self) -> GpuScan:
         """Read every GPU once. Raises CollectorError("driver") where pmproxy or pmdanvidia does not answer."""

@@ -44,7 +44,7 @@ class ActionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionStep:
+class StoredStep:
     """One step of an action; None keeps what is stored. `sent` counts a time that it was sent."""
 
     id: str
@@ -87,7 +87,7 @@ class ActionStore:
             append_told(db, [told[id_] for id_ in new], now) if new else None
         return new
 
-    def move(self, step: ActionStep, told: Sequence[StoredEvent]) -> bool:
+    def move(self, step: StoredStep, told: Sequence[StoredEvent]) -> bool:
         """Move an action on and tell the events; false, and nothing changed, where its status is another."""
         now = self.now()
         values = {

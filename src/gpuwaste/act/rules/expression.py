@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExpressionPart:
     """A condition that must hold, one of those that `&&` joins: its text, its SQL and the facts that it names."""
 
     text: str
@@ -19,4 +19,4 @@ class Expression:
     text: str
     sql: str
     names: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ExpressionPart, ...]

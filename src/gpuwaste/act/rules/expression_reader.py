@@ -13,7 +13,7 @@ from celpy.celparser import CELParseError, CELParser
 from lark import Token, Tree
 
 from gpuwaste.act.rules.cel_sql import Translator
-from gpuwaste.act.rules.expression import Expression, Part
+from gpuwaste.act.rules.expression import Expression, ExpressionPart
 from gpuwaste.act.rules.facts import FactType
 from gpuwaste.core.errors import ConfigError
 
@@ -35,7 +35,7 @@ def read_expression(text: str, facts: Mapping[str, FactType]) -> Expression:
     parts = []
     for part in _joined(tree):
         own = Translator(facts)
-        parts.append(Part(_text_of(text, part), own.condition(part), tuple(own.names)))
+        parts.append(ExpressionPart(_text_of(text, part), own.condition(part), tuple(own.names)))
     return Expression(text, sql, tuple(translator.names), tuple(parts))
 
 

@@ -58,7 +58,7 @@ class DecisionStep:
 
 
 @dataclass(slots=True)
-class PolicyDecision:
+class PolicyOutcome:
     """What a policy says of one submission; the fields are those of core.verdict.Verdict.
 
     `lines` are at most three: the user's lines where `action` is warn or reject, else those of

@@ -5,14 +5,14 @@ Operators see what would be done in every mode. Others see what they would be to
 
 from typing import Final
 
-from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.prediction_types import PredictPolicy
 from gpuwaste.core.scope import Scope
 
 _SILENT: Final = frozenset({"off", "shadow"})
 
 
-def policy_preview(scope: Scope, decision: PolicyDecision) -> PredictPolicy:
+def policy_preview(scope: Scope, decision: PolicyOutcome) -> PredictPolicy:
     """Return the document of what would be done."""
     everything = scope.everything
     silent = decision.mode in _SILENT and not everything

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, Policy
-from gpuwaste.advice.policy.facts import PolicyDecision, Spending, SubmissionFacts
+from gpuwaste.advice.policy.facts import PolicyOutcome, Spending, SubmissionFacts
 from gpuwaste.advice.policy.rules import judge
 from gpuwaste.advice.policy.selector import Test, tests_of
 from gpuwaste.advice.policy.user_message import lines_of
@@ -38,18 +38,18 @@ class PolicySet:
                 return policy
         return self.policies[-1]
 
-    def decide(self, facts: SubmissionFacts, spending: Spending, chance: Callable[[], float]) -> PolicyDecision:
+    def decide(self, facts: SubmissionFacts, spending: Spending, chance: Callable[[], float]) -> PolicyOutcome:
         """Return what is said of a submission; `chance` draws a number from 0 up to 1. Writes nothing down."""
         return self.decide_by(self.select(facts), facts, spending, chance)
 
     @staticmethod
     def decide_by(
         policy: Policy, facts: SubmissionFacts, spending: Spending, chance: Callable[[], float]
-    ) -> PolicyDecision:
+    ) -> PolicyOutcome:
         """Return the same where the policy was selected before: what is expected of a job does not change it."""
         case = PolicyCase(policy, facts, spending, chance)
         judge(case)
-        return PolicyDecision(
+        return PolicyOutcome(
             policy=case.policy.name,
             mode=case.policy.mode,
             action=case.action,

@@ -11,7 +11,15 @@ from msgspec.structs import replace
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.typed import decoder
-from gpuwaste.ledger.curves.curve_types import MOST_GPUS, QUANTITIES, SCHEMA, GpuCurves, NodeCurves, NodeSamples, Series
+from gpuwaste.ledger.curves.curve_types import (
+    MOST_GPUS,
+    QUANTITIES,
+    SCHEMA,
+    CurveSeries,
+    GpuCurves,
+    NodeCurves,
+    NodeSamples,
+)
 from gpuwaste.net.samples import MOST_UNPACKED_B, SampleQuestion
 
 _MOST_VALUES: Final = 400_000  # of an answer: an honest one has fewer, however many GPUs
@@ -78,7 +86,7 @@ def _decoded(body: bytes) -> NodeSamples:
 
 
 def _columns(gpu: GpuCurves) -> list[list[float | None]]:
-    series: list[Series | None] = [getattr(gpu, name) for name in QUANTITIES]
+    series: list[CurveSeries | None] = [getattr(gpu, name) for name in QUANTITIES]
     return [column for one in series if one for column in (one.mean, one.min, one.max) if column is not None]
 
 

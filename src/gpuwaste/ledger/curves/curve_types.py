@@ -45,7 +45,7 @@ NodeState = Literal[
 ]
 
 
-class Series(Struct, frozen=True, kw_only=True):
+class CurveSeries(Struct, frozen=True, kw_only=True):
     """One quantity of a GPU; minimum and maximum are null where each value is one sample."""
 
     mean: _Column
@@ -60,10 +60,10 @@ class GpuCurves(Struct, frozen=True, kw_only=True):
     instance: Instance = ""
     mem_total_b: MaybeBytes = None
     power_limit_w: Annotated[float | None, Meta(description="Watts; null: not known.")] = None
-    util_pct: Annotated[Series | None, Meta(description="Time in which a kernel ran, percent.")] = None
-    sm_pct: Annotated[Series | None, Meta(description="Multiprocessors that were busy, percent.")] = None
-    mem_used_b: Annotated[Series | None, Meta(description="GPU memory in use, bytes.")] = None
-    power_w: Annotated[Series | None, Meta(description="Power, watts.")] = None
+    util_pct: Annotated[CurveSeries | None, Meta(description="Time in which a kernel ran, percent.")] = None
+    sm_pct: Annotated[CurveSeries | None, Meta(description="Multiprocessors that were busy, percent.")] = None
+    mem_used_b: Annotated[CurveSeries | None, Meta(description="GPU memory in use, bytes.")] = None
+    power_w: Annotated[CurveSeries | None, Meta(description="Power, watts.")] = None
 
 
 QUANTITIES: Final = ("util_pct", "sm_pct", "mem_used_b", "power_w")

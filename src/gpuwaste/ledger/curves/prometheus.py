@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, WireError
-from gpuwaste.ledger.curves.curve_types import MOST_GPUS, QUANTITIES, GpuCurves, NodeCurves, Series
+from gpuwaste.ledger.curves.curve_types import MOST_GPUS, QUANTITIES, CurveSeries, GpuCurves, NodeCurves
 from gpuwaste.net.addresses import Endpoint, parse_endpoint
 from gpuwaste.net.http import HttpExchange, HttpRequest, tls_context
 from gpuwaste.net.samples import SampleQuestion
@@ -115,6 +115,6 @@ def _gpu(uuid: str, found: dict[str, dict[str, _Column]]) -> GpuCurves:
     return GpuCurves(gpu_uuid=uuid, **series)
 
 
-def _series_of(columns: dict[str, _Column]) -> Series:
+def _series_of(columns: dict[str, _Column]) -> CurveSeries:
     length = max(map(len, columns.values()))
-    return Series(mean=columns.get("avg", [None] * length), min=columns.get("min"), max=columns.get("max"))
+    return CurveSeries(mean=columns.get("avg", [None] * length), min=columns.get("min"), max=columns.get("max"))

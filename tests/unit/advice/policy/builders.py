@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from gpuwaste.advice.policy.facts import PolicyDecision, Spent, SubmissionFacts
+from gpuwaste.advice.policy.facts import PolicyOutcome, Spent, SubmissionFacts
 from gpuwaste.advice.policy.loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
@@ -63,7 +63,7 @@ def no_chance() -> float:
 
 def decide(
     facts: SubmissionFacts, *texts: str, day: Day | None = None, chance: Callable[[], float] = no_chance, **changed: Any
-) -> PolicyDecision:
+) -> PolicyOutcome:
     """Return the decision of policies on facts with some fields changed."""
     asked = {name: changed.pop(name) for name in ("comment", "whole_node") if name in changed}
     facts = replace(facts, request=replace(facts.request, **asked))

@@ -10,7 +10,7 @@ from tests.examples import examples
 from tests.unit.advice.policy.builders import FEWER, Day, asking, policies
 
 from gpuwaste.advice.policy.case import RANK
-from gpuwaste.advice.policy.facts import PolicyDecision, SubmissionFacts
+from gpuwaste.advice.policy.facts import PolicyOutcome, SubmissionFacts
 from gpuwaste.advice.policy.rules.mode import MOST
 from gpuwaste.advice.verdicts.verdict import ACTIONS, MAX_LINE, MODES, Expectation, Mode
 
@@ -74,7 +74,7 @@ _DAY = st.builds(
 )
 
 
-def _decided(text: str, facts: SubmissionFacts, day: Day, chance: float) -> tuple[PolicyDecision, Any]:
+def _decided(text: str, facts: SubmissionFacts, day: Day, chance: float) -> tuple[PolicyOutcome, Any]:
     found = policies(text)
     return found.decide(facts, day, lambda: chance), found.policies[0]
 

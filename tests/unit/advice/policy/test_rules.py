@@ -9,16 +9,16 @@ import pytest
 from tests.unit.advice.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, REQUEST, WASTES, Day, asking, decide
 
 from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
-from gpuwaste.advice.policy.facts import PolicyDecision
+from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.policy.rules import JUDGED, rules
 from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
 
 
-def _said(decision: PolicyDecision) -> tuple[str, str, str]:
+def _said(decision: PolicyOutcome) -> tuple[str, str, str]:
     return decision.action, decision.would_be, decision.held
 
 
-def _rules(decision: PolicyDecision) -> list[str]:
+def _rules(decision: PolicyOutcome) -> list[str]:
     return [step.rule for step in decision.steps]
 
 
@@ -303,7 +303,7 @@ def _waits(gpu4: Mapping[str, tuple[int, int, int]], at: int = _NOW - 60) -> Wai
     return WaitTable(at, (other, *rows))
 
 
-def _start_of(mode: str = "warn", waits: WaitTable | None = None, **changed: Any) -> PolicyDecision:
+def _start_of(mode: str = "warn", waits: WaitTable | None = None, **changed: Any) -> PolicyOutcome:
     return decide(replace(BAD, expected=()), _STARTS.format(mode), waits=waits, **changed)
 
 

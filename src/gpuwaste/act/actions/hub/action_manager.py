@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from gpuwaste.act.actions.action_store import WAITING, ActionRow, ActionStep, ActionStore
+from gpuwaste.act.actions.action_store import WAITING, ActionRow, ActionStore, StoredStep
 from gpuwaste.act.actions.action_types import ActionReport
 from gpuwaste.act.actions.catalogue import actions
 from gpuwaste.act.actions.hub.confirmations import Confirmations
@@ -120,7 +120,7 @@ class ActionManager:
         with self._lock:
             status: ActionStatus = "approved" if row.person else "intended"
             sent: tuple[ActionStatus, ...] = ("sent",)
-            self.store.move(ActionStep(row.intent.id, sent, status, reason), ())
+            self.store.move(StoredStep(row.intent.id, sent, status, reason), ())
 
     def _late(self, row: ActionRow) -> str:
         wait = self.confirmations.hindrance(row) if row.status in _before(row) else ""
@@ -140,7 +140,7 @@ class ActionManager:
         sends = row.sends + (status == "sent")
         who = row.person if person is None else person
         event = told(row.intent, status, self.store.now(), person=who, reason=reason, answer=answer or "", sends=sends)
-        step = ActionStep(row.intent.id, was, status, reason, person, plan, answer, sent=status == "sent")
+        step = StoredStep(row.intent.id, was, status, reason, person, plan, answer, sent=status == "sent")
         return self.store.move(step, [event])
 
 
