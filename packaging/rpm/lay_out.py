@@ -21,7 +21,6 @@ from typing import Final
 OURS: Final = {
     "agent": "agent",
     "hub": "hub",
-    "web": "hub",
     "advisor": "advisor",
     "actor": "actor",
     "models": "models",
@@ -29,7 +28,22 @@ OURS: Final = {
     "estimate": "estimate",
 }
 """Which package a folder of gpuwaste goes into; every other goes into the common one."""
-BASELINE: Final = PurePosixPath("predict/baseline")
+BASELINE: Final = PurePosixPath("advice/predict/baseline")
+OF_HUB: Final = frozenset(
+    {
+        "sim/__init__.py",
+        "sim/hub_parts.py",
+        "sim/kept_simulations.py",
+        "sim/simulation_page.py",
+        "sim/simulation_reads.py",
+        "estimate/__init__.py",
+        "estimate/hub_parts.py",
+        "estimate/program_runs.py",
+        "estimate/program_runs_reads.py",
+        "estimate/queries/program_runs.sql",
+    }
+)
+"""Files of rooms with a package of their own that a hub without that package needs: they go into the common one."""
 WHEELS: Final = {
     "runtime": "runtime", "onnx": "onnx", "sim": "sim", "web": "hub", "lake": "lake", "lake-s3": "lake-s3"
 }  # fmt: skip
@@ -108,7 +122,8 @@ def our_files(source: Path) -> Iterator[tuple[str, PurePosixPath, Path]]:
             name = PurePosixPath(file.relative_to(top))
             if not file.is_file() or "__pycache__" in name.parts:
                 continue
-            yield ("models" if BASELINE in name.parents else OURS.get(name.parts[0], "common")), name, file
+            own = "common" if str(name) in OF_HUB else OURS.get(name.parts[0], "common")
+            yield ("models" if BASELINE in name.parents else own), name, file
 
 
 def wheel_files(wheel: Path, locked: str) -> Iterator[tuple[PurePosixPath, bytes]]:
