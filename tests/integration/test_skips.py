@@ -28,7 +28,7 @@ def outcome(tmp_path: Path, reasons: str) -> str:
     tests.write_text(SKIPPING)
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (tmp_path / "durations.json").write_text("{}")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = sockets: x\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  sockets: x\n  rest_clusters: x\n")
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini", str(tests)]
     env = {"GPUWASTE_SKIPS": str(allowed), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

@@ -16,7 +16,7 @@ from gpuwaste.cli.streams import drop, tell
 from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.registry import ModuleRegistry
-from gpuwaste.show.resource_files import resource_files
+from gpuwaste.core.resource_files import resource_files
 
 EXIT_USAGE: Final = 2
 EXIT_PIPE: Final = 141

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, Proto
 from msgspec import Meta, Struct
 
 from gpuwaste.core.fields import Document
+from gpuwaste.core.resource_files import resource_files
 from gpuwaste.core.scope import Scope
-from gpuwaste.show.resource_files import resource_files
 
 if TYPE_CHECKING:
     from gpuwaste.show.environment import Frame
