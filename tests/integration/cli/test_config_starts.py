@@ -24,7 +24,7 @@ BEFORE = (
 # GPUs that cannot be read: the agent starts without one and reads it again
 OTHERS = (
     "sim.", "act.events.", "act.rules.", "slurm.formats.conf_file", "slurm.formats.list_conf", "advice.policy.",
-    "slurm.formats.csv_mapping", "slurm.site.", "core.owner", "core.site_files",
+    "slurm.formats.csv_mapping", "slurm.site.", "core.owner", "core.site_files", "jobs.events.",
 )  # fmt: skip
 NOT_OF_THE_FILE = {
     (
@@ -279,6 +279,12 @@ CASES: list[tuple[str, str, str, str]] = [
     ("hub.sign_in.origins", "[web] url {}: expected {}", '[web]\nurl = "https://a,b"', "expected https://HOST"),
     ("net.addresses", "expected no path", '[common]\nhub_url = "http://h/x"', "expected no path"),
     ("net.http", "hub_ca", '[common]\nhub_url = "https://h"\nhub_ca = "{plain}"', "[common] hub_ca"),
+    (
+        "net.addresses",
+        "printable ASCII",
+        '[agent]\ncollectors = ["dcgm"]\ndcgm_url = "http://localhost/a b"',
+        "http://localhost/a b",
+    ),
     (
         "net.tokens",
         "expected one token",

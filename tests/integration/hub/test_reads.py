@@ -302,7 +302,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
         *("InletAnswer", "InletsDocument"),
         *("RulesDocument", "LookDocument", "ReplayDocument", "TrialDocument"),
         *("ViewsDocument", "ViewDocument", "ComparisonDocument", "LinkAnswer"),
-        *("ActionsDocument", "ActionDocument", "ActionLent", "ActionTaken", "ActionsStopped"),
+        *("ActionsDocument", "ActionDocument", "ActionLent", "ActionTaken", "ActionsStopped", "DisputesDocument"),
     }
     event = found["paths"]["/v1/history"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     assert {"seq", "job", "use", "script"} <= set(event["properties"]["events"]["items"]["properties"])
