@@ -250,7 +250,7 @@ def _keys(folder: Path, port: int, mail_port: int) -> dict[str, Any]:
         "energy": {"price_per_kwh": 0.25, "g_co2e_per_kwh": 380.0, "pue": 1.2},
         "notify": {
             "smtp_host": "127.0.0.1", "smtp_port": mail_port, "sender": "hpc@example.org", "dry_run": False,
-            "address": "{user}@example.org", "min_wasted_gpu_h": 0.5, "min_wasted_share": 0.05, "min_coverage": 0.2,
+            "address": "{user}@example.org", "min_wasted_gpu_h": 0.5, "min_wasted_share": 0.05,
             "staff": ["staff@example.org"], "zone": "UTC", "limit_mail": True, "limit_min_h": 0.0,
             "text": "Ask hpc@example.org.",
         },

@@ -89,7 +89,7 @@ def look(view: View, asking: ViewQuery) -> Viewed:
         facts=found.facts.found,
         narrative=narrate(view.sentences, found.facts.found),
         notes=[*found.notes, *_interval_note(found)],
-        sql="\n".join(sql for name, sql in asking.asked.items() if name != "clusters"),
+        sql="\n".join(sql for name, sql in asking.asked.items() if name != "analytics.clusters"),
         parameters={**_plain(asking), **found.parameters},
     )
     return Viewed(document, found.facts.samples)
