@@ -41,7 +41,7 @@ class ResourceCommand:
 
         raw = ask_hub(config_of(options), self._resource.path, self._query(options))
         document = typed(raw, self._resource.document, printed=options.form is None)
-        rows = self._command.rows(document)
+        rows = getattr(document, document.ROWS)
         if not rows and options.form is None:
             raise NoDataError(self._command.nothing)
         return emit(raw, document, options, self._command.text, empty=not rows, wasted=None)

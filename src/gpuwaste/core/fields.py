@@ -1,6 +1,6 @@
 """The base of every document, and the types of their fields that carry a unit."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -29,6 +29,9 @@ class Interval(Struct, kw_only=True, frozen=True):
 
 class Document(Struct, frozen=True):
     """What a program answers with; a reader ignores fields that it does not know."""
+
+    ROWS: ClassVar[str] = ""
+    """The field whose rows are the document as a table, where it is just these."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document as a JSON object."""

@@ -56,11 +56,11 @@ class Parts:
 
     def get(self, kind: type[_T]) -> _T:
         """Return the part of a class, or what was given of it, of a subclass too."""
-        found: _T | None = self._made.get(kind) or self.find(kind)
+        found: _T | None = self._made.get(kind)
         if found is None:
-            found = self._make(kind)
-        self._made[kind] = found
-        return found
+            found = self.find(kind)
+        self._made[kind] = self._make(kind) if found is None else found
+        return self._made[kind]  # type: ignore[no-any-return] # of that class
 
     def find(self, kind: type[_T]) -> _T | None:
         """Return what was given of a class, None for nothing."""

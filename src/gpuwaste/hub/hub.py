@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
 
-import gpuwaste
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.reload import Reloader
+from gpuwaste.core.room_files import room_files
 from gpuwaste.core.version import own_version
 from gpuwaste.core.worker import Bus
 from gpuwaste.hub.app import build_app
@@ -56,7 +56,7 @@ class Hub:
             self.services,
             own_version(),
             ports.limits or ServiceLimits(),
-            HubReading(self.parts, self.store, self.clock),
+            HubReading(self.parts),
         )
 
     def get(self, kind: type[_T]) -> _T:
@@ -71,7 +71,6 @@ class Hub:
 
 def _kinds() -> Iterator[type[Part]]:
     """Yield the parts of each room: PARTS of its file hub_parts.py, which is found by being there."""
-    for root in dict.fromkeys(map(Path, gpuwaste.__path__)):
-        for file in sorted(root.glob("*/hub_parts.py")):
-            yield from importlib.import_module(f"gpuwaste.{file.parent.name}.hub_parts").PARTS
+    for file in room_files("*/hub_parts.py"):
+        yield from importlib.import_module(f"gpuwaste.{file.parent.name}.hub_parts").PARTS
     yield from _OWN

@@ -1,24 +1,21 @@
-"""Mounts what subjects declare (show/resource.py) in the application: routes of /v1, orders, pages and their forms."""
+"""Mounts what subjects declare (show/resource.py) in the application: routes of /v1, pages and their forms."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from fastapi import FastAPI, Query, Request, Response
 from msgspec import Meta
-from starlette.responses import RedirectResponse
 
-from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Parts
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.openapi import answers, body
-from gpuwaste.hub.pages.answers import SEE_OTHER, Pages
+from gpuwaste.hub.openapi import answers
+from gpuwaste.hub.pages.answers import Pages
 from gpuwaste.hub.pages.forms import in_form, split_form
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.show.environment import Frame
-from gpuwaste.show.resource import Order, Page, PageOrder, PageRequest, Resource, Rows, declared
-from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.show.resource import Page, PageRequest, Resource, declared
 
 _T = TypeVar("_T")
 _BOUNDS: Final = ("ge", "le", "gt", "lt", "min_length", "max_length", "pattern")
@@ -27,18 +24,12 @@ _BOUNDS: Final = ("ge", "le", "gt", "lt", "min_length", "max_length", "pattern")
 class HubReading:
     """What resources read from."""
 
-    def __init__(self, parts: Parts, store: HubStore, clock: Clock) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._store = store
-        self._clock = clock
-
-    def cursor(self) -> AbstractContextManager[Rows]:
-        """Lend a cursor of the store to the calling thread."""
-        return self._store.reader()
 
     def now(self) -> int:
         """Return UTC seconds."""
-        return self._clock.utc_us() // 1_000_000
+        return self._parts.get(HostPorts).clock.utc_us() // 1_000_000
 
     def get(self, kind: type[_T]) -> _T:
         """Return a part of the hub."""
@@ -55,39 +46,21 @@ class Mount:
 
     def all(self) -> None:
         """Mount what all subjects declare."""
-        ways: dict[type, Callable[[Any], None]] = {
-            Resource: self.resource,
-            Order: self.order,
-            Page: self.page,
-            PageOrder: self.page_order,
-        }
         for one in declared():
-            ways[type(one)](one)
+            if isinstance(one, Resource):
+                self.resource(one)
+            else:
+                self.page(one)
 
     def resource(self, one: Resource[Any, Any]) -> None:
         """Mount GET of a document."""
-        exchange, pool = self._exchange, getattr(self._exchange.threads, one.pool)
 
         async def answer(request: Request, **asked: Any) -> Response:
             question = one.question(**asked)
-            return await exchange.document(request, lambda scope: one.read(self._reading, scope, question), pool)
+            return await self._exchange.document(request, lambda scope: one.read(self._reading, scope, question))
 
         _describe(answer, one.read, _parameters(one.question))
         self._app.add_api_route(one.path, answer, methods=["GET"], responses=answers(one.document))
-
-    def order(self, one: Order[Any]) -> None:
-        """Mount POST of an order."""
-
-        async def answer(request: Request) -> Response:
-            names: Mapping[str, str] = request.path_params
-            do = one.do
-            return await self._exchange.order(request, lambda scope, sent: do(self._reading, scope, sent, names))
-
-        _describe(answer, one.do, [])
-        extra = None if one.body is None else body(one.body)
-        self._app.add_api_route(
-            one.path, answer, methods=["POST"], responses=answers(one.document), openapi_extra=extra
-        )
 
     def page(self, one: Page[Any]) -> None:
         """Mount a page and its forms: these are long documents, of which few are made at once."""
@@ -106,21 +79,6 @@ class Mount:
 
         for form in ("",) if one.path.endswith("}") else ("", *one.forms):
             self._app.add_api_route(f"{one.path}{form}", answer, methods=["GET"], include_in_schema=False)
-
-    def page_order(self, one: PageOrder) -> None:
-        """Mount POST of a page's form."""
-        pages = Pages(self._exchange, self._exchange.threads.reports)
-
-        async def answer(request: Request) -> Response:
-            name = next(iter(request.path_params.values()), "")
-
-            def do(scope: Scope, frame: Frame, sent: bytes) -> Response:
-                asked = PageRequest(self._reading, scope, frame, request.query_params, name)
-                return RedirectResponse(one.do(asked, sent), SEE_OTHER)
-
-            return await pages.order(request, do)
-
-        self._app.add_api_route(one.path, answer, methods=["POST"], include_in_schema=False)
 
 
 def _describe(route: Callable[..., Any], function: Callable[..., Any], parameters: list[inspect.Parameter]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-import gpuwaste
+from gpuwaste.core.room_files import room_files
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size
 from gpuwaste.ledger.charts.day_bars import day_bars
@@ -88,9 +88,7 @@ def _environment() -> Environment:
 
 @cache
 def _templates() -> Mapping[str, Path]:
-    """Return the files of all templates by their names: each subject keeps its own beside its code."""
-    roots = map(Path, gpuwaste.__path__)
-    return {file.name: file for root in roots for file in root.glob("*/templates/*.html")}
+    return {file.name: file for file in room_files("*/templates/*.html")}
 
 
 def _template(name: str) -> str | None:

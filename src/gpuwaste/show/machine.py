@@ -103,9 +103,8 @@ def table(document: Document, part: str = "") -> tuple[Sequence[str], list[Row]]
 
 def _own_rows(document: Document) -> tuple[Sequence[str], Callable[[Any], Iterable[Row]]]:
     """Return the rows of the field that the document's type names as ROWS, and their fields as columns."""
-    name: str = getattr(type(document), "ROWS")  # noqa: B009 the base of documents has none
-    (kind,) = get_args(get_type_hints(type(document))[name])
-    return _columns(kind), _listed(name)
+    (kind,) = get_args(get_type_hints(type(document))[document.ROWS])
+    return _columns(kind), _listed(document.ROWS)
 
 
 def _columns(kind: type[Struct], *hidden: str) -> Sequence[str]:

@@ -1,13 +1,12 @@
 """What can be read of the hub, declared once: a file `NAME_resource.py` of a subject, found by being there.
 
 From a declaration derive the route of /v1 with its description, the options and the output of the command, the page
-with its forms, and the tool for a language model. A file has RESOURCES, any of the kinds below.
+with its forms. A file has RESOURCES, any of the kinds below.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -23,27 +22,11 @@ Q = TypeVar("Q")
 D = TypeVar("D", bound=Document)
 S = TypeVar("S", bound=Struct)
 P = TypeVar("P")
-Pool = Literal["questions", "reports", "readers", "curves"]
-"""Which threads of the hub make the answer (hub/threads.py)."""
-_MAX_NUMBER: Final = 2**40
-
-
-Number = Annotated[int, Meta(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
-
-
-class Rows(Protocol):
-    """A cursor of the store."""
-
-    def rows(self, name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the rows of a named query."""
 
 
 class Reading(Protocol):
     """What a resource reads from: the hub."""
-
-    def cursor(self) -> AbstractContextManager[Rows]:
-        """Lend a cursor of the store to the calling thread."""
 
     def now(self) -> int:
         """Return UTC seconds."""
@@ -57,13 +40,12 @@ class ReadCommand(Generic[D]):
     """The command that prints a document. Its options are the fields of the question, with their descriptions.
 
     `start` and `end` are -S and -E, with `since` as the default; `user` is -u. `nothing` is what is said of a document
-    with no rows.
+    without rows, which are those of the field that the document's type names as ROWS.
     """
 
     text: "Callable[[D, Look], str]"
     examples: Sequence[tuple[str, str]]
     nothing: str
-    rows: Callable[[D], int]
     since: str = "now-7days"
 
 
@@ -71,30 +53,15 @@ class ReadCommand(Generic[D]):
 class Resource(Generic[Q, S]):
     """GET `path`: a question, whose fields are the parameters, and the document that `read` answers with.
 
-    `read` is called in a thread of `pool`, within what the caller may see; it raises Refusal. `standby`: a hub that
-    stands by answers too, since only what is stored is read. `command` is a command of the file's name.
+    `read` is called in a thread, within what the caller may see; it raises Refusal. `command` is a command of the
+    file's name.
     """
 
     path: str
     question: type[Q]
     document: type[S]
     read: Callable[[Reading, Scope, Q], S]
-    pool: Pool = "questions"
-    standby: bool = False
     command: "ReadCommand[Any] | None" = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Order(Generic[S]):
-    """POST `path`: a body of JSON as `body` describes it, None for none, and the answer. `do` raises Refusal.
-
-    Names in the path come as the last argument.
-    """
-
-    path: str
-    document: type[S]
-    do: Callable[[Reading, Scope, bytes, Mapping[str, str]], S]
-    body: Any = None
 
 
 @dataclass(frozen=True)
@@ -117,18 +84,9 @@ class Page(Generic[D]):
     document: Callable[[PageRequest], D]
     html: Callable[[PageRequest, D], str]
     forms: Sequence[str] = ()
-    standby: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageOrder:
-    """POST `path`: a form of a page; `do` returns where the browser goes then. Raises Refusal."""
-
-    path: str
-    do: Callable[[PageRequest, bytes], str]
-
-
-Declared = Resource[Any, Any] | Order[Any] | Page[Any] | PageOrder
+Declared = Resource[Any, Any] | Page[Any]
 
 
 def declared() -> Iterator[Declared]:

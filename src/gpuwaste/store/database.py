@@ -21,9 +21,9 @@ from typing import Any, Final, Literal
 
 import duckdb
 
-import gpuwaste
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.job_states import SETS
+from gpuwaste.core.room_files import room_files
 from gpuwaste.store.cursor import Cursor, leave_statement, reason
 from gpuwaste.store.duckdb_connection import connect
 
@@ -35,7 +35,6 @@ SCHEMA_FILES: Final[Mapping[Schema, tuple[str, ...]]] = {
 }
 _PAGE: Final = 10_000
 _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
-_QUERIES: Final = ("*/queries/*.sql", "*/*/queries/*.sql")
 _STATE_SET = re.compile(rf"\{{({'|'.join(SETS)})\}}")
 
 
@@ -254,9 +253,7 @@ def query_text(name: str, ending: str = ".sql") -> str:
 
 @cache
 def _query_files() -> Mapping[str, Path]:
-    """Return the files of all queries by their names: each subject keeps its own beside its code."""
-    roots = map(Path, gpuwaste.__path__)
-    return {file.name: file for root in roots for place in _QUERIES for file in root.glob(place)}
+    return {file.name: file for file in room_files("*/queries/*.sql", "*/*/queries/*.sql")}
 
 
 def schema_number(schema: Schema) -> int:

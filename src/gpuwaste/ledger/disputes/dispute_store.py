@@ -36,10 +36,10 @@ class DisputeStore:
         with self._store.reader() as db:
             return db.rows("disputes_of", {"runs": to_json(map(_key, runs))})
 
-    def newest(self, limit: int) -> list[dict[str, Any]]:
-        """Return what was said last."""
+    def newest(self, limit: int, user: str | None = None) -> list[dict[str, Any]]:
+        """Return what was said last, by a user or by all."""
         with self._store.reader() as db:
-            return db.rows("disputes_newest", {"limit": limit, "user": None})
+            return db.rows("disputes_newest", {"limit": limit, "user": user})
 
 
 def _key(run: RunKey) -> dict[str, Any]:

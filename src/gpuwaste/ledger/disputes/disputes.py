@@ -47,9 +47,9 @@ class Disputes(Part):
         """Return what was said of runs that the caller may see."""
         return convert(self._store.of(list(runs)), list[Dispute])
 
-    def newest(self) -> list[Dispute]:
-        """Return what was said last, of all jobs: for operators."""
-        return convert(self._store.newest(_NEWEST), list[Dispute])
+    def newest(self, limit: int = _NEWEST, user: str | None = None) -> list[Dispute]:
+        """Return what was said last, by a user or by all."""
+        return convert(self._store.newest(limit, user), list[Dispute])
 
 
 def _words(body: bytes) -> str:

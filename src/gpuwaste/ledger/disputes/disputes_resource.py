@@ -8,7 +8,6 @@ from msgspec import Meta
 from gpuwaste.core.fields import Document, Utc
 from gpuwaste.core.refusal import not_found
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.typed import convert
 from gpuwaste.ledger.reports.report_types import Dispute
 from gpuwaste.show.cells import fit, local_time
 from gpuwaste.show.layout import Look
@@ -38,12 +37,13 @@ class DisputesDocument(Document, kw_only=True, frozen=True):
 
 def disputes(reading: Reading, scope: Scope, question: DisputesQuestion) -> DisputesDocument:
     """List what owners say of the judgement on their jobs, the newest first: users see their own, operators all."""
+    from gpuwaste.ledger.disputes.disputes import Disputes
+
     user = question.user if scope.everything else scope.user
     if not scope.everything and (not user or question.user not in {None, user}):
         raise not_found()
-    with reading.cursor() as store:
-        rows = store.rows("disputes_newest", {"limit": question.limit, "user": user})
-    return DisputesDocument(generated=reading.now(), disputes=convert(rows, list[Dispute]))
+    found = reading.get(Disputes).newest(question.limit, user)
+    return DisputesDocument(generated=reading.now(), disputes=found)
 
 
 def disputes_text(document: DisputesDocument, look: Look) -> str:
@@ -73,13 +73,11 @@ RESOURCES = (
         question=DisputesQuestion,
         document=DisputesDocument,
         read=disputes,
-        standby=True,
         command=ReadCommand(
             text=disputes_text,
             examples=(("gpuwaste disputes -u alice", "What alice says of the judgement on her jobs."),),
-            rows=lambda document: len(document.disputes),
             nothing="no disputes found",
         ),
     ),
-    Page(path="/disputes", document=_asked, html=_page, forms=(".json", ".csv"), standby=True),
+    Page(path="/disputes", document=_asked, html=_page, forms=(".json", ".csv")),
 )
