@@ -27,7 +27,7 @@ from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = pytest.mark.cluster
 
-BASELINE = Path(__file__).parents[2] / "src" / "gpuwaste" / "predict" / "baseline"
+BASELINE = Path(__file__).parents[2] / "src" / "gpuwaste" / "advice" / "predict" / "baseline"
 SAVE_TAKES_S = 1.0
 """From the look at the jobs to the last byte of the saved state, more than it ever takes."""
 STOOD_IN = [key for key, case in CASES.items() if case.test == STOOD_IN_TEST]
