@@ -3,36 +3,31 @@
 import json
 from collections.abc import Iterator
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from msgspec.json import schema_components
 
-from gpuwaste.act.notify.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
 from gpuwaste.advice.predict import predict_body as questions
-from gpuwaste.advice.predict.prediction_types import PredictAnswer
 from gpuwaste.advice.predict.request_json import RequestForm
-from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
-from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
 from gpuwaste.core import refusal
+from gpuwaste.core.parts import Parts
 from gpuwaste.hub import models
 from gpuwaste.hub.app import build_app
+from gpuwaste.hub.exchange import Exchange
+from gpuwaste.hub.mount import HubReading
 from gpuwaste.hub.openapi import schema
 from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.jobs.map_types import MapAnswer
 from gpuwaste.ledger.curves.curve_types import JobCurves, NodeSamples
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
-from gpuwaste.ledger.reports.report_types import JobDocument, ReportDocument, TopDocument
 from gpuwaste.net.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
 from gpuwaste.net.health import HealthAnswer
 from gpuwaste.net.samples import RunWindow, SampleQuestion
 from gpuwaste.net.signing import ACK_HEADER
+from gpuwaste.show.resource import Order, Resource, declared
 from gpuwaste.slurm.run import RunKey
 from tools.reference import wire_advice
 from tools.reference.markdown import code, document, table
-
-if TYPE_CHECKING:
-    from gpuwaste.hub.mount import HubReading
-    from gpuwaste.hub.services import Services
 
 STATUSES: Final = {
     refusal.BAD: "can never succeed: wrong envelope or parameter, or another cluster",
@@ -89,8 +84,8 @@ user. 400: another node's question; 401, 403: not the hub; 503: another question
 
 def routes() -> Iterator[tuple[str, str, str, str]]:
     """Yield (method, path, parameters, what it does) of each documented route."""
-    app = build_app(cast("Services", _Nothing()), "0", ServiceLimits(), cast("HubReading", _Nothing()))
-    for path, methods in app.openapi()["paths"].items():
+    app = build_app(Exchange(HubReading(Parts()), ServiceLimits()), "0")
+    for path, methods in sorted(app.openapi()["paths"].items()):
         for method, route in methods.items():
             names = ", ".join(code(p["name"]) for p in route.get("parameters", ()) if p["in"] == "query")
             yield method.upper(), path, names, str(route.get("description", ""))
@@ -99,9 +94,8 @@ def routes() -> Iterator[tuple[str, str, str, str]]:
 def answers() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the schema of the answers' types and their parts."""
     kinds = [thing for thing in vars(models).values() if getattr(thing, "__module__", "") == models.__name__]
-    kinds += [ReportDocument, JobDocument, TopDocument, VerdictsDocument, ScoreDocument, PredictAnswer]
+    kinds += [one.document for one in declared() if isinstance(one, Resource | Order)]
     kinds += [JobCurves, MapAnswer, HealthAnswer]
-    kinds += [NoticesDocument, NoticePreview, NoticeReplay, NoticeRun, NoticeWished]
     yield from schema_components(kinds)[1].items()
 
 
@@ -170,10 +164,3 @@ def _hour() -> AllocationHour:
 def _sample() -> str:
     envelope = json.loads(Envelope("gw", "gpu1", "6f1c", "0.1.0").line(Batch(()).batch_id)) | {"batch_id": "5f0e"}
     return f"{json.dumps(envelope)}\n{json.dumps(json.loads(encode_hour(_hour()).line))}"
-
-
-class _Nothing:
-    """Stands for the services: the routes are only described."""
-
-    def __getattr__(self, name: str) -> object:
-        return None

@@ -73,7 +73,7 @@ def write(folder: Path, name: str, document: "Found") -> list[Path]:
 
     from gpuwaste.core.files import write_whole
     from gpuwaste.show.view_document import ComparisonDocument
-    from gpuwaste.views.view_text import view_csv
+    from gpuwaste.show.view_text import view_csv
 
     compared = isinstance(document, ComparisonDocument)
     view = document.after if isinstance(document, ComparisonDocument) else document
@@ -97,7 +97,7 @@ def write_pages(folder: Path, documents: "Sequence[tuple[str, Found]]") -> Path:
     """Write the views as a folder of pages; returns its first page. Raises UsageError."""
     from msgspec import json
 
-    from gpuwaste.views.view_text import comparison_csv, view_csv
+    from gpuwaste.show.view_text import comparison_csv, view_csv
 
     try:
         from gpuwaste.views.offline_pages import write_folder
@@ -116,10 +116,10 @@ def write_pages(folder: Path, documents: "Sequence[tuple[str, Found]]") -> Path:
 def printed(document: "Found", options: argparse.Namespace) -> str:
     """Return a view for the terminal or for a program."""
     from gpuwaste.cli.options import colour_wanted
+    from gpuwaste.show import view_text as texts
     from gpuwaste.show.cells import harmless_document
     from gpuwaste.show.layout import Look
     from gpuwaste.show.view_document import ComparisonDocument
-    from gpuwaste.views import view_text as texts
 
     if options.form == "parsable":
         view = document.after if isinstance(document, ComparisonDocument) else document

@@ -12,6 +12,8 @@ Ratio = Annotated[float, Meta(description="0 to 1.")]
 MaybeUtc = Annotated[int | None, Meta(description="UTC seconds; null: not yet.")]
 MaybeRatio = Annotated[float | None, Meta(description="0 to 1; null: not known.")]
 MaybeBytes = Annotated[int | None, Meta(description="Bytes; null: not known.")]
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
+Number = Annotated[int, Meta(ge=0, le=2**40)]
 Recorded = Annotated[bool, Meta(description="Whether the figures are those of a recording.")]
 
 

@@ -15,11 +15,9 @@ from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.headers import HEADERS, SafeHeaders
 from gpuwaste.hub.methods import KnownMethods
 from gpuwaste.hub.models import ErrorAnswer
-from gpuwaste.hub.mount import HubReading, Mount
+from gpuwaste.hub.mount import Mount
 from gpuwaste.hub.openapi import DescribedApp, answers
 from gpuwaste.hub.routes import add_routes
-from gpuwaste.hub.service_limits import ServiceLimits
-from gpuwaste.hub.services import Services
 from gpuwaste.hub.timing import Timing
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ _GZIP_LEVEL: Final = 5
 _NO_TELEMETRY: Final["TelemetryConfig"] = {"auto_configure": False, "tracing": False, "metrics": False, "logs": False}
 
 
-def build_app(services: Services, version: str, limits: ServiceLimits, reading: HubReading) -> FastAPI:
+def build_app(exchange: Exchange, version: str) -> FastAPI:
     """Return the application."""
     app = DescribedApp(
         title="gpuwaste hub",
@@ -50,15 +48,14 @@ def build_app(services: Services, version: str, limits: ServiceLimits, reading: 
     app.add_middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL)
     app.add_middleware(KnownMethods)
     app.add_middleware(SafeHeaders)
-    app.add_middleware(Timing, metrics=services.metrics)  # the last one added is the outermost
-    _add_errors(app, services)
-    exchange = Exchange(services, limits)
+    app.add_middleware(Timing, reading=exchange.reading)  # the last one added is the outermost
+    _add_errors(app, exchange)
     add_routes(app, exchange)
-    Mount(app, exchange, reading).all()
+    Mount(app, exchange).all()
     return app
 
 
-def _add_errors(app: FastAPI, services: Services) -> None:
+def _add_errors(app: FastAPI, exchange: Exchange) -> None:
     @app.exception_handler(Refusal)
     async def refused(_: Request, refusal: Refusal) -> Response:
         return _refused(refusal)
@@ -74,7 +71,7 @@ def _add_errors(app: FastAPI, services: Services) -> None:
 
     @app.exception_handler(GpuwasteError)
     async def unserved(_: Request, error: GpuwasteError) -> Response:
-        services.failures.caused(_UNSERVED, type(error).__name__, error=error)
+        exchange.failures.caused(_UNSERVED, type(error).__name__, error=error)
         return json_response({"error": "the hub cannot answer now: see its log"}, LATER)
 
     @app.exception_handler(Exception)

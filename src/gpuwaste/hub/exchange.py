@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import cached_property
 from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import Query, Request, Response
@@ -9,14 +10,20 @@ from msgspec import Struct, to_builtins
 from starlette.requests import ClientDisconnect
 
 from gpuwaste.core.refusal import BAD, Refusal
+from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.admission_control import AdmissionControl
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.body import read_body
+from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.hub.service_limits import ServiceLimits
-from gpuwaste.hub.services import Services
+from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.threads import ThreadPool, Threads
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.show.resource import Reading
 
 _MAX_NUMBER: Final = 2**40
+_FAILURES_QUIET_S: Final = 60.0
 _T = TypeVar("_T")
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
@@ -25,13 +32,19 @@ Content = Struct | dict[str, Any] | bytes
 
 
 class Exchange:
-    """The services, and how requests get to them. Every method may raise Refusal."""
+    """The hub's parts, and how requests get to them. Every method may raise Refusal."""
 
-    def __init__(self, services: Services, limits: ServiceLimits) -> None:
-        self.services = services
+    def __init__(self, reading: Reading, limits: ServiceLimits) -> None:
+        self.reading = reading
         self.limits = limits
+        self.turns = PerUserLimit()
         self._orders = AdmissionControl(limits.gate, lambda: None)
         self.threads = Threads()
+
+    @cached_property
+    def failures(self) -> EventLog:
+        """Logs requests that cannot be answered: one line of a kind in a minute, however many ask."""
+        return EventLog(self.reading.get(HostPorts).clock, _FAILURES_QUIET_S)
 
     async def body(
         self, request: Request, chunks: AsyncIterator[bytes] | None = None, max_bytes: int | None = None
@@ -55,21 +68,21 @@ class Exchange:
     async def scope(self, request: Request, body: bytes = b"") -> Scope:
         """Return who asks, and what they may see."""
         peer_uid: int | None = getattr(request.state, "peer_uid", None)
-        reader, user = self.services.identity.reader, "" if peer_uid is None else f"uid {peer_uid}"
+        reader, user = self.reading.get(Identity).reader, "" if peer_uid is None else f"uid {peer_uid}"
         return await self.threads.proofs.run(
             user, reader, authorization(request), target(request), peer_uid, request.method, body
         )
 
     async def visitor(self, request: Request, ask: Callable[[Request], _T]) -> _T:
         """Ask the visitors about a request for a page, in a thread; of one session few at a time."""
-        return await self.threads.proofs.run(self.services.visitors.claim(request), ask, request)
+        return await self.threads.proofs.run(self.reading.get(Visitors).claim(request), ask, request)
 
     async def document(
         self, request: Request, build: Callable[[Scope], Content], pool: ThreadPool | None = None
     ) -> Response:
         """Answer a question without a body by what `build` returns, made in a thread (of the pool)."""
         scope = await self.scope(request)
-        with self.services.turns.taken(scope):
+        with self.turns.taken(scope):
             body = await (pool or self.threads.questions).run(scope.bounded_user, lambda: _encoded(build(scope)))
         return Response(body, media_type="application/json")
 
@@ -78,7 +91,7 @@ class Exchange:
         with self._orders.visit(request.state.cut_off) as visit:  # whoever sends it has proven nothing yet
             body = await self.body(request, visit.counted(request.stream()))
         scope = await self.scope(request, body)
-        with self.services.turns.taken(scope):
+        with self.turns.taken(scope):
             return json_response(await self.threads.questions.run(scope.bounded_user, do, scope, body))
 
 

@@ -13,6 +13,7 @@ from gpuwaste.core.version import own_version
 from gpuwaste.core.worker import Bus
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
+from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.hub_health import HubHealth
 from gpuwaste.hub.inbox_parts import InboxParts
 from gpuwaste.hub.inbox_room import InboxRoom
@@ -21,7 +22,6 @@ from gpuwaste.hub.mount import HubReading
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.service_limits import ServiceLimits
-from gpuwaste.hub.services import Services
 from gpuwaste.hub.store_choice import open_store
 from gpuwaste.net.exporter import ProgramCollector
 from gpuwaste.store.hub.hub_store import HubStore
@@ -51,13 +51,8 @@ class Hub:
         for kind in _kinds():
             self.get(kind)
         metrics.more += [part.metrics for part in self.parts.all()]
-        self.services = Services.of(self.parts)
-        self.app = build_app(
-            self.services,
-            own_version(),
-            ports.limits or ServiceLimits(),
-            HubReading(self.parts),
-        )
+        self.exchange = Exchange(HubReading(self.parts), ports.limits or ServiceLimits())
+        self.app = build_app(self.exchange, own_version())
 
     def get(self, kind: type[_T]) -> _T:
         """Return a part."""

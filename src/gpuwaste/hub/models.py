@@ -1,13 +1,8 @@
 """The shapes of the hub's answers, as /openapi.json describes them."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, defstruct
-
-from gpuwaste.core.underuse import UnderUse
-from gpuwaste.jobs.job_event import EVENT_CODEC
-
-_EVENT: Final[Any] = EVENT_CODEC.struct
+from msgspec import Meta, Struct
 
 
 class ErrorAnswer(Struct):
@@ -30,10 +25,6 @@ class AckAnswer(Struct):
     batch_id: str
     accepted: int
     rejected: list[RejectedRow]
-
-
-HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int), ("under_use", UnderUse)])
-HistoryAnswer.__doc__ = "Events in order, the use of GPUs counted by a rule; ask again with `next` as `after`."
 
 
 class LinkAnswer(Struct):

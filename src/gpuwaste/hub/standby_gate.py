@@ -1,12 +1,14 @@
 """StandbyGate: what a hub that stands by answers: reads and pages of what is stored, and batches for the lake's inbox.
 
-For all else it sends on to the next hub. A route that is not named here is refused: what a hub keeps in memory, and
-what it writes, is the serving hub's. Links and sessions of pages are in the lake's PostgreSQL, as all hubs see them.
+For all else it sends on to the next hub. A route that neither is named here nor says so itself is refused: what a hub
+keeps in memory, and what it writes, is the serving hub's. Links and sessions of pages are in the lake's PostgreSQL, as
+all hubs see them.
 """
 
 import asyncio
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from starlette.responses import Response
@@ -16,43 +18,23 @@ from gpuwaste.core.refusal import LATER
 from gpuwaste.hub.admission_control import RETRY_AFTER_S
 from gpuwaste.hub.exchange import json_response
 from gpuwaste.hub.headers import SafeHeaders
+from gpuwaste.hub.mount import answered_standing_by
 from gpuwaste.hub.sign_in.page import page
 from gpuwaste.net.hub_client import ROLE_HEADER, STANDS_BY
 
-ANSWERED: Final = (
+OWN: Final = (
     "/",
-    "/accounts/[^/]+",
-    "/analytics",
-    "/analytics/[^/]+",
     "/enter",
     r"/enter\.js",
-    "/helpdesk",
     "/jobs",
-    "/jobs/[^/]+",
-    "/jobs/[^/]+/changes",
     r"/jobs/[^/]+/curves\.json",
-    r"/me(\.json|\.csv)?",
     "/metrics",
     r"/openapi\.json",
     "/static/[^/]+",
-    "/users/[^/]+",
-    "/v1/events",
-    "/v1/events/kinds",
     "/v1/health",
-    "/v1/history",
-    "/v1/jobs/[^/]+",
     "/v1/jobs/[^/]+/curves",
-    "/v1/notices",
-    "/v1/programs/runs",
-    "/v1/report",
-    "/v1/top",
-    "/v1/verdicts",
-    "/v1/verdicts/score",
-    "/v1/views",
-    "/v1/views/[^/]+",
-    "/v1/views/[^/]+/compare",
-    r"/verdicts(\.json|\.csv)?",
 )
+"""The routes that no subject declares."""
 SIGN_IN: Final = ("/enter", "/sign-out", "/v1/web/link")
 TAKEN: Final = ("/v1/hours", "/v1/verdicts")
 _REFUSED: Final = {
@@ -62,7 +44,6 @@ _NO_ROOM: Final = {"error": "this hub stands by and takes no batches now, see it
 _CANNOT_READ: Final = {"error": "this hub stands by and cannot read the lake now: ask the hub that serves"}
 _NO_PAGES: Final = ("/v1/", "/metrics", "/static/")
 _PAGE: Final = "<p>Another hub answers this page: the one that serves. Open it there, or try again in a minute.</p>"
-_ANSWERED: Final = re.compile("|".join(ANSWERED))
 _ROLE: Final = (ROLE_HEADER.lower().encode("ascii"), STANDS_BY.encode("ascii"))
 _BODY_S: Final = 10.0
 
@@ -92,7 +73,7 @@ class StandbyGate:
             await send(message)
 
         app, method, path = self.app, scope["method"], scope["path"]
-        read = method == "GET" and _ANSWERED.fullmatch(path) is not None
+        read = method == "GET" and _answered().fullmatch(path) is not None
         if app is not None and (read or (method == "POST" and path in SIGN_IN)):
             await app(scope, receive, marked)
             return
@@ -116,6 +97,11 @@ class StandbyGate:
                         return
         except TimeoutError:
             return
+
+
+@cache
+def _answered() -> re.Pattern[str]:
+    return re.compile("|".join((*OWN, *answered_standing_by())))
 
 
 def _refusal(path: str, words: dict[str, str]) -> Response:

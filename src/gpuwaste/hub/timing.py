@@ -6,14 +6,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuwaste.hub.methods import OTHER, method_label
 from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.show.resource import Reading
 
 
 class Timing:
     """Notes how long each request took, by route and status."""
 
-    def __init__(self, app: ASGIApp, metrics: HubMetrics) -> None:
+    def __init__(self, app: ASGIApp, reading: Reading) -> None:
         self._app = app
-        self._metrics = metrics
+        self._reading = reading
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -34,4 +35,4 @@ class Timing:
         finally:
             route = getattr(scope.get("route"), "path", OTHER)
             method = method_label(scope["method"]) if route != OTHER else OTHER
-            self._metrics.request(method, route, status, time.monotonic() - began)
+            self._reading.get(HubMetrics).request(method, route, status, time.monotonic() - began)

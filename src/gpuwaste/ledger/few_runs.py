@@ -9,8 +9,9 @@ from typing import Any, Final, Self
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.findings.many_small_jobs import groups
-from gpuwaste.ledger.job_lines import EVERY_LINE, JobLine, LineFilter, by_user, job_lines
+from gpuwaste.ledger.job_lines import JobLine, by_user, job_lines
 from gpuwaste.ledger.judged import JudgedRun, finding_order, named
+from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.run_sums import Group, RunSums
 from gpuwaste.ledger.tally import ENERGY
 from gpuwaste.store.database import Database

@@ -2,31 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from gpuwaste.ledger.judged import JudgedRun
-
-
-@dataclass(frozen=True, slots=True)
-class LineFilter:
-    """Which lines of the job table: those of a run with all of this; None is "any". `name` is a part of the name."""
-
-    state: str | None = None
-    partition: str | None = None
-    name: str | None = None
-    finding: str | None = None
-
-    def fits(self, run: JudgedRun) -> bool:
-        """Tell whether a run has all of this (query judged_fits)."""
-        return (
-            self.state in {None, run.state}
-            and self.partition in {None, run.partition}
-            and (self.name is None or self.name.lower() in run.name.lower())
-            and (self.finding is None or any(cause["kind"] == self.finding for cause in run.causes))
-        )
-
-
-EVERY_LINE: Final = LineFilter()
 
 
 @dataclass(frozen=True, slots=True)

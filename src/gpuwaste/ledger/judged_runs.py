@@ -14,11 +14,12 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.day_sums import summed_days
 from gpuwaste.ledger.few_runs import FEW_RUNS, FewRuns, finding_counts, groups_of
 from gpuwaste.ledger.findings import CAUSE_ORDER
-from gpuwaste.ledger.job_lines import EVERY_LINE, JobLine, LineFilter, job_lines
+from gpuwaste.ledger.job_lines import JobLine, job_lines
 from gpuwaste.ledger.judged import JudgedRun, finding_order, named
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_by_user
 from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot, OutdatedError
+from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.run_sums import Group, RunSums
 from gpuwaste.ledger.tally import ENERGY, Tally
 from gpuwaste.store.database import Database

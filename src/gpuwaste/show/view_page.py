@@ -14,7 +14,7 @@ from gpuwaste.show.charts.svg import finite
 from gpuwaste.show.charts.times import local, time_words, zone_name
 from gpuwaste.show.environment import Frame, page
 from gpuwaste.show.view_document import Cell, Column, Fact, ViewDocument, ViewsDocument
-from gpuwaste.views.facts import number_text, value_text
+from gpuwaste.show.view_facts import number_text, value_text
 
 ROWS: Final = 50
 PREVIOUS: Final = "previous"

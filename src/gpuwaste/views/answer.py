@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpuwaste.show.chart import Chart
 from gpuwaste.show.view_document import Cell, Column
-from gpuwaste.views.facts import ViewFacts
+from gpuwaste.show.view_facts import ViewFacts
 
 MAX_ROWS: Final = 200
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from gpuwaste.core.bootstrap import difference
 from gpuwaste.show.view_document import Change, ComparisonDocument, Fact
-from gpuwaste.views.facts import value_text
+from gpuwaste.show.view_facts import value_text
 from gpuwaste.views.narrative import narrate_changes
 from gpuwaste.views.one_scale import one_scale
 from gpuwaste.views.view import Viewed

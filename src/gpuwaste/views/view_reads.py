@@ -1,8 +1,7 @@
 """What GET /v1/views answers: views of the whole system, for operators. Blocks on the store."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Self
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -11,7 +10,6 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.site_config import EnergyConfig
-from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.host_ports import HostPorts
@@ -26,31 +24,7 @@ from gpuwaste.views.language_model import LanguageModel
 from gpuwaste.views.rewriter import Rewriter
 from gpuwaste.views.view import Viewed, all_views, look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window, checked
-
-_DAYS: Final = 30
-MAX_OFFSET_S: Final = 14 * 3600
-
-
-@dataclass(frozen=True, slots=True)
-class ViewQuestion:
-    """The parameters of one view; clusters are names separated by commas, None is all of them."""
-
-    start: int | None = None
-    end: int | None = None
-    clusters: str | None = None
-    offset: int = 0
-
-
-def period(question: ViewQuestion, now: int) -> tuple[int, int]:
-    """Return start and end of what is asked for at `now`: the last days by default."""
-    end = now if question.end is None else question.end
-    return (end - _DAYS * DAY_S if question.start is None else question.start), end
-
-
-def previous(question: ViewQuestion, now: int) -> ViewQuestion:
-    """Return the question about the period of the same length just before."""
-    start, end = period(question, now)
-    return replace(question, start=max(0, start - (end - start)), end=start)
+from gpuwaste.views.views_resource import ViewQuestion, period
 
 
 class ViewReads(Part):

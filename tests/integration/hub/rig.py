@@ -22,11 +22,11 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.core.site_config import AnalyticsConfig, CommonConfig
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.service_limits import ServiceLimits
-from gpuwaste.hub.services import Services
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
@@ -100,9 +100,9 @@ class Rig:
         return self.hub.store
 
     @property
-    def services(self) -> Services:
-        """What the routes call."""
-        return self.hub.services
+    def turns(self) -> PerUserLimit:
+        """How many questions of a user are in work."""
+        return self.hub.exchange.turns
 
     @property
     def metrics(self) -> HubMetrics:

@@ -109,7 +109,7 @@ def test_one_user_has_eight_questions_in_work(hub: Rig) -> None:
     hub.store.upsert_jobs([record(7, "alice"), record(8, "bob")])
     with contextlib.ExitStack() as stack:
         for _ in range(8):
-            stack.enter_context(hub.services.turns.taken(Scope("alice")))
+            stack.enter_context(hub.turns.taken(Scope("alice")))
         refused = hub.get(1001, "/v1/jobs/7")
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
         assert "try again" in refused.json["error"]

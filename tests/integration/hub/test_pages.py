@@ -411,7 +411,7 @@ def test_what_was_said_goes_with_the_verdicts_of_its_time(filled: Rig) -> None:
 
 def test_one_user_s_hundredth_page_waits_for_nobody(filled: Rig) -> None:
     """With all turns of alice taken her next page is 429 in the layout; an operator's is answered."""
-    turns = filled.services.turns
+    turns = filled.turns
     turns._busy["alice"] = turns._most
     found = page(filled, ALICE, "/me", 429)
     assert "Too many requests" in found.text

@@ -19,9 +19,10 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.hub_sockets import HubSockets
+from gpuwaste.hub.mount import answered_standing_by
 from gpuwaste.hub.server import WebServer, open_tcp
 from gpuwaste.hub.standby import Standby
-from gpuwaste.hub.standby_gate import ANSWERED, SIGN_IN, StandbyGate
+from gpuwaste.hub.standby_gate import OWN, SIGN_IN, StandbyGate
 from gpuwaste.hub.store_choice import lake_location
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -67,10 +68,11 @@ def routes(hub: Rig) -> list[tuple[str, str]]:
 
 
 def test_only_named_reads_are_answered(gated: Rig) -> None:
-    """Each route of the hub: one that is not named sends the client on, without a credential being looked at."""
+    """Each route: one that is neither named nor says so itself sends the client on; no credential is looked at."""
     every = routes(gated)
     gets = {target for method, target in every if method == "GET"}
-    named = {pattern: {target for target in gets if re.fullmatch(pattern, target)} for pattern in ANSWERED}
+    patterns = (*OWN, *answered_standing_by())
+    named = {pattern: {target for target in gets if re.fullmatch(pattern, target)} for pattern in patterns}
     nothing = [pattern for pattern, targets in named.items() if not targets]
     assert nothing == [r"/openapi\.json"], "each name is of a route; the description is FastAPI's own"
     assert set(SIGN_IN) <= {target for method, target in every if method == "POST"}

@@ -17,7 +17,7 @@ from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import HANG_LIMITS
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.job_page import job_page
-from gpuwaste.ledger.reports.report_reads import ReportQuestion
+from gpuwaste.ledger.reports.report_question import ReportQuestion
 from gpuwaste.ledger.reports.report_text import job_text, report_text
 from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.ledger.rollup import Rollup
@@ -28,7 +28,8 @@ from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, hour, record
-from gpuwaste.views.view_reads import ViewQuestion, ViewReads
+from gpuwaste.views.view_reads import ViewReads
+from gpuwaste.views.views_resource import ViewQuestion
 
 NOW = HOUR + 10 * 86400
 ALL = Scope(user="root", everything=True)

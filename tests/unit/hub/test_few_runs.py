@@ -15,11 +15,11 @@ from tests.unit.store.test_rollup import DAY, new_store, row, run, same
 from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
-from gpuwaste.ledger.job_lines import LineFilter
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
 from gpuwaste.ledger.load import Selection
 from gpuwaste.ledger.open_run_snapshot import OpenRunJudge, OpenRunSnapshot
 from gpuwaste.ledger.reports.report import ReportLines, report_document, report_totals, totals_by_account, user_reports
+from gpuwaste.ledger.reports.report_question import LineFilter
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore

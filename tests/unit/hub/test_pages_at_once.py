@@ -10,7 +10,7 @@ import pytest
 from fastapi import Request, Response
 
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.pages.answers import Pages
+from gpuwaste.hub.page_answers import Pages
 from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.hub.threads import ThreadPool, UserPlaces
 
@@ -22,7 +22,8 @@ class OneReader:
     """An exchange whose requests are all of one reader."""
 
     def __init__(self, reader: Scope) -> None:
-        self.services = SimpleNamespace(visitors=SimpleNamespace(scope=None), turns=PerUserLimit(READERS))
+        self.reading = SimpleNamespace(get=lambda _: SimpleNamespace(scope=None))
+        self.turns = PerUserLimit(READERS)
         self._reader = reader
 
     async def visitor(self, *_: Any) -> Scope:

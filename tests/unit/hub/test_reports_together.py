@@ -13,7 +13,7 @@ from tests.unit.store.test_rollup import same
 from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
-from gpuwaste.ledger.reports.report_reads import ReportQuestion
+from gpuwaste.ledger.reports.report_question import ReportQuestion
 from gpuwaste.ledger.shared_runs import SharedRuns
 from gpuwaste.testing.clocks import FakeClock
 

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from gpuwaste.ledger.reports.run_choice import JobQuestion, picked_runs
+from gpuwaste.ledger.reports.report_question import JobQuestion
+from gpuwaste.ledger.reports.run_choice import picked_runs
 from gpuwaste.slurm.accounting.job import JobRecord
 
 T0 = 1_700_000_000

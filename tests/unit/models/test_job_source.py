@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -16,21 +16,41 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import NoDataError, RetryableWireError, StoreError, UsageError, WireError
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.history.from_store import read_table
+from gpuwaste.jobs.history_resource import HistoryQuestion
+from gpuwaste.jobs.history_resource import history as history_of
 from gpuwaste.jobs.importers.history_store import HistoryStore
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.models import job_source as source
 from gpuwaste.models.job_source import load_hub, load_source, load_store
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.memory_hub import MemoryHub, Parameters
 
+P = TypeVar("P")
+
+
+class StoreReading:
+    """A hub that has a store alone."""
+
+    def __init__(self, store: HubStore) -> None:
+        self._store = store
+
+    def now(self) -> int:
+        """Return UTC seconds."""
+        return SystemClock().utc_us() // 1_000_000
+
+    def get(self, kind: type[P]) -> P:
+        """Return the store."""
+        assert isinstance(self._store, kind)
+        return self._store
+
 
 def direct_hub(store: HubStore, change: Mapping[str, Any] | None = None) -> MemoryHub:
     """Return a hub with GET /v1/history of a store for an operator, its answers through JSON as on the wire."""
-    reads = DocumentQueries(store, LedgerSettings(), SystemClock())
+    reading = StoreReading(store)
 
     def history(params: Parameters) -> dict[str, Any]:
-        found = reads.history(Scope("oper", everything=True), int(params["after"]), int(params["limit"]))
+        found = history_of(
+            reading, Scope("oper", everything=True), HistoryQuestion(int(params["after"]), int(params["limit"]))
+        )
         answer: dict[str, Any] = json.loads(json.dumps({**found, **(change or {})}))
         return answer
 

@@ -7,6 +7,7 @@ import msgspec
 
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.events.event_types import EventsAnswer, OutletRow, OutletsDocument, RefusedEvent
+from gpuwaste.act.events.events_resource import MAX_EVENTS
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.parts import Part, Parts
@@ -17,7 +18,6 @@ from gpuwaste.jobs.events.catalogue import PREFIX, kinds_of
 from gpuwaste.jobs.events.envelope import Event, encoded, event_of
 from gpuwaste.jobs.host_ports import HostPorts
 
-MAX_EVENTS: Final = 5000
 _MAX_PATTERNS: Final = 20
 _REFUSED: Final = 100
 EventText = tuple[int, str, bytes]

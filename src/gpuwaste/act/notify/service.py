@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import asdict
@@ -19,6 +18,7 @@ from gpuwaste.act.notify.notice_types import (
     ToldRow,
 )
 from gpuwaste.act.notify.notices import NoticeDecision
+from gpuwaste.act.notify.notices_resource import MAX_NOTICES, NoticeQuestion
 from gpuwaste.act.notify.planner import Planner
 from gpuwaste.act.notify.runner import NoticeRunner, words
 from gpuwaste.core.clock import Clock
@@ -28,19 +28,8 @@ from gpuwaste.core.typed import convert
 from gpuwaste.core.units import DAY_S
 from gpuwaste.show.layout import Look
 
-MAX_NOTICES: Final = 10_000
 MAX_REPLAY_DAYS: Final = 400
 _LIST_DAYS: Final = 60
-
-
-@dataclass(frozen=True, slots=True)
-class NoticeQuestion:
-    """The parameters of GET /v1/notices; None is "any", or the default."""
-
-    user: str | None = None
-    start: int | None = None
-    end: int | None = None
-    limit: int = 1000
 
 
 class NoticeService:

@@ -4,7 +4,6 @@ Blocks on the store: call it off the event loop.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 
 from msgspec import json
@@ -14,9 +13,11 @@ from gpuwaste.advice.verdicts.verdict import END, START
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument, score_document
 from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
 from gpuwaste.advice.verdicts.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
+from gpuwaste.advice.verdicts.verdicts_resource import MAX_VERDICTS, VerdictQuestion
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal, not_found
+from gpuwaste.core.request_coalescer import RequestCoalescer
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert, decode
@@ -25,23 +26,11 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.slurm.accounting.job import JobRecord
 
-MAX_VERDICTS: Final = 10_000
 SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells them nothing
 _LIST_DAYS: Final = 7
 _SCORE_DAYS: Final = 30
 _SCORE_KEPT_S: Final = 60.0
 _NOT_FOR_USERS: Final = "the score of verdicts is for operators"
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictQuestion:
-    """The parameters of GET /v1/verdicts; None is "any", or the default."""
-
-    user: str | None = None
-    policy: str | None = None
-    start: int | None = None
-    end: int | None = None
-    limit: int = 1000
 
 
 class RunOfVerdict(Protocol):
@@ -66,11 +55,17 @@ class VerdictReads(Part):
         self._store = store
         self._clock = clock
         self._scores = ResponseCache(clock)
+        self._asked = RequestCoalescer[str, VerdictsDocument]()
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
         return cls(parts.get(VerdictStore), parts.get(HostPorts).clock)
+
+    def recent(self, scope: Scope, form: str) -> VerdictsDocument:
+        """Return the verdicts of the last days as `listed` does: one document for all who ask for it in one form."""
+        found = self._asked.ask(scope, form, lambda _: {form: self.listed(scope, VerdictQuestion())})
+        return self.listed(scope, VerdictQuestion()) if found is None else found
 
     def listed(self, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
         """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if they did not exist."""

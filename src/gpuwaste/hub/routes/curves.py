@@ -7,21 +7,24 @@ from fastapi import FastAPI, Request, Response
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.pages.answers import Pages
-from gpuwaste.hub.pages.question import node_name
+from gpuwaste.hub.page_answers import Pages
 from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.ledger.curves.curve_types import JobCurves
-from gpuwaste.ledger.reports.run_choice import ANY, JobQuestion
+from gpuwaste.ledger.curves.service import Curves
+from gpuwaste.ledger.reports.report_question import ANY, JobQuestion
 from gpuwaste.show.environment import Frame
+from gpuwaste.show.page_query import node_name
 
 _MOST_AT_ONCE = 2  # of a user: each makes nodes read
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
-    services = exchange.services
-    curves, turns = services.curves, PerUserLimit(_MOST_AT_ONCE)
+    turns = PerUserLimit(_MOST_AT_ONCE)
     pages = Pages(exchange, exchange.threads.curves, turns)
+
+    def curves() -> Curves:
+        return exchange.reading.get(Curves)
 
     @app.get("/v1/jobs/{job_id}/curves", responses=answers(JobCurves))
     async def job_curves(
@@ -42,14 +45,14 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = JobQuestion(owner, cluster, start)
         with turns.taken(scope):
             return await exchange.threads.curves.run(
-                scope.bounded_user, lambda: _response(request, curves.packed(scope, job_id, question, node))
+                scope.bounded_user, lambda: _response(request, curves().packed(scope, job_id, question, node))
             )
 
     @app.get("/jobs/{job_id}/curves.json", include_in_schema=False)
     async def page_curves(request: Request, job_id: str) -> Response:
         def answer(scope: Scope, _: Frame) -> Response:
             node = node_name(request.query_params) or None
-            return _response(request, curves.packed(scope, job_id, ANY, node))
+            return _response(request, curves().packed(scope, job_id, ANY, node))
 
         return await pages.answer(request, answer)
 

@@ -1,4 +1,4 @@
-"""/v1/events: the stream as CloudEvents, by pages or as Server-Sent Events; the catalogue; how outlets stand."""
+"""GET /v1/events/stream: the events as Server-Sent Events."""
 
 import asyncio
 import contextlib
@@ -7,11 +7,8 @@ from typing import Annotated, Final
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.act.events.event_catalogue import catalogue_document
-from gpuwaste.act.events.event_reads import MAX_EVENTS, EventText
-from gpuwaste.act.events.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
+from gpuwaste.act.events.event_reads import EventReads, EventText
 from gpuwaste.hub.exchange import Exchange, Number
-from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.places import PlacedStream, Places
 
 _PAGE: Final = 500
@@ -30,33 +27,13 @@ Kinds = Annotated[str, Query(max_length=1000)]
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
-    events, places = exchange.services.events, Places(MAX_STREAMS, _KEPT)
-
-    @app.get("/v1/events", responses=answers(EventsAnswer))
-    async def page(
-        request: Request,
-        *,
-        after: Number = 0,
-        limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = 1000,
-        kinds: Kinds = "",
-    ) -> Response:
-        """Return events after a place in the stream: of the caller's runs; to operators all."""
-        return await exchange.document(request, lambda scope: events.page(scope, after, limit, kinds))
-
-    @app.get("/v1/events/kinds", responses=answers(CatalogueDocument))
-    async def kinds(request: Request) -> Response:
-        """Return every kind of event with the JSON Schema of its data."""
-        return await exchange.document(request, lambda _: catalogue_document())
-
-    @app.get("/v1/outlets", responses=answers(OutletsDocument))
-    async def outlets(request: Request) -> Response:
-        """Return how outlets stand, and what their receivers have refused; for operators."""
-        return await exchange.document(request, events.outlets)
+    places = Places(MAX_STREAMS, _KEPT)
 
     @app.get("/v1/events/stream", responses={200: {"content": {"text/event-stream": {}}}})
     async def stream(request: Request, *, after: Number | None = None, kinds: Kinds = "") -> Response:
         """Follow the events, as Server-Sent Events: from `Last-Event-ID` or `after` on, else from now."""
         scope, pool = await exchange.scope(request), exchange.threads.streams
+        events = exchange.reading.get(EventReads)
         patterns = events.wanted(kinds)
         with contextlib.ExitStack() as held:
             held.enter_context(places.taken(scope.user, bounded=bool(scope.bounded_user)))

@@ -5,16 +5,18 @@ from fastapi import FastAPI, Response
 from gpuwaste.core.made_together import MadeTogether
 from gpuwaste.core.refusal import LATER
 from gpuwaste.hub.exchange import Exchange, json_response
+from gpuwaste.hub.hub_health import HubHealth
+from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.openapi import answers
 from gpuwaste.net.health import HealthAnswer
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
-    services, threads = exchange.services, exchange.threads
-    # Lambdas: the reference of the wire is made without services.
-    health_now = MadeTogether(lambda: services.health(), threads.health)  # noqa: PLW0108
-    metrics_now = MadeTogether(lambda: services.metrics.text(), threads.metrics)  # noqa: PLW0108
+    get, threads = exchange.reading.get, exchange.threads
+    # Lambdas: the reference of the wire is made without parts.
+    health_now = MadeTogether(lambda: get(HubHealth).answer(), threads.health)
+    metrics_now = MadeTogether(lambda: get(HubMetrics).text(), threads.metrics)
 
     @app.get("/v1/health", responses=answers(HealthAnswer))
     async def health() -> Response:

@@ -8,15 +8,18 @@ from gpuwaste.core.refusal import Refusal
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.batch_receiver import LocalUid, SignedAnswer
 from gpuwaste.hub.exchange import Exchange, authorization, target
+from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.models import AckAnswer
 from gpuwaste.hub.openapi import answers
+from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.net.peers import uid_at_other_end
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
-    services = exchange.services
-    gate = AdmissionControl(exchange.limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
+    get = exchange.reading.get
+    gate = AdmissionControl(exchange.limits.gate, lambda: get(HubMetrics).put_off())
 
     async def taken(request: Request, take: Callable[[str, str, bytes, LocalUid], SignedAnswer]) -> Response:
         try:
@@ -32,12 +35,12 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     @app.post("/v1/hours", responses=answers(AckAnswer))
     async def hours(request: Request) -> Response:
         """Receive a batch of hour rows: NDJSON, the envelope first."""
-        return await taken(request, services.ingest.take)
+        return await taken(request, lambda *sent: get(Ingest).take(*sent))
 
     @app.post("/v1/verdicts", responses=answers(AckAnswer))
     async def take_verdicts(request: Request) -> Response:
         """Receive a batch of verdicts: NDJSON, the envelope first; each id counts once."""
-        return await taken(request, services.verdict_ingest.take)
+        return await taken(request, lambda *sent: get(VerdictIngest).take(*sent))
 
 
 def _local_uid(request: Request) -> LocalUid:

@@ -1,9 +1,9 @@
-"""POST /v1/inlets/NAME: events of other systems of the site; GET /v1/inlets: how inlets stand."""
+"""POST /v1/inlets/NAME: events of other systems of the site."""
 
 from fastapi import FastAPI, Request, Response
 
-from gpuwaste.act.events.inlet_parts import MAX_BODY
-from gpuwaste.act.events.inlet_types import InletAnswer, InletsDocument
+from gpuwaste.act.events.inlet_parts import MAX_BODY, InletParts
+from gpuwaste.act.events.inlet_types import InletAnswer
 from gpuwaste.core.refusal import TOO_LARGE, Refusal
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.exchange import Exchange, json_response
@@ -12,18 +12,13 @@ from gpuwaste.hub.openapi import answers
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
-    inlets = exchange.services.inlets
     gate = AdmissionControl(exchange.limits.gate, lambda: None)
     most = min(MAX_BODY, exchange.limits.max_body_bytes)
-
-    @app.get("/v1/inlets", responses=answers(InletsDocument))
-    async def standing(request: Request) -> Response:
-        """Return how inlets stand, and the events that they have set aside; for operators."""
-        return await exchange.document(request, inlets.document)
 
     @app.post("/v1/inlets/{name}", responses=answers(InletAnswer))
     async def take(request: Request, name: str) -> Response:
         """Take CloudEvents, one or a batch, of a sender who signs them as Standard Webhooks 1.0 has it."""
+        inlets = exchange.reading.get(InletParts)
         try:
             with gate.visit(request.state.cut_off) as visit:
                 body = await exchange.body(request, visit.counted(request.stream()), most)

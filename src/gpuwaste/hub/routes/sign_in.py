@@ -11,7 +11,7 @@ from gpuwaste.hub.models import LinkAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.sign_in import page
 from gpuwaste.hub.sign_in.cookie import drop_cookie, set_cookie
-from gpuwaste.hub.sign_in.visitors import LINK_S, SignInNeeded
+from gpuwaste.hub.sign_in.visitors import LINK_S, SignInNeeded, Visitors
 from gpuwaste.net.hub_client import LINK_PATH
 
 _HOME: Final = "/me"
@@ -21,7 +21,9 @@ _MOST_FIELDS: Final = 8
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
-    visitors = exchange.services.visitors
+
+    def visitors() -> Visitors:
+        return exchange.reading.get(Visitors)
 
     @app.exception_handler(SignInNeeded)
     async def sign_in_needed(_: Request, __: SignInNeeded) -> Response:
@@ -30,11 +32,11 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     @app.post(LINK_PATH, responses=answers(LinkAnswer))
     async def link(request: Request) -> Response:
         """Make a link by which the caller signs in to the pages, once, within a minute."""
-        return await exchange.order(request, lambda scope, _: LinkAnswer(visitors.link(scope), LINK_S))
+        return await exchange.order(request, lambda scope, _: LinkAnswer(visitors().link(scope), LINK_S))
 
     @app.get("/enter", include_in_schema=False)
     async def enter(request: Request) -> Response:
-        return page.enter_page(signed_in=await exchange.visitor(request, visitors.user) is not None)
+        return page.enter_page(signed_in=await exchange.visitor(request, visitors().user) is not None)
 
     @app.get("/enter.js", include_in_schema=False)
     async def script() -> Response:
@@ -42,9 +44,9 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.post("/enter", include_in_schema=False)
     async def entered(request: Request) -> Response:
-        origin = visitors.origin(request)  # before anything of another site's form is read
+        origin = visitors().origin(request)  # before anything of another site's form is read
         given = await _field(exchange, request, "link")
-        session = await exchange.visitor(request, lambda _: visitors.enter(request, origin, given))
+        session = await exchange.visitor(request, lambda _: visitors().enter(request, origin, given))
         if session is None:
             return page.bad_link()
         answer = Response(status_code=303, headers={"Location": _HOME})
@@ -53,8 +55,8 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.post("/sign-out", include_in_schema=False)
     async def leave(request: Request) -> Response:
-        origin = visitors.origin(request)
-        answer = page.signed_out(by_proxy=await exchange.visitor(request, lambda _: visitors.leave(request, origin)))
+        origin = visitors().origin(request)
+        answer = page.signed_out(by_proxy=await exchange.visitor(request, lambda _: visitors().leave(request, origin)))
         drop_cookie(answer, origin)
         return answer
 

@@ -29,7 +29,7 @@ from gpuwaste.ledger.curves.curve_types import MOST_GPUS, MOST_NODES, HourMean, 
 from gpuwaste.ledger.curves.limits import QuestionBudget
 from gpuwaste.ledger.curves.prometheus import PrometheusSamples
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
-from gpuwaste.ledger.reports.run_choice import JobQuestion
+from gpuwaste.ledger.reports.report_question import JobQuestion
 from gpuwaste.net.samples import MOST_POINTS, RunWindow, SampleQuestion
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand

@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal
+from urllib.parse import quote
 
 from msgspec import Meta
 
-from gpuwaste.core.fields import Document, Utc
+from gpuwaste.core.fields import Document, Name, Utc
 from gpuwaste.core.refusal import not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.ledger.reports.report_types import Dispute
 from gpuwaste.show.cells import fit, local_time
 from gpuwaste.show.layout import Look
-from gpuwaste.show.resource import Name, Page, PageRequest, ReadCommand, Reading, Resource
+from gpuwaste.show.resource import FORMS, Page, PageOrder, PageRequest, ReadCommand, Reading, Resource
 
 MAX_DISPUTES: Final = 1000
 _WORDS: Final = 34  # columns of a terminal
@@ -67,17 +68,27 @@ def _page(asked: PageRequest, document: DisputesDocument) -> str:
     return page("disputes", asked.frame, document=document)
 
 
+def _said(asked: PageRequest, body: bytes) -> str:
+    """Keep what the owner says of the judgement, and show the job again."""
+    from gpuwaste.ledger.disputes.disputes import Disputes
+
+    asked.reading.get(Disputes).say(asked.scope, asked.name, body)
+    return f"/jobs/{quote(asked.name, safe='+')}#disputes"
+
+
 RESOURCES = (
     Resource(
         path="/v1/disputes",
         question=DisputesQuestion,
         document=DisputesDocument,
         read=disputes,
+        standby=True,
         command=ReadCommand(
             text=disputes_text,
             examples=(("gpuwaste disputes -u alice", "What alice says of the judgement on her jobs."),),
             nothing="no disputes found",
         ),
     ),
-    Page(path="/disputes", document=_asked, html=_page, forms=(".json", ".csv")),
+    Page(path="/disputes", document=_asked, html=_page, forms=FORMS, standby=True),
+    PageOrder(path="/jobs/{job_id}/dispute", do=_said),
 )

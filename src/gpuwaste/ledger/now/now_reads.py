@@ -9,6 +9,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
+from markupsafe import Markup
+
 from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -19,6 +21,7 @@ from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.ledger.charts.node_grid import node_grid
 from gpuwaste.ledger.held import HeldRun
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -64,6 +67,8 @@ class NowReads(Part):
         self._whole: tuple[Now, int, bytes] | None = None
         self._sharing = threading.Lock()
         self._shared: tuple[Now, int, NowDocument] | None = None
+        self._drawing = threading.Lock()
+        self._drawn: tuple[NowDocument, Markup] | None = None
         self.worker = Worker("now", self._turn, clock)
 
     @classmethod
@@ -109,6 +114,13 @@ class NowReads(Part):
             body = json.dumps(self._made(known, scope, limit).to_json(), separators=(",", ":")).encode()
             whole = self._whole = (known, limit, body)
         return whole[2]
+
+    def grid(self, document: NowDocument) -> Markup:
+        """Return the drawing of the nodes; that of the document that all operators get is made once."""
+        with self._drawing:
+            if self._drawn is None or self._drawn[0] is not document:
+                self._drawn = document, node_grid(document.nodes)
+            return self._drawn[1]
 
     def _made(self, known: Now, scope: Scope, limit: int) -> NowDocument:
         def visible(run: HeldRun) -> bool:

@@ -2,8 +2,7 @@
 
 import re
 import threading
-from dataclasses import asdict
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from msgspec.structs import replace
 
@@ -13,7 +12,7 @@ from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
-from gpuwaste.core.refusal import FORBIDDEN, Refusal, not_found
+from gpuwaste.core.refusal import not_found
 from gpuwaste.core.request_coalescer import RequestCoalescer
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import ClusterAccount, Scope
@@ -31,15 +30,15 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.neighbours import neighbours_of
 from gpuwaste.ledger.reports.report import picked_job_document, top_document
-from gpuwaste.ledger.reports.report_reads import ReportQuestion, ReportReads, report_subject
+from gpuwaste.ledger.reports.report_question import ANY, JobQuestion, ReportQuestion
+from gpuwaste.ledger.reports.report_reads import ReportReads, report_subject
 from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, SaidAgain, TopDocument
-from gpuwaste.ledger.reports.run_choice import ANY, JobQuestion, picked_runs
+from gpuwaste.ledger.reports.run_choice import picked_runs
 from gpuwaste.ledger.shared_runs import SharedRuns
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
-MAX_HISTORY: Final = 10_000
 _FACTS_S: Final = 60.0
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 
@@ -145,15 +144,6 @@ class DocumentQueries(Part):
                 db, now - HOUR_S if since is None else since, self._settings, now,
                 accounts=accounts, reader=scope.user or None, limit=limit,
             )  # fmt: skip
-
-    def history(self, scope: Scope, after: int, limit: int) -> dict[str, Any]:
-        """Return events for the advisor and for training."""
-        if not (scope.everything or scope.agent):
-            raise Refusal(FORBIDDEN, "the history is for operators")
-        events = self._store.history(after, min(limit, MAX_HISTORY))
-        following = events[-1].seq if events else after
-        counted = asdict(self._store.under_use)
-        return {"events": [event.to_json() for event in events], "next": following, "under_use": counted}
 
     def now(self) -> int:
         """Return UTC seconds."""

@@ -11,13 +11,13 @@ from gpuwaste.jobs.named_runs import pick_named
 from gpuwaste.ledger.efficiency import cpu_efficiency
 from gpuwaste.ledger.few_runs import FewRuns
 from gpuwaste.ledger.job_hours import device_hours
-from gpuwaste.ledger.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.ledger.judged import findings_json, judged_last
 from gpuwaste.ledger.judged_runs import JudgedRuns, judged_runs, runs_judged_last, runs_of_users
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_job, judge_runs
 from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot
+from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import (
     DeviceRow,
     FindingCount,

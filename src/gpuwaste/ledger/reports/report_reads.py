@@ -15,42 +15,23 @@ from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.drawn import DrawnBy
-from gpuwaste.ledger.job_lines import EVERY_LINE, LineFilter
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot, OutdatedError, Window
 from gpuwaste.ledger.reports.past_totals import PastTotals
 from gpuwaste.ledger.reports.report import Clusters, ReportLines, report_document, report_totals, user_reports
+from gpuwaste.ledger.reports.report_question import ALL_CLUSTERS, MAX_ROWS, ReportQuestion
 from gpuwaste.ledger.reports.report_types import GpuTime, ReportDocument
 from gpuwaste.ledger.reports.report_types import Scope as ReportScope
 from gpuwaste.ledger.shared_runs import OLD_S, SharedRuns
 from gpuwaste.store.hub.hub_store import HubStore
 
-ALL_CLUSTERS: Final = "all"
 MAX_CLUSTERS: Final = 32
-MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted
 _DAYS: Final = 7
 _BEFORE_S: Final = 600.0
 _PAST_S: Final = 14 * DAY_S  # to add up all users for longer takes too long for a lone reader
 _BEFORE_B: Final = 4 << 20
 _KEPT_ROWS: Final = 1000  # of larger reports none is kept
 _KEPT_B: Final = 8 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class ReportQuestion:
-    """The parameters of GET /v1/report: user or account, or neither for the caller's own; or clusters for all users.
-
-    `cluster` is names separated by commas, or "all"; with a user or an account it keeps to these clusters.
-    """
-
-    user: str | None = None
-    account: str | None = None
-    cluster: str | None = None
-    start: int | None = None
-    end: int | None = None
-    limit: int | None = None
-    offset: int = 0
-    lines: LineFilter = EVERY_LINE
 
 
 @dataclass(frozen=True, slots=True)

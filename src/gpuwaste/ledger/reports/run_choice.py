@@ -1,27 +1,9 @@
 """Which runs of a job are meant: Slurm uses a job id again, and a requeued job has several runs of one id."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
 
+from gpuwaste.ledger.reports.report_question import JobQuestion
 from gpuwaste.slurm.accounting.job import JobRecord
-
-
-@dataclass(frozen=True, slots=True)
-class JobQuestion:
-    """The parameters of GET /v1/jobs/ID beside the id; None is "any".
-
-    `owner` narrows the view to that of this user. `start` picks the runs that started then. `ended_since` picks the
-    last run, unless it ended before then; of an array or a het job the last run of each task or component.
-    """
-
-    owner: str | None = None
-    cluster: str | None = None
-    start: int | None = None
-    ended_since: int | None = None
-
-
-ANY: Final = JobQuestion()
 
 
 def picked_runs(runs: Iterable[JobRecord], question: JobQuestion) -> list[JobRecord]:

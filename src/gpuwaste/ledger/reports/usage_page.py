@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.energy.energy_words import energy_titles, energy_words
-from gpuwaste.ledger.job_lines import EVERY_LINE, LineFilter
+from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import GpuTime, JobRow, NameRow, ReportDocument, unexplained_s
 from gpuwaste.show.environment import Frame, page
 from gpuwaste.show.page_words import cut, gpu_hours, share

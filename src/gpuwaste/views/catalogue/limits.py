@@ -6,6 +6,7 @@ from typing import Any, Final
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Chart, Role, Series
 from gpuwaste.show.view_document import Column
+from gpuwaste.show.view_facts import ViewFacts, ratio
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import (
     RUNS_NOTE,
@@ -16,7 +17,6 @@ from gpuwaste.views.charting import (
     sideways,
     without_details,
 )
-from gpuwaste.views.facts import ViewFacts, ratio
 from gpuwaste.views.ranking import Superlative, ranking
 from gpuwaste.views.view_query import ViewQuery
 

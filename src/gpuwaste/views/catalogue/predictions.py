@@ -5,9 +5,9 @@ from typing import Final
 from gpuwaste.core.units import DAY_S
 from gpuwaste.show.chart import Axis, Chart, Role
 from gpuwaste.show.view_document import Column
+from gpuwaste.show.view_facts import ViewFacts, ratio
 from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import RUNS_NOTE, binned, columns_needed, decade_edges
-from gpuwaste.views.facts import ViewFacts, ratio
 from gpuwaste.views.view_query import ViewQuery
 
 TITLE: Final = "Predicted and actual run time"

@@ -12,8 +12,8 @@ from tests.unit.show.pages.view_documents import view
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.show.view_document import ViewDocument
+from gpuwaste.show.view_text import comparison_csv
 from gpuwaste.views.offline_pages import MARKER, Export, write_folder
-from gpuwaste.views.view_text import comparison_csv
 
 EXPORTS: dict[str, Export] = {
     "csv": lambda document: f"rows,{len(document.rows)}\n",

@@ -32,7 +32,6 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_receiver import SignedAnswer, sender_of
 from gpuwaste.net.signing import sign_ack
 
-MAX_ACTIONS: Final = 10_000
 LEASE_S: Final = 60
 _WINDOW_S: Final = 60 * DAY_S
 _T = TypeVar("_T")

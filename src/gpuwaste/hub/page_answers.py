@@ -13,7 +13,7 @@ from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, TOO_MANY, UN
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.per_user_limit import PerUserLimit
-from gpuwaste.hub.sign_in.visitors import SignInNeeded
+from gpuwaste.hub.sign_in.visitors import SignInNeeded, Visitors
 from gpuwaste.hub.threads import ThreadPool
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.message_page import error_page, sign_in_page
@@ -54,7 +54,7 @@ class Pages:
         """`pool` says how many pages are made at once; others wait."""
         self._exchange = exchange
         self._pool = pool
-        self._turns = turns or exchange.services.turns
+        self._turns = turns or exchange.turns
 
     async def answer(self, request: Request, build: Callable[[Scope, Frame], Response]) -> Response:
         """Answer by what `build` returns, made in a thread; what is refused is a page in the same layout."""
@@ -67,7 +67,7 @@ class Pages:
     async def _answer(self, request: Request, build: Build, read: Body) -> Response:
         frame = Frame()
         try:
-            scope = await self._exchange.visitor(request, self._exchange.services.visitors.scope)
+            scope = await self._exchange.visitor(request, self._exchange.reading.get(Visitors).scope)
             frame = _frame(request, scope)
             with self._turns.taken(scope):
                 body = await read(request)
@@ -77,7 +77,7 @@ class Pages:
         except Refusal as refusal:
             return _refused(refusal, frame)
         except GpuwasteError as error:
-            self._exchange.services.failures.caused(_UNSERVED, type(error).__name__, error=error)
+            self._exchange.failures.caused(_UNSERVED, type(error).__name__, error=error)
             return _refused(Refusal(LATER, "The store or Slurm did not answer; the hub's log says why."), frame)
         except Exception as error:  # noqa: BLE001 a defect of one page ends no other
             BUG.log(error, what="page")

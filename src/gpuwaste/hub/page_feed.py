@@ -6,7 +6,7 @@ it fetches itself again, in its reader's scope.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,7 +40,7 @@ class PageFollower:
 class PageFeed:
     """For the event loop's thread only."""
 
-    def __init__(self, events: EventReads, pool: ThreadPool) -> None:
+    def __init__(self, events: Callable[[], EventReads], pool: ThreadPool) -> None:
         """`pool` reads the stream."""
         self._events = events
         self._pool = pool
@@ -57,7 +57,7 @@ class PageFeed:
         self._followers.add(follower)
         try:
             if self._place is None:
-                last = await self._pool.run("", self._events.last)
+                last = await self._pool.run("", self._events().last)
                 self._place = last if self._place is None else self._place
             if self._task is None or self._task.done():
                 self._task = asyncio.get_running_loop().create_task(self._run())
@@ -69,14 +69,14 @@ class PageFeed:
 
     async def _missed(self, follower: PageFollower, after: int) -> bool:
         """Tell whether something came between the reading of a page and its following; more than a page is news."""
-        found, _ = await self._pool.run(follower.scope.bounded_user, self._events.since, after, _PAGE)
+        found, _ = await self._pool.run(follower.scope.bounded_user, self._events().since, after, _PAGE)
         return len(found) >= _PAGE or any(map(follower.concerns, found))
 
     async def _run(self) -> None:
         """Read the stream while there are followers."""
         while self._followers and self._place is not None:
             try:
-                found, self._place = await self._pool.run("", self._events.since, self._place, _PAGE)
+                found, self._place = await self._pool.run("", self._events().since, self._place, _PAGE)
                 self._tell(found)
                 await asyncio.sleep(_LOOK_S)
             except GpuwasteError:  # whoever asks the store for the page itself says so in the log

@@ -7,7 +7,7 @@ from gpuwaste.show.cells import UNKNOWN, fit, local_time
 from gpuwaste.show.layout import Look, bullet
 from gpuwaste.show.machine import csv_rows, parsable_rows
 from gpuwaste.show.view_document import Cell, Column, ComparisonDocument, ViewDocument
-from gpuwaste.views.facts import number_text, value_text
+from gpuwaste.show.view_facts import number_text, value_text
 
 _ROWS: Final = 20
 _NAME: Final = 24

@@ -1,0 +1,64 @@
+"""The stream of events as CloudEvents, its catalogue, and how outlets and inlets stand."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from msgspec import Meta
+
+from gpuwaste.act.events.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
+from gpuwaste.act.events.inlet_types import InletsDocument
+from gpuwaste.core.fields import Number
+from gpuwaste.core.scope import Scope
+from gpuwaste.show.resource import NoQuestion, Reading, Resource
+
+if TYPE_CHECKING:
+    from gpuwaste.act.events.event_reads import EventReads
+
+MAX_EVENTS: Final = 5000
+
+
+@dataclass(frozen=True)
+class EventsQuestion:
+    """After which place, how many, and of which kinds: patterns separated by commas."""
+
+    after: Number = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_EVENTS)] = 1000
+    kinds: Annotated[str, Meta(max_length=1000)] = ""
+
+
+def _events(reading: Reading) -> "EventReads":
+    from gpuwaste.act.events.event_reads import EventReads
+
+    return reading.get(EventReads)
+
+
+def page(reading: Reading, scope: Scope, question: EventsQuestion) -> bytes:
+    """Return events after a place in the stream: of the caller's runs; to operators all."""
+    return _events(reading).page(scope, question.after, question.limit, question.kinds)
+
+
+def kinds(_: Reading, __: Scope, ___: NoQuestion) -> CatalogueDocument:
+    """Return every kind of event with the JSON Schema of its data."""
+    from gpuwaste.act.events.event_catalogue import catalogue_document
+
+    return catalogue_document()
+
+
+def outlets(reading: Reading, scope: Scope, _: NoQuestion) -> OutletsDocument:
+    """Return how outlets stand, and what their receivers have refused; for operators."""
+    return _events(reading).outlets(scope)
+
+
+def standing(reading: Reading, scope: Scope, _: NoQuestion) -> InletsDocument:
+    """Return how inlets stand, and the events that they have set aside; for operators."""
+    from gpuwaste.act.events.inlet_parts import InletParts
+
+    return reading.get(InletParts).document(scope)
+
+
+RESOURCES = (
+    Resource(path="/v1/events", question=EventsQuestion, document=EventsAnswer, read=page, standby=True),
+    Resource(path="/v1/events/kinds", question=NoQuestion, document=CatalogueDocument, read=kinds, standby=True),
+    Resource(path="/v1/outlets", question=NoQuestion, document=OutletsDocument, read=outlets),
+    Resource(path="/v1/inlets", question=NoQuestion, document=InletsDocument, read=standing),
+)

@@ -1,0 +1,82 @@
+"""Digests of waste, their record, preview and replay: /v1/notices."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from msgspec import Meta
+
+from gpuwaste.act.notify.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
+from gpuwaste.advice.predict.predict_body import NoticeRunQuestion, NoticeWish
+from gpuwaste.core.fields import Name, Number
+from gpuwaste.core.scope import Scope
+from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
+
+if TYPE_CHECKING:
+    from gpuwaste.act.notify.service import NoticeService
+
+MAX_NOTICES: Final = 10_000
+
+
+@dataclass(frozen=True)
+class NoticeQuestion:
+    """Whose notices, of which time, and how many; None is "any", or the default."""
+
+    user: Name | None = None
+    start: Number | None = None
+    end: Number | None = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_NOTICES)] = 1000
+
+
+@dataclass(frozen=True)
+class NoticePreviewQuestion:
+    """Whose digest."""
+
+    user: Name | None = None
+
+
+@dataclass(frozen=True)
+class NoticeReplayQuestion:
+    """Of which time, UTC seconds."""
+
+    start: Number
+    end: Number | None = None
+
+
+def _notices(reading: Reading) -> "NoticeService":
+    from gpuwaste.act.notify.parts import NotifyParts
+
+    return reading.get(NotifyParts).service
+
+
+def listed(reading: Reading, scope: Scope, question: NoticeQuestion) -> NoticesDocument:
+    """List who got a digest, who did not, and why; times are UTC seconds, the last 60 days by default."""
+    return _notices(reading).listed(scope, question)
+
+
+def preview(reading: Reading, scope: Scope, question: NoticePreviewQuestion) -> NoticePreview:
+    """Return the digest that a user would get if the period ended now: the caller's; for operators any user's."""
+    return _notices(reading).preview(scope, question.user)
+
+
+def replay(reading: Reading, scope: Scope, question: NoticeReplayQuestion) -> NoticeReplay:
+    """Return the digests that would have been sent between two UTC seconds; for operators."""
+    return _notices(reading).replay(scope, question.start, question.end)
+
+
+def run(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> NoticeRun:
+    """Process the newest period now; a dry run records nothing. For operators."""
+    return _notices(reading).run(scope, body)
+
+
+def wish(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> NoticeWished:
+    """Set whether the caller wants digests."""
+    return _notices(reading).want(scope, body)
+
+
+RESOURCES = (
+    Resource(path="/v1/notices", question=NoticeQuestion, document=NoticesDocument, read=listed, standby=True),
+    Resource(path="/v1/notices/preview", question=NoticePreviewQuestion, document=NoticePreview, read=preview),
+    Resource(path="/v1/notices/replay", question=NoticeReplayQuestion, document=NoticeReplay, read=replay),
+    Order(path="/v1/notices/run", body=NoticeRunQuestion, question=NoQuestion, document=NoticeRun, do=run),
+    Order(path="/v1/notices/wish", body=NoticeWish, question=NoQuestion, document=NoticeWished, do=wish),
+)

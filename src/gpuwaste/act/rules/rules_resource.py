@@ -1,0 +1,38 @@
+"""The site's rules, what one makes of a job now, and what it would have done on history: /v1/rules, for operators."""
+
+from typing import TYPE_CHECKING
+
+from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument, RuleQuestion, RulesDocument
+from gpuwaste.core.scope import Scope
+from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
+
+if TYPE_CHECKING:
+    from gpuwaste.act.rules.rule_reads import RuleReads
+
+
+def _rules(reading: Reading) -> "RuleReads":
+    from gpuwaste.act.rules.rule_reads import RuleReads
+
+    return reading.get(RuleReads)
+
+
+def listed(reading: Reading, scope: Scope, _: NoQuestion) -> RulesDocument:
+    """List the rules in use and what they did in the last 30 days."""
+    return _rules(reading).rules(scope)
+
+
+def look(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> LookDocument:
+    """Return what a rule, sent with the question, makes of a job or node now; nothing is done or recorded."""
+    return _rules(reading).look(scope, body)
+
+
+def replay(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> ReplayDocument:
+    """Return what a rule, sent with the question, would have done in a window of the history."""
+    return _rules(reading).replay(scope, body)
+
+
+RESOURCES = (
+    Resource(path="/v1/rules", question=NoQuestion, document=RulesDocument, read=listed),
+    Order(path="/v1/rules/look", body=RuleQuestion, question=NoQuestion, document=LookDocument, do=look),
+    Order(path="/v1/rules/replay", body=RuleQuestion, question=NoQuestion, document=ReplayDocument, do=replay),
+)

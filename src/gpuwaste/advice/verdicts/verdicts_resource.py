@@ -1,0 +1,76 @@
+"""The verdicts at submission and their score: /v1/verdicts, and the page /verdicts."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
+from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
+from gpuwaste.core.fields import Name, Number
+from gpuwaste.core.scope import Scope
+from gpuwaste.show.page_query import page_number
+from gpuwaste.show.resource import FORMS, Page, PageRequest, Reading, Resource
+
+if TYPE_CHECKING:
+    from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
+
+MAX_VERDICTS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictQuestion:
+    """Which verdicts; None is "any", or the default."""
+
+    user: Name | None = None
+    policy: Name | None = None
+    start: Number | None = None
+    end: Number | None = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_VERDICTS)] = 1000
+
+
+@dataclass(frozen=True)
+class ScoreQuestion:
+    """Since when, UTC seconds."""
+
+    since: Number | None = None
+
+
+def _verdicts(reading: Reading) -> "VerdictReads":
+    from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
+
+    return reading.get(VerdictReads)
+
+
+def listed(reading: Reading, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
+    """List verdicts and how their jobs ended, newest first; times are UTC seconds, by default the last 7 days."""
+    return _verdicts(reading).listed(scope, question)
+
+
+def score(reading: Reading, scope: Scope, question: ScoreQuestion) -> ScoreDocument:
+    """Score the verdicts since UTC second `since`, 30 days ago by default; for operators and advisors."""
+    return _verdicts(reading).score(scope, question.since)
+
+
+def _document(asked: PageRequest) -> VerdictsDocument:
+    """Return the verdicts of the last days; for operators, with what owners say of judgements."""
+    from gpuwaste.ledger.disputes.disputes import Disputes
+
+    page_number(asked.query)  # a wrong one is refused before anything is read
+    document = _verdicts(asked.reading).recent(asked.scope, asked.form)
+    return replace(document, disputes=asked.reading.get(Disputes).newest()) if asked.scope.everything else document
+
+
+def _page(asked: PageRequest, document: VerdictsDocument) -> str:
+    from gpuwaste.advice.verdicts.verdicts_page import verdicts_page
+
+    found = _verdicts(asked.reading).recent_score(asked.scope) if asked.scope.everything else None
+    return verdicts_page(document, found, page_number(asked.query), asked.frame)
+
+
+RESOURCES = (
+    Resource(path="/v1/verdicts", question=VerdictQuestion, document=VerdictsDocument, read=listed, standby=True),
+    Resource(path="/v1/verdicts/score", question=ScoreQuestion, document=ScoreDocument, read=score, standby=True),
+    Page(path="/verdicts", document=_document, html=_page, forms=FORMS, standby=True),
+)

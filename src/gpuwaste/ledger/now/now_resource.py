@@ -1,0 +1,73 @@
+"""What the cluster does now: /v1/now and the page /now."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from msgspec import Meta
+
+from gpuwaste.core.scope import Scope
+from gpuwaste.ledger.now.now_types import NowDocument
+from gpuwaste.ledger.reports.report_question import MAX_ROWS
+from gpuwaste.show.page_query import page_number
+from gpuwaste.show.resource import FORMS, Follow, Page, PageRequest, Reading, Renewing, Resource
+
+if TYPE_CHECKING:
+    from gpuwaste.ledger.now.now_reads import NowReads
+
+PAGE: Final = 50  # idle jobs where nobody says how many
+REFRESHED_S: Final = 60.0  # it shows counts of all jobs: it is refreshed so often whatever its reader may see
+
+
+@dataclass(frozen=True)
+class NowQuestion:
+    """How many idle jobs."""
+
+    limit: Annotated[int, Meta(ge=0, le=MAX_ROWS)] = PAGE
+
+
+def _now(reading: Reading) -> "NowReads":
+    from gpuwaste.ledger.now.now_reads import NowReads
+
+    return reading.get(NowReads)
+
+
+def now(reading: Reading, scope: Scope, question: NowQuestion) -> NowDocument | bytes:
+    """Report what the cluster does now: GPUs held and idle, nodes that report nothing, the queue.
+
+    Others than operators see counts of all, and only the jobs and nodes of their own jobs; `limit` is of idle jobs.
+    """
+    return _now(reading).answer(scope, question.limit)
+
+
+def _document(asked: PageRequest) -> NowDocument:
+    from gpuwaste.ledger.now.now_page import ROWS
+
+    page_number(asked.query)  # a wrong one is refused before anything is read
+    return _now(asked.reading).document(asked.scope, MAX_ROWS if asked.form else ROWS)
+
+
+def _page(asked: PageRequest, document: NowDocument) -> str:
+    from gpuwaste.ledger.now.now_page import now_page
+
+    grid = _now(asked.reading).grid(document)
+    return now_page(document, page_number(asked.query), asked.frame, lambda other: f"/now?page={other}#nodes", grid)
+
+
+def _all(_: Reading, __: Scope, ___: str) -> None:
+    return None
+
+
+def _renewing(reading: Reading) -> Renewing:
+    return _now(reading)
+
+
+RESOURCES = (
+    Resource(path="/v1/now", question=NowQuestion, document=NowDocument, read=now),
+    Page(
+        path="/now",
+        document=_document,
+        html=_page,
+        forms=FORMS,
+        follow=Follow(every_s=REFRESHED_S, jobs=_all, renewing=_renewing),
+    ),
+)
