@@ -1,6 +1,7 @@
 """The base of every document, and the types of their fields that carry a unit."""
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -29,11 +30,23 @@ class Interval(Struct, kw_only=True, frozen=True):
         return Interval(p10=max(self.p10, at), p50=max(self.p50, at), p90=max(self.p90, at))
 
 
+Table = tuple[Sequence[str], Iterable[Mapping[str, Any]]]
+"""Columns, and rows that have their cells by column."""
+
+
 class Document(Struct, frozen=True):
     """What a program answers with; a reader ignores fields that it does not know."""
 
     ROWS: ClassVar[str] = ""
     """The field whose rows are the document as a table, where it is just these."""
+    HIDDEN: ClassVar[tuple[str, ...]] = ()
+    """Fields of the rows that are no columns."""
+
+    def table(self, part: str = "") -> "Table":  # noqa: ARG002 as of documents that have several
+        """Return the document as a table; some have several, by their names."""
+        (kind,) = get_args(get_type_hints(type(self))[self.ROWS])
+        columns = [name for name in kind.__struct_fields__ if name not in self.HIDDEN]
+        return columns, map(to_builtins, getattr(self, self.ROWS))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document as a JSON object."""

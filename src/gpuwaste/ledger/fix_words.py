@@ -1,9 +1,14 @@
-"""What a finding proposes in words, one step a change: the same in reports, mails and on pages."""
+"""A finding in words, and what it proposes, one step a change: the same in reports, mails and on pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from gpuwaste.ledger.reports.report_types import FixRow
+from gpuwaste.ledger.reports.report_types import FindingRow, FixRow
+from gpuwaste.show.cells import short, uncut
+from gpuwaste.show.layout import COLUMNS, bullet, wrapped
+
+_NAMED: Final = 3  # jobs that a note names
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +29,17 @@ def fix_steps(fixes: Sequence[FixRow]) -> list[FixStep]:
         end = ":" if fix.lines else "." if place == len(fixes) - 1 else ","
         steps.append(FixStep(text + end, fix.lines))
     return steps
+
+
+def finding_lines(finding: FindingRow) -> list[str]:
+    """Return a finding as a note that ends in what to change."""
+    runs = [run.printed_id for run in finding.runs]
+    more = len(runs) - _NAMED
+    named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    gain = f"{short(finding.wasted_gpu_s)} GPU-time{' so far' if finding.provisional else ''}"
+    text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding.title} ({gain})"
+    lines = bullet(text)
+    for step in fix_steps(finding.fixes):
+        lines += wrapped(step.text, COLUMNS, "    ", "    ")
+        lines += (f"        {line}" for line in step.lines)
+    return lines

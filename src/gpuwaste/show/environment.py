@@ -1,5 +1,9 @@
-"""The templates' environment: everything is escaped, nothing undefined is printed, texts of users are made harmless."""
+"""The templates' environment: everything is escaped, nothing undefined is printed, texts of users are made harmless.
 
+What a room adds for its templates stands in its file page_functions.py: FILTERS and GLOBALS, by their names there.
+"""
+
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,12 +16,6 @@ from markupsafe import Markup
 from gpuwaste.core.room_files import room_files
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size
-from gpuwaste.ledger.charts.day_bars import day_bars
-from gpuwaste.ledger.charts.level_bar import level_bar
-from gpuwaste.ledger.charts.strip import strip
-from gpuwaste.ledger.energy.energy_words import energy_number
-from gpuwaste.ledger.findings import cause_name
-from gpuwaste.ledger.fix_words import fix_steps
 from gpuwaste.show import page_words as words
 from gpuwaste.show.static_files import static_url
 
@@ -70,19 +68,17 @@ def _environment() -> Environment:
         level_name=words.level_name,
         letter=words.letter,
         cut=words.cut,
-        cause=cause_name,
-        energy_number=energy_number,
-        fix_steps=fix_steps,
     )
     environment.globals.update(
         static=static_url,
         navigation=NAVIGATION,
         for_operators=OPERATORS,
-        level_bar=level_bar,
-        day_bars=day_bars,
-        strip=strip,
         unknown=words.UNKNOWN,
     )
+    for file in room_files("*/page_functions.py"):
+        own = importlib.import_module(f"gpuwaste.{file.parent.name}.page_functions")
+        environment.filters.update(own.FILTERS)
+        environment.globals.update(own.GLOBALS)
     return environment
 
 

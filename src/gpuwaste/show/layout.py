@@ -9,9 +9,7 @@ from typing import Final
 
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import QUANTITY
-from gpuwaste.ledger.fix_words import fix_steps
-from gpuwaste.ledger.reports.report_types import FindingRow
-from gpuwaste.show.cells import bar, fit, one_line, short, uncut, width
+from gpuwaste.show.cells import bar, fit, one_line, uncut, width
 
 COLUMNS: Final = 80
 _BAR: Final = 40
@@ -19,7 +17,6 @@ _PATH: Final = re.compile(r"(?:^|[\s'\"(:])/\w")
 _RED: Final = "31"
 _YELLOW: Final = "33"
 _BOLD: Final = "1"
-_NAMED: Final = 3  # jobs that a note names
 _MUCH: Final = 0.5
 _SOME: Final = 0.1
 _NO_BREAK: Final = "\u00a0"
@@ -105,20 +102,6 @@ def wrapped(text: str, columns: int, first: str = "", later: str = "") -> list[s
         whole, columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
     )
     return [line.replace(_NO_BREAK, " ") for line in lines]
-
-
-def finding_lines(finding: FindingRow) -> list[str]:
-    """Return a finding as a note that ends in what to change."""
-    runs = [run.printed_id for run in finding.runs]
-    more = len(runs) - _NAMED
-    named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    gain = f"{short(finding.wasted_gpu_s)} GPU-time{' so far' if finding.provisional else ''}"
-    text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding.title} ({gain})"
-    lines = bullet(text)
-    for step in fix_steps(finding.fixes):
-        lines += wrapped(step.text, COLUMNS, "    ", "    ")
-        lines += (f"        {line}" for line in step.lines)
-    return lines
 
 
 def said_lines(texts: Sequence[str]) -> list[str]:

@@ -8,7 +8,6 @@ from markupsafe import Markup, escape
 
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, QUANTITY, say_hours
-from gpuwaste.ledger.reports.report_types import Thresholds
 
 UNKNOWN: Final = "not known"
 LEVELS: Final = ("high", "moderate", "low", "idle")
@@ -74,17 +73,6 @@ def utc(seconds: float | None) -> Markup | str:
 def day(seconds: float) -> str:
     """Print the UTC day of a time."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d")
-
-
-def level_of(mean_pct: float | None, limits: Thresholds) -> str:
-    """Return the level of a mean utilization, by the thresholds of a document."""
-    if mean_pct is None:
-        return "unknown"
-    if mean_pct == 0:
-        return "idle"
-    if mean_pct < limits.low_below_pct:
-        return "low"
-    return "high" if mean_pct > limits.high_above_pct else "moderate"
 
 
 def level_name(level: str) -> str:

@@ -5,8 +5,9 @@ from typing import Final
 
 from gpuwaste.act.notify.notice_types import Digest, NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, StaffList
 from gpuwaste.core.text import harmless
+from gpuwaste.ledger.fix_words import finding_lines
 from gpuwaste.show.cells import UNKNOWN, fit, local_time, percent, share, short, uncut
-from gpuwaste.show.layout import COLUMNS, Look, bullet, finding_lines, wrapped
+from gpuwaste.show.layout import COLUMNS, Look, bullet, wrapped
 
 REASONS: Final = {
     "no_jobs": "no GPU job ended",

@@ -1,11 +1,11 @@
 """The types of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from gpuwaste.core.fields import Document, GpuSeconds, MaybeRatio, MaybeUtc, Recorded, Utc
+from gpuwaste.core.fields import Document, GpuSeconds, MaybeRatio, MaybeUtc, Recorded, Table, Utc
 from gpuwaste.ledger.reports.report_types import FindingRow
 
 SCHEMA: Final = 1
@@ -157,6 +157,8 @@ class NoticeDocument(Document, kw_only=True, frozen=True):
 class NoticesDocument(NoticeDocument, kw_only=True, frozen=True):
     """Who was told and who was not, the newest period first."""
 
+    ROWS: ClassVar[str] = "notices"
+    HIDDEN: ClassVar[tuple[str, ...]] = ("next_utc",)
     document: Literal["notices"] = "notices"
     notices: list[NoticeRow]
     dry_run: bool
@@ -178,10 +180,15 @@ class NoticePreview(NoticeDocument, kw_only=True, frozen=True):
     text: str
     to: str
 
+    def table(self, _: str = "") -> Table:
+        """Return one row, which is empty where nobody would be told."""
+        return ToldRow.__struct_fields__, [to_builtins(self)]
+
 
 class NoticeReplay(NoticeDocument, kw_only=True, frozen=True):
     """Whom the periods of a time would have told."""
 
+    ROWS: ClassVar[str] = "users"
     document: Literal["notice-replay"] = "notice-replay"
     periods: list[ReplayedPeriod]
     users: Annotated[list[ReplayedUser], Meta(description="The largest waste first.")]
@@ -190,6 +197,7 @@ class NoticeReplay(NoticeDocument, kw_only=True, frozen=True):
 class NoticeRun(NoticeDocument, kw_only=True, frozen=True):
     """What was decided on the newest period."""
 
+    ROWS: ClassVar[str] = "told"
     document: Literal["notice-run"] = "notice-run"
     dry_run: bool
     news: Annotated[bool, Meta(description="Whether it was decided just now.")]

@@ -1,7 +1,7 @@
 """The types of what `gpuwaste policy` prints: one decision step by step, and policies on a history."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -72,6 +72,7 @@ class PolicyReplayRow(Struct, kw_only=True, frozen=True):
 class PolicyReplayDocument(Document, kw_only=True, frozen=True):
     """What policies would have done on a history."""
 
+    ROWS: ClassVar[str] = "rows"
     document: Literal["policy-replay"] = "policy-replay"
     recorded: Recorded = False
     source: Annotated[str, Meta(description="Where the history is from.")]

@@ -1,13 +1,13 @@
 """The types of predictions: what the hub answers for each request, and what `gpuwaste predict` prints."""
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from gpuwaste.advice.predict.prediction import Prediction, RequestChange, TargetPrediction
 from gpuwaste.advice.verdicts.verdict import Action
-from gpuwaste.core.fields import Document, Recorded
+from gpuwaste.core.fields import Document, Recorded, Table
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.slurm.submit.request import JobRequest
@@ -70,6 +70,11 @@ class PredictAnswer(Document, kw_only=True, frozen=True):
     predictions: list[PredictDocument]
 
 
+_COLUMNS: Final = (
+    *("request", "name", "user", "target", "source", "basis", "p", "level", "quantile", "value", "model", "model_hash"),
+)
+
+
 class PredictionsDocument(Document, kw_only=True, frozen=True):
     """What `gpuwaste predict` prints."""
 
@@ -77,6 +82,18 @@ class PredictionsDocument(Document, kw_only=True, frozen=True):
     recorded: Recorded = False
     predictions: list[PredictDocument]
     notes: list[str]
+
+    def table(self, _: str = "") -> Table:
+        """Return a row for each probability and for each quantile."""
+        return _COLUMNS, (row for place, one in enumerate(self.predictions, 1) for row in _numbers(place, one))
+
+
+def _numbers(place: int, prediction: PredictDocument) -> Iterator[Mapping[str, Any]]:
+    of_request = {"request": place, "name": prediction.request.name, "user": prediction.request.user}
+    of_request |= {"model": prediction.model, "model_hash": prediction.model_hash}
+    for target in map(to_builtins, prediction.targets):
+        quantiles = target["quantiles"] or {"": None}
+        yield from ({**target, **of_request, "quantile": q, "value": v} for q, v in quantiles.items())
 
 
 def predict_document(

@@ -11,9 +11,9 @@ interval held.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct, field, structs
+from msgspec import Meta, Struct, field, structs, to_builtins
 
-from gpuwaste.core.fields import Document
+from gpuwaste.core.fields import Document, Table
 from gpuwaste.core.underuse import UnderUse
 
 SCHEMA: Final = 1
@@ -85,6 +85,13 @@ class Standing(Struct, frozen=True):
     n: Annotated[int, Meta(description="How many it rests on.")]
 
 
+_COLUMNS: Final = (
+    *("policy", "week", "n", "annotated", "warned", "rejected", "sampled", "sampled_judged", "sampled_hits"),
+    *("false_rejects", "reject_precision", "would_say", "judged", "hits", "precision", "went_wrong", "found", "recall"),
+    *("overrides", "overrides_judged", "overrides_hits", "floored", "open", "no_job"),
+)
+
+
 class ScoreDocument(Document, kw_only=True, frozen=True):
     """Precision, recall and calibration of what was said: docs/how-to/audit.md."""
 
@@ -98,6 +105,10 @@ class ScoreDocument(Document, kw_only=True, frozen=True):
     policies: Annotated[list[PolicyScore], Meta(description="By policy, over all weeks.")]
     calibration: Annotated[list[Calibration], Meta(description="By target.")]
     standing: Mapping[str, Standing]
+
+    def table(self, _: str = "") -> Table:
+        """Return the weeks."""
+        return _COLUMNS, map(to_builtins, self.weeks)
 
 
 _DERIVED: Final = {"policy", "false_rejects", "precision", "reject_precision", "recall", "start_coverage", "ece"}

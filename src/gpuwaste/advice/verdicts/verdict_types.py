@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from msgspec import UNSET, Meta, defstruct
+from msgspec import UNSET, Meta, defstruct, to_builtins
 
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import annotated
-from gpuwaste.core.fields import Document, Interval, Recorded, Utc
+from gpuwaste.core.fields import Document, Interval, Recorded, Table, Utc
 from gpuwaste.ledger.reports.report_types import Dispute
 
 SCHEMA: Final = 1
@@ -61,6 +61,13 @@ def expected_of(quantiles: Mapping[str, Mapping[str, float]], target: str) -> In
     return Interval(p10=int(found["0.1"]), p50=int(found["0.5"]), p90=int(found["0.9"]))
 
 
+_COLUMNS: Final = (
+    *("id", "at_utc_us", "op", "policy", "mode", "action", "would_be", "held", "sampled", "override", "user"),
+    *("account", "partition", "qos", "name", "is_array", "gpus", "time_limit_s", "job_ids", "states", "stands", "hit"),
+    *("lines", "latency_us", "model_hash"),
+)
+
+
 class VerdictsDocument(Document, kw_only=True, frozen=True):
     """Verdicts, the newest first."""
 
@@ -72,3 +79,9 @@ class VerdictsDocument(Document, kw_only=True, frozen=True):
     end: Utc
     verdicts: list[VerdictRow]
     disputes: Annotated[list[Dispute], Meta(description="What owners said last of judgements; for operators.")] = []  # noqa: RUF012 copied
+
+    def table(self, _: str = "") -> Table:
+        """Return the verdicts; lists are one cell."""
+        rows = map(to_builtins, self.verdicts)
+        lists = ("job_ids", "states", "lines")
+        return _COLUMNS, ({**row, **{name: "; ".join(row[name]) for name in lists}} for row in rows)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
 from gpuwaste.ledger.reports.report_types import HourCell, Thresholds
-from gpuwaste.show.page_words import cut, level_of
+from gpuwaste.show.page_words import cut
 
 _HALF: Final = 0.5  # of a cell must be known for it to have a level
 _RECT: Final = Markup('<rect x="{:.3f}%" y="0" width="{:.3f}%" height="100%" class="{}"><title>{}</title></rect>')
@@ -57,3 +57,14 @@ def _level(cell: HourCell, limits: Thresholds) -> str:
 
 def _clock(at: float) -> str:
     return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def level_of(mean_pct: float | None, limits: Thresholds) -> str:
+    """Return the level of a mean utilization, by the thresholds of a document."""
+    if mean_pct is None:
+        return "unknown"
+    if mean_pct == 0:
+        return "idle"
+    if mean_pct < limits.low_below_pct:
+        return "low"
+    return "high" if mean_pct > limits.high_above_pct else "moderate"

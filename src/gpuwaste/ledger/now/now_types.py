@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
-from gpuwaste.core.fields import Document, MaybeUtc, Recorded, Seconds, Utc
+from gpuwaste.core.fields import Document, MaybeUtc, Recorded, Seconds, Table, Utc
 from gpuwaste.ledger.reports.report_types import Advice
 
 
@@ -118,3 +118,11 @@ class NowDocument(Document, kw_only=True, frozen=True):
     queue: Annotated[list[QueueRow], Meta(description="The most GPUs first.")]
     nodes: list[NodeRow]
     notes: list[str]
+
+    def table(self, _: str = "") -> Table:
+        """Return the jobs with idle GPUs."""
+        columns = (name for name in IdleJob.__struct_fields__ if name != "advice")
+        rows = map(to_builtins, self.idle)
+        return ("generated", *columns), (
+            {**row, "nodes": ",".join(row["nodes"]), "generated": self.generated} for row in rows
+        )

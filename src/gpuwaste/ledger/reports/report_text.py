@@ -12,6 +12,7 @@ from gpuwaste.ledger.energy.energy_text import (
     energy_headers,
     energy_lines,
 )
+from gpuwaste.ledger.fix_words import finding_lines
 from gpuwaste.ledger.reports.report_types import (
     Advice,
     ClusterRow,
@@ -27,7 +28,7 @@ from gpuwaste.ledger.reports.report_types import (
     UserRow,
 )
 from gpuwaste.show.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut, width
-from gpuwaste.show.layout import COLUMNS, Look, bullet, facts, finding_lines, said_lines
+from gpuwaste.show.layout import COLUMNS, Look, bullet, facts, said_lines
 
 _CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
 _LEVELS: Final = (

@@ -20,9 +20,11 @@ from gpuwaste.core.fields import (
     Ratio,
     Recorded,
     Seconds,
+    Table,
     Utc,
 )
 from gpuwaste.ledger.energy.energy_types import EnergyCost
+from gpuwaste.ledger.reports.report_tables import device_table, job_table, report_table
 
 SCHEMA: Final = 1
 Scope = Literal["user", "account", "cluster"]
@@ -375,6 +377,10 @@ class ReportDocument(Document, kw_only=True, frozen=True):
     notes: list[str]
     thresholds: Thresholds
 
+    def table(self, part: str = "") -> Table:
+        """Return the jobs, or another table: users, accounts, clusters, days."""
+        return report_table(self, part)
+
 
 class HourCell(Struct, kw_only=True, frozen=True):
     """What one GPU did in a stretch of time."""
@@ -467,6 +473,10 @@ class JobDocument(Document, kw_only=True, frozen=True):
         Neighbours | None, Meta(description="Of the newest run, where asked for; null: not known.")
     ] = None
 
+    def table(self, _: str = "") -> Table:
+        """Return the GPUs of the runs."""
+        return device_table(self)
+
 
 class TopDocument(Document, kw_only=True, frozen=True):
     """Who wastes GPUs now: running jobs since a whole UTC hour."""
@@ -480,3 +490,7 @@ class TopDocument(Document, kw_only=True, frozen=True):
     users: list[UserRow]
     jobs: list[JobRow]
     notes: list[str]
+
+    def table(self, _: str = "") -> Table:
+        """Return the jobs."""
+        return job_table(self)

@@ -1,0 +1,16 @@
+"""What templates may call of the ledger: bars and strips of GPU time, causes and fixes in words."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from gpuwaste.ledger.charts.day_bars import day_bars
+from gpuwaste.ledger.charts.level_bar import level_bar
+from gpuwaste.ledger.charts.strip import strip
+from gpuwaste.ledger.energy.energy_words import energy_number
+from gpuwaste.ledger.findings import cause_name
+from gpuwaste.ledger.fix_words import fix_steps
+
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "cause": cause_name, "energy_number": energy_number, "fix_steps": fix_steps
+}  # fmt: skip
+GLOBALS: Final[Mapping[str, Callable[..., Any]]] = {"level_bar": level_bar, "day_bars": day_bars, "strip": strip}
