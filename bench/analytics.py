@@ -28,9 +28,9 @@ from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.touched import Touched
 from gpuwaste.testing.process_memory import peak_rss_b
-from gpuwaste.views.kept_days import KeptDays
 from gpuwaste.views.view import View, all_views, look
 from gpuwaste.views.view_query import ViewQuery, Window
+from gpuwaste.views.view_reads import KeptDays
 
 TARGET_MS: Final = 500
 TARGET_KB: Final = 100

@@ -24,11 +24,12 @@ class DescribedApp(FastAPI):
     """An application that makes the schemas of its routes with its description."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the description of all routes."""
+        """Return the description of all routes, in the order of their paths."""
         for route in self.routes:
             if isinstance(route, APIRoute):
                 route.responses, route.openapi_extra = _with_schemas([route.responses, route.openapi_extra])
-        return super().openapi()
+        found = super().openapi()
+        return {**found, "paths": dict(sorted(found["paths"].items()))}
 
 
 def body(kind: Any) -> dict[str, Any]:

@@ -16,10 +16,9 @@ from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.text import harmless
 from gpuwaste.show.view_document import Cell, ViewDocument
 from gpuwaste.views import catalogue as views
-from gpuwaste.views.answer import MAX_ROWS, Answer
 from gpuwaste.views.narrative import narrate
 from gpuwaste.views.ranking import Superlative
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import MAX_ROWS, Answer, ViewQuery
 
 _LONGEST_CELL: Final = 256
 

@@ -1,4 +1,4 @@
-"""ViewQuery: the store as views ask it, over one window, and the queries that they asked."""
+"""ViewQuery: the store as views ask it, over one window, and the queries that they asked; Answer: what a view found."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,12 @@ from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.tariff import Tariff
 from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.show.chart import Chart
+from gpuwaste.show.view_document import Cell, Column
+from gpuwaste.show.view_facts import ViewFacts
 from gpuwaste.store.database import Database, QueryAnswer, query_text
 
+MAX_ROWS: Final = 200
 MAX_BINS: Final = 400
 MAX_BLOCKS: Final = 60
 MIN_DAYS: Final = 7
@@ -18,6 +22,19 @@ MAX_DAYS: Final = 50 * 366
 _PARAMETER: Final = re.compile(r"\$([a-z_]+)")
 _COMMENT: Final = re.compile(r"^--.*\n?", re.MULTILINE)
 _DAYS: Final = re.compile(r"^-- days: (\w+)$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a view found."""
+
+    facts: ViewFacts
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    charts: Sequence[Chart]
+    notes: Sequence[str]
+    rows_left_out: int = 0
+    parameters: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

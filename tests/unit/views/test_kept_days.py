@@ -15,9 +15,9 @@ from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
-from gpuwaste.views.kept_days import MIN_DAYS, KeptDays
 from gpuwaste.views.view import all_views, look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window
+from gpuwaste.views.view_reads import MIN_DAYS, KeptDays
 
 BY_DAY = ("jobs", "kinds", "limits", "node_failures", "priority", "queue", "sizes", "states", "waits")
 LONG = Window(MONTH - 40 * DAY, MONTH + 29 * DAY, NOW)

@@ -7,7 +7,7 @@ from tests.unit.views.sites import DAY, MONTH, document, job
 from tests.unit.views.test_views import MONTH_LONG, busy
 
 from gpuwaste.show.chart import Axis, Bars, Bins, Gantt, Grid, Layer, Lines, Series
-from gpuwaste.views.one_scale import one_scale
+from gpuwaste.views.compare import one_scale
 
 _COUNTS = st.lists(st.integers(0, 9), min_size=1, max_size=6)
 

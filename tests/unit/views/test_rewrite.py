@@ -8,8 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.show.view_document import Fact
-from gpuwaste.views.rewrite import LONGEST, REFUSED, asked, cleaned, place, refusal
-from gpuwaste.views.rewrite_words import COMPARISONS, NEUTRAL, NUMBERS, OPENERS, SAME
+from gpuwaste.views.rewrite import (
+    COMPARISONS,
+    LONGEST,
+    NEUTRAL,
+    NUMBERS,
+    OPENERS,
+    REFUSED,
+    SAME,
+    asked,
+    cleaned,
+    place,
+    refusal,
+)
 from gpuwaste.views.view import all_views
 
 WAITS = "Half of the jobs that started waited {p50} or less; one in twenty waited longer than {p95}."

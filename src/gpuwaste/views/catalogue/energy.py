@@ -12,10 +12,9 @@ from gpuwaste.ledger.load import Selection
 from gpuwaste.show.chart import Axis, Bars, Chart, Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts, ratio
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import named, sideways, step_axis
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Energy of GPUs"
 QUESTION: Final = (

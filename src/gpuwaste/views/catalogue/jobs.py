@@ -8,9 +8,8 @@ from gpuwaste.show.chart import Axis, Bars, Chart, Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts, ratio
 from gpuwaste.slurm.accounting.accounted_run import MAX_STEPS
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, gpus_note, step_axis, words
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Jobs by day"
 QUESTION: Final = "How many jobs are submitted, start and end each day, how do they end, and what do they hold?"

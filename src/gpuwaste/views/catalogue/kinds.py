@@ -6,9 +6,8 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts, duration_text, ratio
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import RUNS_NOTE, gpus_note, sideways, without_details
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Kinds of jobs"
 QUESTION: Final = "How many jobs are tasks of arrays, interactive or short, and how much do they hold?"

@@ -7,7 +7,6 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Chart, Role, Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts, ratio
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import (
     RUNS_NOTE,
     binned,
@@ -18,7 +17,7 @@ from gpuwaste.views.charting import (
     without_details,
 )
 from gpuwaste.views.ranking import Superlative, ranking
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Requested and used time"
 QUESTION: Final = "How much of the time that jobs request do they use?"

@@ -9,10 +9,9 @@ from gpuwaste.show.chart import Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts, duration_text, ratio
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import RUNS_NOTE, sideways, without_details
 from gpuwaste.views.ranking import SHOWN, Superlative, ranking
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Node failures"
 QUESTION: Final = "Which jobs are lost to failed nodes, and which failures come together?"

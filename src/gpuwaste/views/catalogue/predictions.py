@@ -6,9 +6,8 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.show.chart import Axis, Chart, Role
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts, ratio
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import RUNS_NOTE, binned, columns_needed, decade_edges
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Predicted and actual run time"
 QUESTION: Final = "How good are the run times that the advisor predicts?"

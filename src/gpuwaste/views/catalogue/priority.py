@@ -8,9 +8,8 @@ from typing import Any, Final
 from gpuwaste.show.chart import Axis, Chart, Role
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import PER_DECADE, RUNS_NOTE, binned, columns_needed, decade_edges, without_waits
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Priority and waits"
 QUESTION: Final = "How long do jobs of high and of low priority wait?"

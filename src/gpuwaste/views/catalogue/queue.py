@@ -7,10 +7,9 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Grid
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import without_waits
 from gpuwaste.views.ranking import Superlative, ranking
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Depth of the queue"
 QUESTION: Final = "How many jobs wait, by day and by hour of the day?"

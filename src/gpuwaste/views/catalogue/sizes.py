@@ -6,10 +6,9 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Chart
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import ENDS, RUNS_NOTE, binned, columns_needed, decade_edges, gpus_note, size_text, words
 from gpuwaste.views.ranking import Superlative, ranking
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Size against run time"
 QUESTION: Final = "How large are the jobs, how long do they run, and how do they end?"

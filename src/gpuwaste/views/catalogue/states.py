@@ -6,10 +6,9 @@ from typing import Any, Final
 from gpuwaste.show.chart import Chart, Series
 from gpuwaste.show.view_document import Cell, Column
 from gpuwaste.show.view_facts import ViewFacts, ratio
-from gpuwaste.views.answer import MAX_ROWS, Answer
 from gpuwaste.views.charting import ENDS, RUNS_NOTE, end_series, named, sideways, user_words, without_details, words
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import MAX_ROWS, Answer, ViewQuery
 
 TITLE: Final = "End states by user and account"
 QUESTION: Final = "How do jobs end, and whose jobs fail?"

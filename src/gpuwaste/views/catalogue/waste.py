@@ -11,10 +11,9 @@ from gpuwaste.ledger.load import Selection
 from gpuwaste.show.chart import Chart, Role, Series
 from gpuwaste.show.view_document import Column
 from gpuwaste.show.view_facts import ViewFacts, ratio
-from gpuwaste.views.answer import Answer
 from gpuwaste.views.charting import CUT_NOTE, gpus_note, named, sideways
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
-from gpuwaste.views.view_query import ViewQuery
+from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "GPU-hours wasted"
 QUESTION: Final = "Which accounts and users waste GPU-hours, and by what?"

@@ -15,8 +15,8 @@ from gpuwaste.show.charts.draw import chart_svg
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.view_document import Change, ComparisonDocument
 from gpuwaste.show.view_page import ViewForm
+from gpuwaste.views.compare import one_scale
 from gpuwaste.views.comparison_page import comparison_page, pair_files
-from gpuwaste.views.one_scale import one_scale
 
 RISE = Change(
     id="wait_p50_s", means="median wait", unit="s", before=600, after=1200, before_text="10 min", after_text="20 min",
