@@ -10,11 +10,12 @@ from starlette.requests import ClientDisconnect
 
 from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.thread_pool import ThreadPool
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.body import read_body
 from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.hub.services import Services
-from gpuwaste.hub.threads import ThreadPool, Threads
+from gpuwaste.hub.threads import Threads
 
 _MAX_NUMBER: Final = 2**40
 _T = TypeVar("_T")

@@ -12,7 +12,7 @@ from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch
 from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
@@ -24,7 +24,7 @@ from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.net.addresses import is_loopback_address
 from gpuwaste.net.batch import Envelope, parse_rows
 from gpuwaste.net.peers import is_own_address
-from gpuwaste.net.signing import Caller
+from gpuwaste.net.signing import Caller, sender_of
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -12,7 +12,7 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
@@ -21,7 +21,7 @@ from gpuwaste.jobs.events.event_store import VERDICT
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.net.batch import Envelope, parse_verdicts
-from gpuwaste.net.signing import Caller
+from gpuwaste.net.signing import Caller, sender_of
 from gpuwaste.store.database import Database
 
 _AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may go before this host's

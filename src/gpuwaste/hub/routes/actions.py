@@ -19,9 +19,9 @@ from gpuwaste.act.actions.action_types import (
 )
 from gpuwaste.act.actions.hub.service import MAX_ACTIONS
 from gpuwaste.hub.admission_control import AdmissionControl
-from gpuwaste.hub.batch_receiver import SignedAnswer
 from gpuwaste.hub.exchange import Exchange, Name, Number, authorization, target
 from gpuwaste.hub.openapi import answers, body
+from gpuwaste.net.signing import SignedAnswer
 
 _MAX_BODY: Final = 64 * 1024
 Id = Annotated[str, InPath(pattern=r"^[0-9a-f]{8,64}$", description="An action's id, or how it begins.")]

@@ -11,9 +11,9 @@ from typing import Final
 from fastapi import FastAPI, Request, Response
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.made_together import MadeTogether
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.thread_pool import MadeTogether
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.pages.feed import PageFeed, PageFollower
 from gpuwaste.hub.places import PlacedStream, Places
