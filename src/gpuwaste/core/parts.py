@@ -38,8 +38,12 @@ class Part:
         """What puts changed keys ("hub.staff_groups") in force."""
         return {}
 
+    def counters(self) -> "Iterable[Metric]":
+        """Yield the families that a daemon has whether it serves or stands by."""
+        return ()
+
     def metrics(self) -> "Iterable[Metric]":
-        """Yield its families."""
+        """Yield the families of a daemon that serves, read at each scrape."""
         return ()
 
     def close(self) -> None:
@@ -68,7 +72,7 @@ class Parts:
 
     def all(self) -> list[Part]:
         """Return the parts that are made, in the order in which they were."""
-        return list(dict.fromkeys(one for one in self._made.values() if isinstance(one, Part)))
+        return list(dict.fromkeys(one for one in tuple(self._made.values()) if isinstance(one, Part)))
 
     def _make(self, kind: type) -> Any:
         if not issubclass(kind, Part):

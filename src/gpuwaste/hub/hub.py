@@ -50,7 +50,6 @@ class Hub:
         metrics.registry.register(ProgramCollector(own_version(), self.clock.utc_us, Path(config.hub.state_dir)))
         for kind in _kinds():
             self.get(kind)
-        metrics.more += [part.metrics for part in self.parts.all()]
         self.services = Services.of(self.parts)
         self.app = build_app(
             self.services,
