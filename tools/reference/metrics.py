@@ -97,9 +97,9 @@ def hub_rows() -> Iterator[Row]:
     inlet = InletState(refused=Counter(signature=1))
     fired = RuleFigures(steps=Counter({("idle", "recorded"): 1}))
     found = [
-        *batches.counters(),
+        *batches.counted(),
         *batches.ages(),
-        *QuarantinedRows().counters(),
+        *QuarantinedRows().counted(),
         *notice_counter().collect(),
         *prediction_counter().collect(),
         *sentence_counter().collect(),

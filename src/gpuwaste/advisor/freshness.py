@@ -1,15 +1,30 @@
 """How far the history is known: on the steady clock, so that a step of the wall clock ages nothing."""
 
+from typing import Self
+
+from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.parts import Part, Parts, Reloads
 
 
-class Freshness:
+class Freshness(Part):
     """Written by the loop when the last event of an answer has been applied."""
 
     def __init__(self, clock: Clock, stale_s: float) -> None:
         self._clock = clock
         self.stale_s = stale_s
         self._current_us: int | None = None
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor."""
+        return cls(parts.get(AdvisorPorts).clock, parts.get(Config).advisor.stale_s)
+
+    @property
+    def reloads(self) -> Reloads:
+        """From which age on the history is too old."""
+        return {("advisor.stale_s",): lambda c: setattr(self, "stale_s", c.advisor.stale_s)}
 
     def current(self, mono_us: int) -> None:
         """Note that everything up to an instant of the steady clock is known."""

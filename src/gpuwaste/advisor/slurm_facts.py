@@ -54,14 +54,14 @@ def cluster_of(
             return ""
 
 
-def allowed_uids(config: Config, slurm: SlurmClient) -> set[int]:
+def allowed_uids(config: Config, slurm: SlurmClient) -> frozenset[int]:
     """Return the uids that may ask: root's and SlurmUser's. Raises ConfigError for a user that this host has not."""
     name = config.advisor.slurm_user or _setting(config, slurm, "SlurmUser")
     if not name:
         _NO_SLURM_USER.log()
-        return {0}
+        return frozenset({0})
     found = _PRINTED.fullmatch(name)
-    return {0, slurm_uid(found[1] if found else name)}
+    return frozenset({0, slurm_uid(found[1] if found else name)})
 
 
 def slurm_uid(name: str) -> int:

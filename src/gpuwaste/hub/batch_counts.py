@@ -55,7 +55,7 @@ class BatchCounts:
         with self._lock:
             return {node: (now - at) / 1e6 for node, at in sorted(self._last_batch_us.items())}
 
-    def counters(self) -> Iterator[Metric]:
+    def counted(self) -> Iterator[Metric]:
         """Yield what was counted."""
         for counter in (self._rows, self._commits, self._committed):
             yield from counter.collect()

@@ -48,8 +48,7 @@ class Hub:
         self.parts = Parts(config, ports, self.store, Bus(), *(() if inbox is None else (inbox,)))
         metrics = self.get(HubMetrics)
         metrics.registry.register(ProgramCollector(own_version(), self.clock.utc_us, Path(config.hub.state_dir)))
-        for kind in _kinds():
-            self.get(kind)
+        self.parts.make(_kinds())
         self.services = Services.of(self.parts)
         self.app = build_app(
             self.services,
@@ -64,8 +63,7 @@ class Hub:
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:
         """Return what puts a changed configuration in force, as far as the parts can."""
-        changes = {keys: apply for part in self.parts.all() for keys, apply in part.reloads.items()}
-        return Reloader(self.config, read, _SECTIONS, changes)
+        return Reloader(self.config, read, _SECTIONS, self.parts.reloads())
 
 
 def _kinds() -> Iterator[type[Part]]:

@@ -53,7 +53,7 @@ class InboxParts(Part):
         found = self._waiting()
         return InboxHealth() if found is None else InboxHealth(batches=found.batches, age_s=self._age_s(found))
 
-    def counters(self) -> Iterator[Metric]:
+    def counted(self) -> Iterator[Metric]:
         """Yield what waits, and what was taken and merged."""
         found = self._waiting()
         taken = 0 if self._room is None else self._room.batches

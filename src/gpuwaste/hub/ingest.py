@@ -80,9 +80,9 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         """Whether a batch has to come from its node."""
         return {("hub.check_origin",): lambda c: setattr(self, "check_origin", c.hub.check_origin)}
 
-    def counters(self) -> Iterable[Metric]:
+    def counted(self) -> Iterable[Metric]:
         """Yield what was received."""
-        return self.counts.counters()
+        return self.counts.counted()
 
     def metrics(self) -> Iterable[Metric]:
         """Yield how long each node has sent nothing."""

@@ -57,7 +57,7 @@ class HubMetrics(Part):
         """Return the exposition."""
         return generate_latest(self.registry)
 
-    def counters(self) -> Iterator[Metric]:
+    def counted(self) -> Iterator[Metric]:
         """Yield what was counted of requests, and whether the hub serves."""
         yield from self._requests.collect()
         yield from self._put_off.collect()
@@ -68,7 +68,7 @@ class HubMetrics(Part):
     def collect(self) -> Iterable[Metric]:
         """Return the families of every part, in the order of the page of metrics."""
         parts = tuple(self._parts())
-        found = [family for part in parts for family in part.counters()]
+        found = [family for part in parts for family in part.counted()]
         if self._serves():
             found += [family for part in parts for family in part.metrics()]
         return sorted(found, key=lambda family: _PLACES.get(family.name, len(_PLACES)))

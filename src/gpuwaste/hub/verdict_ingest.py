@@ -62,7 +62,7 @@ class VerdictIngest(BatchReceiver[Verdict], Part):
             inbox=parts.find(InboxRoom),
         )
 
-    def counters(self) -> Iterator[Metric]:
+    def counted(self) -> Iterator[Metric]:
         """Yield what was received."""
         yield from self._received.collect()
         yield from self._rejected.collect()

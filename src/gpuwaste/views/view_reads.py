@@ -93,7 +93,7 @@ class ViewReads(Part):
     def _count(self, result: str) -> None:
         self._sentences.labels(result).inc()
 
-    def counters(self) -> Iterable[Metric]:
+    def counted(self) -> Iterable[Metric]:
         """Return what became of the sentences that the language model was asked for."""
         return self._sentences.collect()
 

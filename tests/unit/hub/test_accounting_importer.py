@@ -157,7 +157,7 @@ def test_bad_rows_are_kept_aside_once() -> None:
     bench.importer.step()
     bench.importer.step()
     assert (bench.store.counts()["quarantine"], bench.importer.status.bad_rows) == (1, 1)
-    samples = [sample for family in bench.quarantined.counters() for sample in family.samples]
+    samples = [sample for family in bench.quarantined.counted() for sample in family.samples]
     assert [(s.labels, s.value) for s in samples if s.name.endswith("_total")] == [({"source": "sacct"}, 1.0)]
     assert bench.states(7) == [(NOW - 9, "RUNNING")]
 

@@ -69,7 +69,7 @@ class NotifyParts(Part):
     def _count(self, status: str) -> None:
         self._sent.labels(status).inc()
 
-    def counters(self) -> Iterable[Metric]:
+    def counted(self) -> Iterable[Metric]:
         """Return what became of mails."""
         return self._sent.collect()
 

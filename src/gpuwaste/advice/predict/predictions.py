@@ -132,7 +132,7 @@ class Predictions(Part):
             error=error or champion.error or self._policies.error,
         )
 
-    def counters(self) -> Iterable[Metric]:
+    def counted(self) -> Iterable[Metric]:
         """Return how many predictions were given."""
         return self._given.collect()
 

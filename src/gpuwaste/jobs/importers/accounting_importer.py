@@ -86,7 +86,7 @@ class QuarantinedRows(Part):
         """Note rows that were kept aside."""
         self._rows.labels(source).inc(rows)
 
-    def counters(self) -> Iterable[Metric]:
+    def counted(self) -> Iterable[Metric]:
         """Return what was counted."""
         return self._rows.collect()
 

@@ -1,0 +1,67 @@
+"""AdvisorModels: the model in use and the one on trial, with the corrections that the history has taught them."""
+
+from pathlib import Path
+from typing import Final, Self
+
+from gpuwaste.advice.predict.champion import Champion
+from gpuwaste.advice.predict.predictor import Predictor
+from gpuwaste.advice.predict.trial import ModelTrial
+from gpuwaste.advisor.advisor_history import NOT_SAVED, AdvisorHistory
+from gpuwaste.advisor.advisor_ports import AdvisorPorts
+from gpuwaste.advisor.feed import Saving
+from gpuwaste.advisor.shadow_scoring import ShadowScoring
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.worker import Bus
+
+CORRECTIONS: Final = "corrections.npz"
+TRIAL: Final = "challenger-corrections.npz"
+
+
+class AdvisorModels(Part):
+    """Both follow the history of the advisor."""
+
+    def __init__(self, champion: Champion, trial: ModelTrial, history: AdvisorHistory) -> None:
+        self.champion = champion
+        self.trial = trial
+        self._history = history
+        self._started = False
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor."""
+        config, state_dir = parts.get(Config), parts.get(AdvisorPorts).state_dir
+        models_dir = Path(config.common.models_dir)
+        champion = Champion(models_dir, state_dir / CORRECTIONS, state_dir / TRIAL)
+        trial = ModelTrial(models_dir, state_dir / TRIAL, baseline=config.models.renew)
+        made = cls(champion, trial, parts.get(AdvisorHistory))
+        parts.get(Bus).subscribe(Saving, lambda _: made.save())
+        return made
+
+    def predictor(self) -> Predictor:
+        """Return what predicts by the model in use."""
+        return self.champion.predictor(self._history.follower)
+
+    def try_out(self, shadow: ShadowScoring) -> None:
+        """Score what is on trial from now on, on the loop's thread."""
+        self.trial.follow(self._history.follower)
+        shadow.models = self.trial.models(self.champion.hash)
+
+    def save(self) -> None:
+        """Save the corrections. Raises GpuwasteError."""
+        self.champion.save()
+        self.trial.save()
+
+    def before_start(self) -> None:
+        """Save at the end what is learned from here on."""
+        self._started = True
+
+    def close(self) -> None:
+        """Save the corrections. Raises nothing."""
+        if not self._started:
+            return
+        try:
+            self.save()
+        except GpuwasteError as error:
+            NOT_SAVED.log(error=error)
