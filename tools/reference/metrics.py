@@ -15,7 +15,7 @@ from gpuwaste.act.events.outlet_sender import SenderState
 from gpuwaste.act.notify.parts import notice_counter
 from gpuwaste.act.rules import rule_metrics
 from gpuwaste.act.rules.rule_metrics import RuleFigures
-from gpuwaste.actor.actor_counters import ActorCounters
+from gpuwaste.actor.action_poller import ActorCounters
 from gpuwaste.actor.actor_metrics import ActorCollector
 from gpuwaste.advice.predict.predictions import model_families, prediction_counter
 from gpuwaste.advice.verdicts.verdict_counts import kept_families

@@ -1,14 +1,15 @@
 """ActionPoller: asks the hub for actions, has each executed, and reports its end until the hub has that on disk."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, Self
 
 from gpuwaste.act.actions.action_types import ActionEntry
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.actor.action_executor import ActionExecutor, ActionResult
 from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
-from gpuwaste.actor.actor_counters import ActorCounters
 from gpuwaste.actor.actor_settings import ActorPorts, ActorSettings
 from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core import log_event
@@ -42,6 +43,18 @@ _LOST: Final = log_event.error(
     "action-end-rejected: the hub does not take the end of {kind} of {subject} ({status}): {reason}",
     "Another actor has taken over, or the hub's store was restored. See `gpuwaste actions show ID`.",
 )
+
+
+@dataclass(slots=True)
+class ActorCounters:
+    """What the actor counted since its start, written by its one thread; instants are UTC seconds."""
+
+    ended: Counter[tuple[str, str]] = field(default_factory=Counter)
+    troubles: Counter[str] = field(default_factory=Counter)
+    answered_utc: float | None = None
+    stopped: bool = False
+    leased: bool = False
+    unreported: bool = False
 
 
 class ActionPoller(Part):

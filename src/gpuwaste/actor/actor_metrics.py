@@ -8,8 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from gpuwaste.actor.action_poller import ActionPoller
-from gpuwaste.actor.actor_counters import ActorCounters
+from gpuwaste.actor.action_poller import ActionPoller, ActorCounters
 from gpuwaste.actor.actor_settings import ActorPorts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config

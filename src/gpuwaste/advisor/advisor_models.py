@@ -7,9 +7,9 @@ from gpuwaste.advice.predict.champion import Champion
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.advice.predict.trial import ModelTrial
 from gpuwaste.advisor.advisor_history import NOT_SAVED, AdvisorHistory
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.feed import Saving
 from gpuwaste.advisor.shadow_scoring import ShadowScoring
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts

@@ -10,12 +10,12 @@ from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advisor.advisor_history import AdvisorHistory
 from gpuwaste.advisor.advisor_models import AdvisorModels
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.boot import booted_by
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.feed import Feed, SlowTurn, Turn
 from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.advisor.users import Users
 from gpuwaste.core import log_event
 from gpuwaste.core.codec import convert

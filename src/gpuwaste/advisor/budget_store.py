@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final, Self
 
 from gpuwaste.advice.policy.facts import PolicyOutcome, Spent
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.journal import VerdictJournal
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core import log_event

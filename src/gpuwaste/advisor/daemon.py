@@ -7,21 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.advisor.advisor_history import AdvisorHistory, Pending
+from gpuwaste.advisor.advisor_history import AdvisorHistory, KnownJobs, Pending
 from gpuwaste.advisor.advisor_models import AdvisorModels
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.advisor_watch import AdvisorWatch, PolicyReload
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.feed import Feed
 from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.judge import Judge
-from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.listening import ListeningSocket, refuse_living
 from gpuwaste.advisor.metrics import AdvisorExporter
 from gpuwaste.advisor.request_handler import RequestHandler
 from gpuwaste.advisor.server import Server
-from gpuwaste.advisor.slurm_facts import allowed_uids, cluster_of
+from gpuwaste.advisor.slurm_facts import AdvisorPorts, allowed_uids, cluster_of
 from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox, VerdictShipping
 from gpuwaste.advisor.warm import prefer_answers, warm

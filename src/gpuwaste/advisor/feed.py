@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.advisor.advisor_history import NOT_SAVED, STALE, AdvisorHistory, Pending
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.boot import SAVED
 from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.advice.verdicts.verdict import Verdict
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.parts import Part, Parts

@@ -13,10 +13,10 @@ from gpuwaste.advice.predict.features import feature_hash
 from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
 from gpuwaste.advice.verdicts.verdict import START, Verdict, new_id
 from gpuwaste.advisor.advisor_models import AdvisorModels
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts

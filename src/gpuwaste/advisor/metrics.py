@@ -8,15 +8,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from gpuwaste.advisor.advisor_history import AdvisorHistory, Pending
+from gpuwaste.advisor.advisor_history import AdvisorHistory, Freshness, Pending
 from gpuwaste.advisor.advisor_models import AdvisorModels
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.counters import BUCKETS_US, Counters
 from gpuwaste.advisor.feed import Feed
-from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError

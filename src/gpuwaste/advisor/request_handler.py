@@ -15,13 +15,12 @@ from gpuwaste.advice.predict.texts import name_facts, script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.submit_frames import decode_body, encode_reply
 from gpuwaste.advice.verdicts.verdict import Op, Verdict
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
+from gpuwaste.advisor.advisor_history import Freshness, KnownJobs
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.judge import Judge, JudgedSubmission
-from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.server import Connection, SubmitHandler
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.advisor.users import HostUser, Users
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, CpuBudget, NotReadError

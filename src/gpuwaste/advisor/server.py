@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from gpuwaste.advice.submit_frames import HEADER, MAX_REQUEST, decode_header
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.listening import ListeningSocket
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, Self
 
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.parts import Part, Parts

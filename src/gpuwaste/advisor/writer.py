@@ -10,9 +10,9 @@ from typing import Final, Self
 import msgspec
 
 from gpuwaste.advice.verdicts.verdict import is_token
-from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.advisor.verdict_outbox import SHIP_EVERY_S, Chunk, VerdictOutbox, VerdictShipping
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
