@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Self
 
 from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, saved
@@ -14,6 +15,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.parts import Part, Parts, Reloads
+from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.history.state import HistoryState
@@ -50,6 +52,11 @@ class Pending:
     def hold(self, *, held: bool) -> None:
         """Keep back, or give out again, what there is; on the loop's thread."""
         self._held = held
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """The history is on the disk: what belongs to it is to be saved, while nothing changes it."""
 
 
 class KnownJobs:
@@ -128,12 +135,14 @@ class AdvisorHistory(Part):
         freshness: Freshness,
         counters: Counters,
         ports: AdvisorPorts,
+        bus: Bus,
     ) -> None:
-        """`ahead` gets users who may submit soon."""
+        """`ahead` gets users who may submit soon; `bus` is told Saving at the end."""
         self.follower = follower
         self._pending, self._jobs, self._ahead = pending, jobs, ahead
         self._freshness = freshness
         self._counters = counters
+        self._bus = bus
         self._saved = ports.state_dir / SAVED
         self._started = False
 
@@ -149,6 +158,7 @@ class AdvisorHistory(Part):
             freshness=parts.get(Freshness),
             counters=parts.get(Counters),
             ports=ports,
+            bus=parts.get(Bus),
         )
 
     def learn(self) -> bool:
@@ -175,11 +185,12 @@ class AdvisorHistory(Part):
         self._started = True
 
     def close(self) -> None:
-        """Save what was learned. Raises nothing."""
+        """Save what was learned, and have that saved which belongs to it. Raises nothing."""
         if not self._started:
             return
         try:
             self.follower.save(self._saved, still=True)
+            self._bus.publish(Saving())
         except GpuwasteError as error:
             NOT_SAVED.log(error=error)
 

@@ -6,12 +6,10 @@ from typing import Final, Self
 from gpuwaste.advice.predict.champion import Champion
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.advice.predict.trial import ModelTrial
-from gpuwaste.advisor.advisor_history import NOT_SAVED, AdvisorHistory
-from gpuwaste.advisor.feed import Saving
+from gpuwaste.advisor.advisor_history import AdvisorHistory, Saving
 from gpuwaste.advisor.shadow_scoring import ShadowScoring
 from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Bus
 
@@ -26,7 +24,6 @@ class AdvisorModels(Part):
         self.champion = champion
         self.trial = trial
         self._history = history
-        self._started = False
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -35,9 +32,9 @@ class AdvisorModels(Part):
         models_dir = Path(config.common.models_dir)
         champion = Champion(models_dir, state_dir / CORRECTIONS, state_dir / TRIAL)
         trial = ModelTrial(models_dir, state_dir / TRIAL, baseline=config.models.renew)
-        made = cls(champion, trial, parts.get(AdvisorHistory))
-        parts.get(Bus).subscribe(Saving, lambda _: made.save())
-        return made
+        parts.get(Bus).subscribe(Saving, lambda _: champion.save())
+        parts.get(Bus).subscribe(Saving, lambda _: trial.save())
+        return cls(champion, trial, parts.get(AdvisorHistory))
 
     def predictor(self) -> Predictor:
         """Return what predicts by the model in use."""
@@ -47,21 +44,3 @@ class AdvisorModels(Part):
         """Score what is on trial from now on, on the loop's thread."""
         self.trial.follow(self._history.follower)
         shadow.models = self.trial.models(self.champion.hash)
-
-    def save(self) -> None:
-        """Save the corrections. Raises GpuwasteError."""
-        self.champion.save()
-        self.trial.save()
-
-    def before_start(self) -> None:
-        """Save at the end what is learned from here on."""
-        self._started = True
-
-    def close(self) -> None:
-        """Save the corrections. Raises nothing."""
-        if not self._started:
-            return
-        try:
-            self.save()
-        except GpuwasteError as error:
-            NOT_SAVED.log(error=error)

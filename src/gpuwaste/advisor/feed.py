@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from gpuwaste.advisor.advisor_history import NOT_SAVED, STALE, AdvisorHistory, Pending
+from gpuwaste.advisor.advisor_history import NOT_SAVED, STALE, AdvisorHistory, Pending, Saving
 from gpuwaste.advisor.boot import SAVED
 from gpuwaste.advisor.server import Server
 from gpuwaste.advisor.slurm_facts import AdvisorPorts
@@ -48,11 +48,6 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class SlowTurn:
     """As Turn, every two minutes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Saving:
-    """The history is on the disk: what belongs to it is to be saved, while nothing changes it."""
 
 
 class Feed(Part):
