@@ -1,7 +1,7 @@
 """AgentCommands: what the agent does for whoever asks at its control socket."""
 
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from gpuwaste.agent.agent_ports import AgentPorts
 from gpuwaste.agent.control import ControlServer, release_seconds
@@ -20,14 +20,10 @@ class AgentCommands(Part):
     """Answers `status` and `release`."""
 
     def __init__(self, parts: Parts) -> None:
+        """Raise GpuwasteError where the socket cannot be made."""
         self._parts = parts
         run_dir = Path(parts.get(Config).common.run_dir)
         self._server = ControlServer(run_dir, {"status": self._status, "release": self._release})
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an agent. Raises GpuwasteError where the socket cannot be made."""
-        return cls(parts)
 
     def before_start(self) -> None:
         """Start to answer."""

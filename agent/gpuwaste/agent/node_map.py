@@ -1,13 +1,12 @@
 """NodeMap: which job has which GPU of this node: the device map, Slurm's positions, and the thread that asks others."""
 
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from gpuwaste.agent.agent_ports import AgentPorts
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.map_queries import Questions
-from gpuwaste.core.agent_config import AgentConfig
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts
 
@@ -17,7 +16,8 @@ _JITTER_INTERVALS: Final = 3  # over which the nodes of one job spread their que
 class NodeMap(Part):
     """The map with what it is made of."""
 
-    def __init__(self, agent: AgentConfig, ports: AgentPorts) -> None:
+    def __init__(self, parts: Parts) -> None:
+        agent, ports = parts.get(Config).agent, parts.get(AgentPorts)
         site, slurm = ports.site, ports.slurm
         self.positions = PositionTable(lambda: slurm.device_list(site.node), site.slurm_files, site.slurmd_pid)
         self.positions.check()
@@ -38,8 +38,3 @@ class NodeMap(Part):
             spool_dir=site.spool_dir,
             prolog=PrologSource(Path(agent.jobs_dir)),
         )
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an agent."""
-        return cls(parts.get(Config).agent, parts.get(AgentPorts))

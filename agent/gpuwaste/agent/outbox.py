@@ -140,15 +140,12 @@ def _reject(connection: sqlite3.Connection, row: BatchRow, reason: str) -> bool:
 class HourShipping(Part):
     """Brings hours to the hub."""
 
-    def __init__(self, outbox: Outbox, ports: AgentPorts, every_s: float) -> None:
+    def __init__(self, parts: Parts) -> None:
+        ports, every_s = parts.get(AgentPorts), parts.get(Config).agent.ship_every_s
         envelope = Envelope(ports.site.cluster, ports.site.node, _boot_id(), own_version())
-        self._outbox = outbox
-        self.shipper: Shipper[Batch] = Shipper(outbox, ports.hub.post_hours, envelope, ports.clock, every_s=every_s)
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an agent."""
-        return cls(parts.get(Outbox), parts.get(AgentPorts), parts.get(Config).agent.ship_every_s)
+        self._outbox = parts.get(Outbox)
+        send = ports.hub.post_hours
+        self.shipper: Shipper[Batch] = Shipper(self._outbox, send, envelope, ports.clock, every_s=every_s)
 
     def depth(self) -> int | None:
         """Return how many rows wait, None where the outbox does not answer."""

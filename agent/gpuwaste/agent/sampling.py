@@ -2,7 +2,7 @@
 
 import threading
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from gpuwaste.agent.agent_ports import AgentPorts
 from gpuwaste.agent.bounded import LIMIT_S
@@ -26,6 +26,7 @@ class Sampling(Part):
     """Hands each observation to the parts that are sinks, in their order."""
 
     def __init__(self, parts: Parts) -> None:
+        """Take the sinks that are made."""
         agent, ports = parts.get(Config).agent, parts.get(AgentPorts)
         self._site = ports.site
         self._notifier = ports.notifier
@@ -49,11 +50,6 @@ class Sampling(Part):
             beat=self._beat,
         )
         self._thread = threading.Thread(target=self.sampler.run, name="sampler", daemon=True)
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an agent, once the sinks are made."""
-        return cls(parts)
 
     @property
     def alive(self) -> bool:

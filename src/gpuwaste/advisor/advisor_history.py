@@ -1,7 +1,6 @@
 """The job history that advice rests on: read before the first answer, then event by event; how far it is known."""
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -125,41 +124,15 @@ class Freshness(Part):
 class AdvisorHistory(Part):
     """What is known; `follower` is replaced, and `learn` called, on the loop's thread."""
 
-    def __init__(
-        self,
-        follower: Follower,
-        pending: Pending,
-        jobs: KnownJobs,
-        *,
-        ahead: Callable[[str], None],
-        freshness: Freshness,
-        counters: Counters,
-        ports: AdvisorPorts,
-        bus: Bus,
-    ) -> None:
-        """`ahead` gets users who may submit soon; `bus` is told Saving at the end."""
-        self.follower = follower
-        self._pending, self._jobs, self._ahead = pending, jobs, ahead
-        self._freshness = freshness
-        self._counters = counters
-        self._bus = bus
+    def __init__(self, parts: Parts) -> None:
+        """Read the history."""
+        ports = parts.get(AdvisorPorts)
+        self._pending, self._jobs = parts.get(Pending), parts.get(KnownJobs)
+        self._users, self._freshness = parts.get(Users), parts.get(Freshness)
+        self._counters, self._bus = parts.get(Counters), parts.get(Bus)
         self._saved = ports.state_dir / SAVED
         self._started = False
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an advisor, once the history is read."""
-        ports = parts.get(AdvisorPorts)
-        return cls(
-            _read(ports),
-            parts.get(Pending),
-            parts.get(KnownJobs),
-            ahead=parts.get(Users).ahead,
-            freshness=parts.get(Freshness),
-            counters=parts.get(Counters),
-            ports=ports,
-            bus=parts.get(Bus),
-        )
+        self.follower = _read(ports)
 
     def learn(self) -> bool:
         """Take in one event; false where nothing is left."""
@@ -173,7 +146,7 @@ class AdvisorHistory(Part):
             self.follower.apply((item,))
             self._jobs.note(item)
             if item.job is not None:
-                self._ahead(item.job.user)
+                self._users.ahead(item.job.user)
         except Exception as error:  # noqa: BLE001 an event that breaks us must not end the loop
             self._counters.troubles["event"] += 1
             self.follower.seq = max(self.follower.seq, item.seq)

@@ -1,7 +1,7 @@
 """AdvisorModels: the model in use and the one on trial, with the corrections that the history has taught them."""
 
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from gpuwaste.advice.predict.champion import Champion
 from gpuwaste.advice.predict.predictor import Predictor
@@ -20,21 +20,14 @@ TRIAL: Final = "challenger-corrections.npz"
 class AdvisorModels(Part):
     """Both follow the history of the advisor."""
 
-    def __init__(self, champion: Champion, trial: ModelTrial, history: AdvisorHistory) -> None:
-        self.champion = champion
-        self.trial = trial
-        self._history = history
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an advisor."""
-        config, state_dir = parts.get(Config), parts.get(AdvisorPorts).state_dir
+    def __init__(self, parts: Parts) -> None:
+        config, state_dir, bus = parts.get(Config), parts.get(AdvisorPorts).state_dir, parts.get(Bus)
         models_dir = Path(config.common.models_dir)
-        champion = Champion(models_dir, state_dir / CORRECTIONS, state_dir / TRIAL)
-        trial = ModelTrial(models_dir, state_dir / TRIAL, baseline=config.models.renew)
-        parts.get(Bus).subscribe(Saving, lambda _: champion.save())
-        parts.get(Bus).subscribe(Saving, lambda _: trial.save())
-        return cls(champion, trial, parts.get(AdvisorHistory))
+        self.champion = Champion(models_dir, state_dir / CORRECTIONS, state_dir / TRIAL)
+        self.trial = ModelTrial(models_dir, state_dir / TRIAL, baseline=config.models.renew)
+        self._history = parts.get(AdvisorHistory)
+        bus.subscribe(Saving, lambda _: self.champion.save())
+        bus.subscribe(Saving, lambda _: self.trial.save())
 
     def predictor(self) -> Predictor:
         """Return what predicts by the model in use."""

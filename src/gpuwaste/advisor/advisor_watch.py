@@ -1,9 +1,8 @@
 """AdvisorWatch: what changes while the advisor serves, looked at on the feed's thread and swapped on the loop's."""
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from gpuwaste.advice.policy.expected_waits import WaitTable
 from gpuwaste.advice.policy.loading import load_policies
@@ -40,18 +39,11 @@ _RULE: Final = log_event.info("under-use-rule: the hub counts under-use by {rule
 class PolicyReload(Part):
     """Puts the policies of the directory in force again."""
 
-    def __init__(self, directory: Path, judge: Judge, users: Users, call: Callable[[Callable[[], None]], None]) -> None:
-        self._directory = directory
-        self._judge = judge
-        self._users = users
-        self._call = call
-        users.with_groups = judge.adviser.policies.uses_groups
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an advisor."""
-        directory = Path(parts.get(Config).advisor.policies_dir)
-        return cls(directory, parts.get(Judge), parts.get(Users), parts.get(Server).call)
+    def __init__(self, parts: Parts) -> None:
+        self._directory = Path(parts.get(Config).advisor.policies_dir)
+        self._judge, self._users = parts.get(Judge), parts.get(Users)
+        self._call = parts.get(Server).call
+        self._users.with_groups = self._judge.adviser.policies.uses_groups
 
     @property
     def reloads(self) -> Reloads:
@@ -92,11 +84,6 @@ class AdvisorWatch(Part):
         bus.subscribe(SlowTurn, lambda _: self._look_at_partitions())
         bus.subscribe(SlowTurn, lambda _: self._look_at_scores())
         bus.subscribe(Turn, lambda _: self._look_at_waits())
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an advisor."""
-        return cls(parts)
 
     def _look_at_models(self) -> None:
         """Load another champion or challenger here; the loop takes it as a whole."""

@@ -160,18 +160,14 @@ class VerdictOutbox(DurableFile, Part):
 class VerdictShipping(Part):
     """Brings verdicts to the hub, so that one is there before its job is shown anywhere."""
 
-    def __init__(self, outbox: VerdictOutbox, ports: AdvisorPorts) -> None:
+    def __init__(self, parts: Parts) -> None:
+        outbox, ports = parts.get(VerdictOutbox), parts.get(AdvisorPorts)
         boot_id = _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else "unknown"
         envelope = Envelope(ports.cluster, socket.gethostname(), boot_id, own_version())
         self.shipper: Shipper[VerdictBatch] = Shipper(
             outbox, ports.hub.post_verdicts, envelope, ports.clock,
             every_s=SHIP_EVERY_S, what="verdicts",
         )  # fmt: skip
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of an advisor."""
-        return cls(parts.get(VerdictOutbox), parts.get(AdvisorPorts))
 
     def before_start(self) -> None:
         """Start to ship."""

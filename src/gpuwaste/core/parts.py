@@ -21,8 +21,9 @@ class Part:
 
     @classmethod
     def part_of(cls, parts: "Parts") -> Self:
-        """Return the part, made of others and of what the daemon was given."""
-        raise NotImplementedError
+        """Return the part, made of others and of what the daemon was given: by a constructor that asks for them."""
+        make: Callable[[Parts], Self] = cls
+        return make(parts)
 
     def before_start(self) -> None:
         """Do what comes before any worker runs: start a server, note what was interrupted."""

@@ -1,7 +1,7 @@
 """How the hub fares: the answer of GET /v1/health, and the size of the store."""
 
 from collections.abc import Iterator, Mapping
-from typing import Final, Self
+from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -28,11 +28,6 @@ class HubHealth(Part):
         self._parts = parts
         self._store = parts.get(HubStore)
         self._clock = parts.get(HostPorts).clock
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of a hub."""
-        return cls(parts)
 
     def answer(self) -> HealthAnswer:
         """Return the answer of GET /v1/health."""
