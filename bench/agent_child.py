@@ -13,13 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.agent.agent_ports import AgentPorts, NodeEdges
 from gpuwaste.agent.bounded import BoundedCollector
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.amd import AmdCollector
 from gpuwaste.agent.collectors.host import HostUseCollector
 from gpuwaste.agent.collectors.intel import IntelCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
-from gpuwaste.agent.daemon import Agent, NodeEdges
+from gpuwaste.agent.daemon import Agent
 from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.agent_config import AgentConfig
@@ -122,8 +123,7 @@ def run_child(directory: Path, hub_url: str, munge_socket: str, vendors: Sequenc
         "intel": lambda: IntelCollector(sys_root, Path("/proc")),
     }
     collectors.gpu += [BoundedCollector(others[vendor]()) for vendor in vendors]
-    agent = Agent(
-        config,
+    ports = AgentPorts(
         OwnNode("gw", NODE, spool, None, ()),
         clock=clock,
         events=EventLog(clock),
@@ -132,6 +132,7 @@ def run_child(directory: Path, hub_url: str, munge_socket: str, vendors: Sequenc
         askers=_askers(munge_socket) if munge_socket else None,
         edges=NodeEdges(collectors=lambda *_: collectors),
     )
+    agent = Agent(config, ports)
     stop = threading.Event()
     runner = threading.Thread(target=agent.run, args=(stop,))
     answers: dict[str, Any] = {

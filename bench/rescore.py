@@ -29,7 +29,6 @@ from gpuwaste.advice.rescoring.rescorer import Rescorer
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.models.export import write_bundle
@@ -84,7 +83,7 @@ def measured(home: Path, jobs: int, running: int, due: int) -> dict[str, float |
     fill(home / "hub.duckdb", now, jobs, running, due)
     store = HubStore.open(home / "hub.duckdb", clock, 512)
     own: dict[str, Any] = {"clock": clock, "models_dir": home / "models", "state_dir": home}
-    predictions = Predictions(store, lambda: CLUSTER, metrics=HubMetrics(clock), **own)
+    predictions = Predictions(store, lambda: CLUSTER, **own)
     predictions.step()
     settings = RescoreSettings(enabled=True, lead=Lead(EARLY_S, 2400.0, SHARE), least_p=0.5)
     config = NotifyConfig(address="{user}@example.org")

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.hub.metrics import MAX_NODES, HubMetrics
+from gpuwaste.hub.batch_counts import MAX_NODES, BatchCounts
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.unaccounted import MOST_GPUS, Unaccounted
 from gpuwaste.ledger.unaccounted_store import UnaccountedStore
@@ -21,11 +21,11 @@ from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 
 def test_names_that_a_node_makes_up_are_bounded_on_metrics() -> None:
     """Without check_origin an agent may name any node: no more than so many have a series, and the newest stay."""
-    metrics = HubMetrics(FakeClock())
+    counts = BatchCounts(FakeClock())
     for number in range(MAX_NODES + 100):
-        metrics.batch(f"made-up-{number}", 1, 1, 0)
-        metrics.batch("honest", 1, 1, 0)
-    ages = metrics.batch_ages_s()
+        counts.batch(f"made-up-{number}", 1, 1, 0)
+        counts.batch("honest", 1, 1, 0)
+    ages = counts.batch_ages_s()
     assert len(ages) == MAX_NODES
     assert {"honest", f"made-up-{MAX_NODES + 99}"} <= set(ages)
 

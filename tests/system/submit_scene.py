@@ -63,7 +63,7 @@ class Scene:
     cluster: LoopbackCluster
     site: Site
 
-    def counters(self) -> dict[str, int]:
+    def counted(self) -> dict[str, int]:
         """Return the plugin's totals as the advisor knows them, by event."""
         url = f"http://127.0.0.1:{self.site.advisor_port}/metrics"
         with urllib.request.urlopen(url, timeout=patient(10)) as answer:
@@ -180,7 +180,7 @@ class Ordeal:
         """Go through it and return what became of every submission."""
         assert self.key in CASES
         self.scene.wait_verdicts()
-        before = self.scene.counters()
+        before = self.scene.counted()
         cluster = self.scene.cluster
         self.watch = ControllerWatch(
             cluster, self.watched, restarts=self.restarts, reconfigures=self.reconfigures, like="slurmctld"
@@ -198,7 +198,7 @@ class Ordeal:
             self.progress("after the fault")
         result = self.load.result
         self._check(result, began, ended, well_again)
-        record(self.key, result, before, None if self.restarts else self.scene.counters())
+        record(self.key, result, before, None if self.restarts else self.scene.counted())
         self.scene.cancel(result)
         return result
 

@@ -6,14 +6,13 @@ import pytest
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.worker import Bus
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import read_table
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.importers.accounting import ImportSettings
-from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.jobs.importers.accounting_importer import Importer, QuarantinedRows
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster import LoopbackCluster
@@ -33,7 +32,7 @@ def test_submissions_starts_and_ends_are_told(cluster: LoopbackCluster, tmp_path
         store,
         slurm,
         ClusterFacts(slurm, clock),
-        metrics=HubMetrics(clock),
+        quarantined=QuarantinedRows(),
         clock=clock,
         settings=ImportSettings(1, 60, 1),
         bus=Bus(),

@@ -74,7 +74,7 @@ def test_a_socket_of_another_user_is_not_believed(scene: Scene) -> None:
 def test_two_hundred_parallel_submitters(scene: Scene) -> None:
     """Two hundred sbatch at once: each is answered or passes, none is lost, and slurmctld's threads come down again."""
     scene.wait_verdicts()
-    before = scene.counters()
+    before = scene.counted()
     load = SubmitLoad(scene.cluster, submitters=200, doomed_every=5, make=make_submission, limit=400)
     with ControllerWatch(scene.cluster) as watch:
         load.start()
@@ -84,7 +84,7 @@ def test_two_hundred_parallel_submitters(scene: Scene) -> None:
     assert load.missing_or_doubled() == []
     assert watch.check() == []
     scene.wait_verdicts()
-    record("parallel", result, before, scene.counters())
+    record("parallel", result, before, scene.counted())
     scene.cancel(result)
 
 
@@ -286,7 +286,7 @@ def test_no_job_description_is_treated_otherwise_than_without_us(scene: Scene) -
     scene.cluster.cancel_jobs()  # --test-only depends on what the nodes do
     with _kill_switch(scene):
         without = {what: _seen(scene, submission, LoadResult()) for what, submission in odd_jobs("alice")}
-    before, result = scene.counters(), LoadResult()
+    before, result = scene.counted(), LoadResult()
     with ControllerWatch(scene.cluster) as watch:
         within = {what: _seen(scene, submission, result) for what, submission in odd_jobs("alice")}
     for what, (token, *plain) in without.items():
@@ -298,7 +298,7 @@ def test_no_job_description_is_treated_otherwise_than_without_us(scene: Scene) -
     assert watch.check() == []
     assert watch.seen.ours == []
     assert scene.refused()
-    record("sizes", result, before, scene.counters())
+    record("sizes", result, before, scene.counted())
 
 
 class _PrimaryKilled(contextlib.AbstractContextManager[None]):

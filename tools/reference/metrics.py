@@ -1,34 +1,46 @@
 """metrics.md, from the agent's declared table and from what the hub's registry gives at a scrape."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import CollectorRegistry
 
 from gpuwaste.act.actions.hub import parts as action_parts
 from gpuwaste.act.events import inlet_metrics, outlet_metrics
 from gpuwaste.act.events.intake import InletState
 from gpuwaste.act.events.outlet_sender import SenderState
+from gpuwaste.act.notify.parts import notice_counter
 from gpuwaste.act.rules import rule_metrics
 from gpuwaste.act.rules.rule_metrics import RuleFigures
-from gpuwaste.actor.actor_counters import ActorCounters
+from gpuwaste.actor.action_poller import ActorCounters
 from gpuwaste.actor.actor_metrics import ActorCollector
+from gpuwaste.advice.predict.predictions import model_families, prediction_counter
+from gpuwaste.advice.verdicts.verdict_counts import kept_families
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
 from gpuwaste.agent import jobstats
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.parts import Part
 from gpuwaste.hub import inbox_parts
-from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.batch_counts import BatchCounts
+from gpuwaste.hub.hub_health import store_families
+from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
+from gpuwaste.hub.verdict_ingest import verdict_counters
 from gpuwaste.jobs.events.event_store import Behind
+from gpuwaste.jobs.gpu_assignments import question_families
+from gpuwaste.jobs.importers.accounting_importer import QuarantinedRows, accounting_families
 from gpuwaste.ledger import judging
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.ledger.waste_day import families
 from gpuwaste.net.exporter import ProgramCollector
+from gpuwaste.net.health import PredictionHealth
 from gpuwaste.store.hub.inbox import InboxBacklog
+from gpuwaste.views.view_reads import sentence_counter
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """
@@ -51,6 +63,17 @@ has a value only where `metrics_token_file` is set.
 """
 
 
+class _MadeFamilies(Part):
+    """The families of all parts, after one of each thing that they count."""
+
+    def __init__(self, found: Sequence[Metric]) -> None:
+        self._found = found
+
+    def metrics(self) -> Sequence[Metric]:
+        """Return them."""
+        return self._found
+
+
 class Row(NamedTuple):
     """One metric as the page prints it."""
 
@@ -67,24 +90,36 @@ def agent_rows() -> Iterator[Row]:
 
 def hub_rows() -> Iterator[Row]:
     """Yield the hub's metrics: its registry after one of each thing that it counts."""
-    gauges = Gauges(
-        {"jobs": 1}, 1, 0.0, accounting_ok=True, map_questions={"job": 1}, verdicts={("pass", True): 1},
-        model=("name", "hash"), model_age_s=0.0, model_ok=True,
-    )  # fmt: skip
-    hub = HubMetrics(SystemClock(), lambda: gauges)
-    hub.batch("gpu1", 1, 0, 0)
-    hub.request("GET", "/v1/health", 200, 0.001)
-    hub.standing_by.append(lambda: inbox_parts.families(InboxBacklog(), 0, 0, 0))
-    hub.more.append(lambda: families({("gpu", ""): Tally()}))
-    SignInMetrics(hub.registry, lambda: 0)
-    hub.more.append(lambda: judging.families(judging.JudgingProgress(0, 1.0), 0))
+    batches = BatchCounts(SystemClock())
+    batches.batch("gpu1", 1, 0, 0)
+    model = PredictionHealth(state="ready", model="name", model_hash="hash", created=0)
     standing = outlet_metrics.OutletStanding("hook", SenderState(), Behind(0, None))
-    hub.more.append(lambda: outlet_metrics.families([standing], 0))
     inlet = InletState(refused=Counter(signature=1))
-    hub.more.append(lambda: inlet_metrics.families({"storage": inlet}, 0))
     fired = RuleFigures(steps=Counter({("idle", "recorded"): 1}))
-    hub.more.append(lambda: rule_metrics.families(fired, 1, 0))
-    hub.more.append(lambda: action_parts.families([("intended", "cancel", 1, 0)], 0, stopped=False))
+    found = [
+        *batches.counted(),
+        *batches.ages(),
+        *QuarantinedRows().counted(),
+        *notice_counter().collect(),
+        *prediction_counter().collect(),
+        *sentence_counter().collect(),
+        *(family for counter in verdict_counters() for family in counter.collect()),
+        *inbox_parts.families(InboxBacklog(), 0, 0, 0),
+        *store_families({"jobs": 1}, 1),
+        *accounting_families(0.0, ok=True),
+        *question_families({"job": 1}),
+        *kept_families({("pass", True): 1}),
+        *model_families(model, 0.0),
+        *families({("gpu", ""): Tally()}),
+        *judging.families(judging.JudgingProgress(0, 1.0), 0),
+        *outlet_metrics.families([standing], 0),
+        *inlet_metrics.families({"storage": inlet}, 0),
+        *rule_metrics.families(fired, 1, 0),
+        *action_parts.families([("intended", "cancel", 1, 0)], 0, stopped=False),
+    ]
+    hub = HubMetrics(lambda: (hub, _MadeFamilies(found)))
+    hub.request("GET", "/v1/health", 200, 0.001)
+    SignInMetrics(hub.registry, lambda: 0)
     return _rows(hub.registry)
 
 

@@ -10,13 +10,16 @@ grows old, and an old file holds nothing back.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.model import GpuIdentity
-from gpuwaste.agent.observation import Observation
+from gpuwaste.agent.node_map import NodeMap
+from gpuwaste.agent.observation import Observation, SinkPart
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.parts import Parts, Reloads
 from gpuwaste.ledger.sample import UnknownReason
 
 FILE_NAME: Final = "health"
@@ -56,7 +59,7 @@ def health_xids(words: Iterable[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-class HealthSink:
+class HealthSink(SinkPart):
     """Keeps each GPU's state and writes the file. An Xid counts until the GPUs are released, which a reset needs."""
 
     name = "health file"
@@ -68,6 +71,18 @@ class HealthSink:
         self._identities = Identities()
         self._forgiven: Mapping[tuple[str, int], int] = {}  # Xids by count that a reset has dealt with
         self.states: tuple[GpuHealth, ...] = ()
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an agent. Raises ConfigError."""
+        config = parts.get(Config)
+        positions = parts.get(NodeMap).positions
+        return cls(Path(config.common.run_dir), positions, health_xids(config.agent.health_xids))
+
+    @property
+    def reloads(self) -> Reloads:
+        """Which Xids are critical."""
+        return {("agent.health_xids",): lambda c: self.heed(health_xids(c.agent.health_xids))}
 
     def heed(self, xids: frozenset[int]) -> None:
         """Take these Xids for critical from the next observation on; for any thread."""

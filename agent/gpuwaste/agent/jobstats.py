@@ -8,14 +8,15 @@ that several jobs share, or whose job is in doubt, has no job here.
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from gpuwaste.agent.model import GpuIdentity
-from gpuwaste.agent.observation import Observation
+from gpuwaste.agent.observation import Observation, SinkPart
 from gpuwaste.agent.snapshot import SnapshotView
+from gpuwaste.core.parts import Parts
 from gpuwaste.ledger.sample import Confidence, Sample
 
 LABELS: Final = ("ordinal", "minor_number", "uuid", "name", "GPU_I_ID", "jobid", "userid")
@@ -56,7 +57,7 @@ METRICS: Final[tuple[tuple[str, str, Callable[[Gpu], float | None]], ...]] = (
 NUM_DEVICES: Final = ("nvidia_gpu_num_devices", "GPUs of the node.")
 
 
-class Owners:
+class Owners(SinkPart):
     """A sink that remembers whose a job is: the user of its processes, root only where there is no other."""
 
     name = "owners"
@@ -64,6 +65,11 @@ class Owners:
     def __init__(self, owner_of: Callable[[int], int | None] | None = None) -> None:
         self._owner_of = owner_of or _owner
         self._known: dict[int, int] = {}  # replaced whole: the exporter's threads read it
+
+    @classmethod
+    def part_of(cls, _parts: Parts) -> Self:
+        """Return the part of an agent."""
+        return cls()
 
     def accept(self, seen: Observation) -> None:
         """Look at the processes of each job of this observation whose owner is not known."""

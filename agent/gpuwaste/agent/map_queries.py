@@ -79,7 +79,7 @@ class Questions:
         self._answered: dict[tuple[int, int], int] = {}  # when, steady microseconds
         self._answers: deque[RunAnswer] = deque(maxlen=_MAX_OPEN)
         self._chores_us: int | None = None
-        self._worker = Worker("questions", self.step, clock)
+        self.worker = Worker("questions", self.step, clock)
         self.slurmctld_questions = 0
         self.dropped = 0
         self.health = ""
@@ -96,7 +96,7 @@ class Questions:
                 return
             self._open.add(ident)
             heapq.heappush(self._due, _Question(now_us, ident))
-        self._worker.wake()
+        self.worker.wake()
 
     def answers(self) -> list[RunAnswer]:
         """Return the answers since the last call."""
@@ -104,14 +104,6 @@ class Questions:
         while self._answers:
             found.append(self._answers.popleft())
         return found
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._worker.start()
-
-    def stop(self, timeout_s: float = 5.0) -> None:
-        """Stop the thread; one that waits for an answer is left behind."""
-        self._worker.stop(timeout_s)
 
     def step(self) -> float:
         """Do what is due, one question at most, and return the seconds until something is due again."""

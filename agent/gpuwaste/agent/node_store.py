@@ -14,12 +14,14 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.agent.child import exit_words, start_child
 from gpuwaste.agent.segment import Segment, day_of, from_line, segments
 from gpuwaste.core import log_event
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.ledger.sample import Sample
 
 _DROPPED: Final = log_event.warning(
@@ -52,7 +54,7 @@ _FILE: Final = re.compile(r"(?:\d{8,}-)?(\d{4}-\d{2}-\d{2})\.(?:duckdb|samples)(
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-class NodeStore:
+class NodeStore(Part):
     """The raw samples under `state_dir`/raw, for one thread. Raises StoreError where the folder cannot be used."""
 
     def __init__(self, state_dir: Path, retention_days: int, retention_bytes: int) -> None:
@@ -72,6 +74,18 @@ class NodeStore:
     def keep(self, retention_days: int, retention_bytes: int) -> None:
         """Keep so much from the next segment or shortage on; for any thread."""
         self.retention_days, self._retention_bytes = retention_days, retention_bytes
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an agent."""
+        agent = parts.get(Config).agent
+        return cls(Path(agent.state_dir), agent.retention_days, agent.retention_bytes)
+
+    @property
+    def reloads(self) -> Reloads:
+        """How much is kept."""
+        keys = ("agent.retention_days", "agent.retention_bytes")
+        return {keys: lambda c: self.keep(c.agent.retention_days, c.agent.retention_bytes)}
 
     def append(self, samples: Sequence[Sample]) -> None:
         """Write the samples of one tick, durably. Raises StoreError, and the next call tries again.

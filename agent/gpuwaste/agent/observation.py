@@ -1,11 +1,13 @@
 """What the agent knew at one instant, and the samples that follow from it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpuwaste.agent.accumulator import SUSPENDED
 from gpuwaste.agent.model import GpuAllocation, GpuIdentity, GpuReading, HostUse, JobMap, PackageReading
+from gpuwaste.core.parts import Part
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
 
 
@@ -33,6 +35,16 @@ class Sink(Protocol):
     def accept(self, seen: Observation) -> None:
         """Take one observation. Called from the sampling thread only."""
         ...
+
+
+class SinkPart(Part, ABC):
+    """A part of the agent that is a sink."""
+
+    name: str
+
+    @abstractmethod
+    def accept(self, seen: Observation) -> None:
+        """Take one observation. Called from the sampling thread only."""
 
 
 class DeviceMapper(Protocol):

@@ -7,14 +7,20 @@ grows by about 1 KB per GPU, job and hour (a node of eight GPUs with hour-long j
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Final, Self
 
+from gpuwaste.agent.agent_ports import AgentPorts
 from gpuwaste.agent.outbox_schema import KEY, MIGRATIONS
 from gpuwaste.core import log_event
-from gpuwaste.core.errors import ParseError
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.version import own_version
 from gpuwaste.ledger.hour import AllocationHour, hour_from_line
-from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, BatchRow, encode_hour
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, BatchRow, Envelope, encode_hour
 from gpuwaste.net.durable_file import DurableFile
+from gpuwaste.net.shipper import Shipper
 
 MAX_BATCH_ROWS: Final = 5000
 _MATCH: Final = " AND ".join(f"{column} = ?" for column in KEY)
@@ -34,11 +40,16 @@ _UNREADABLE: Final = log_event.error(
 )
 
 
-class Outbox(DurableFile):
+class Outbox(DurableFile, Part):
     """One open outbox. The sampling thread puts and the shipper takes: a lock keeps them apart."""
 
     migrations = MIGRATIONS
     owner = "agent"
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an agent. Raises StoreError."""
+        return cls(Path(parts.get(Config).agent.state_dir) / "outbox.sqlite")
 
     def put(self, rows: Sequence[AllocationHour]) -> int:
         """Store rows durably, all or none; return how many were news (a seq above the one kept of that key).
@@ -124,3 +135,36 @@ def _reject(connection: sqlite3.Connection, row: BatchRow, reason: str) -> bool:
         (*row.key, row.seq, reason, int(time.time()), row.line),
     )
     return known is None
+
+
+class HourShipping(Part):
+    """Brings hours to the hub."""
+
+    def __init__(self, parts: Parts) -> None:
+        ports, every_s = parts.get(AgentPorts), parts.get(Config).agent.ship_every_s
+        envelope = Envelope(ports.site.cluster, ports.site.node, _boot_id(), own_version())
+        self._outbox = parts.get(Outbox)
+        send = ports.hub.post_hours
+        self.shipper: Shipper[Batch] = Shipper(self._outbox, send, envelope, ports.clock, every_s=every_s)
+
+    def depth(self) -> int | None:
+        """Return how many rows wait, None where the outbox does not answer."""
+        try:
+            return self._outbox.depth()
+        except StoreError:
+            return None
+
+    def before_start(self) -> None:
+        """Start to ship."""
+        self.shipper.start()
+
+    def close(self) -> None:
+        """Ship once more."""
+        self.shipper.stop()
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return "unknown"

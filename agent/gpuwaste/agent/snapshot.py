@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.agent.accumulator import SUSPENDED
-from gpuwaste.agent.observation import Observation
+from gpuwaste.agent.hour_aggregator import GAP_INTERVALS
+from gpuwaste.agent.observation import Observation, SinkPart
+from gpuwaste.core.config import Config
+from gpuwaste.core.parts import Parts
 from gpuwaste.ledger.sample import Confidence, Sample, UnknownReason
 
 IDLE: Final = "idle"
@@ -25,7 +28,7 @@ class SnapshotView:
     held_us: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by GPU and use, since the start
 
 
-class LatestSnapshot:
+class LatestSnapshot(SinkPart):
     """A sink that keeps the last observation; `view` is replaced whole, so that readers need no lock."""
 
     name = "snapshot"
@@ -37,6 +40,11 @@ class LatestSnapshot:
         self._total = 0
         self._unattributed: Counter[str] = Counter()
         self._held_us: Counter[tuple[str, str]] = Counter()
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an agent."""
+        return cls(int(parts.get(Config).agent.interval_s * GAP_INTERVALS * 1e6))
 
     def accept(self, seen: Observation) -> None:
         """Keep the observation and count its samples."""

@@ -1,20 +1,22 @@
 """ActionPoller: asks the hub for actions, has each executed, and reports its end until the hub has that on disk."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, Self
 
 from gpuwaste.act.actions.action_types import ActionEntry
 from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.actor.action_executor import ActionExecutor, ActionResult
-from gpuwaste.actor.action_queue import ActionQueue
-from gpuwaste.actor.actor_counters import ActorCounters
-from gpuwaste.actor.actor_settings import ActorSettings
+from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
+from gpuwaste.actor.actor_settings import ActorPorts, ActorSettings
 from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, StoreError, WireError
 from gpuwaste.core.log_event import BUG, LogEvent
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.net.hub_client import RefusedError
 
@@ -43,7 +45,19 @@ _LOST: Final = log_event.error(
 )
 
 
-class ActionPoller:
+@dataclass(slots=True)
+class ActorCounters:
+    """What the actor counted since its start, written by its one thread; instants are UTC seconds."""
+
+    ended: Counter[tuple[str, str]] = field(default_factory=Counter)
+    troubles: Counter[str] = field(default_factory=Counter)
+    answered_utc: float | None = None
+    stopped: bool = False
+    leased: bool = False
+    unreported: bool = False
+
+
+class ActionPoller(Part):
     """One thread calls `turn`."""
 
     def __init__(
@@ -69,6 +83,16 @@ class ActionPoller:
         self._unreported: ActionResult | None = None
         self._asked_us = 0
         self._trouble = RepeatSuppressor()
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an actor."""
+        ports = parts.get(ActorPorts)
+        return cls(
+            HubActionQueue(ports.hub, ports.name), ports.slurm, parts.get(ActionJournal), parts.get(ActorSettings),
+            ports.clock,
+            name=ports.name, stop=ports.stop, alive=ports.alive,
+        )  # fmt: skip
 
     def turn(self) -> float:
         """Do what is to be done now; returns seconds until the next turn. Raises nothing that an outage can cause."""

@@ -1,13 +1,33 @@
 """The actor's /metrics. No label holds a user's name."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
+from prometheus_client.registry import Collector, CollectorRegistry
 
-from gpuwaste.actor.actor_counters import ActorCounters
+from gpuwaste.actor.action_poller import ActionPoller, ActorCounters
+from gpuwaste.actor.actor_settings import ActorPorts
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.parts import Parts
+from gpuwaste.core.version import own_version
+from gpuwaste.net.exporter import ExporterPart, ProgramCollector, exporter
+
+
+class ActorExporter(ExporterPart):
+    """Serves them where `[actor] listen` says."""
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an actor. Raises ConfigError."""
+        actor, clock = parts.get(Config).actor, parts.get(ActorPorts).clock
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(ActorCollector(parts.get(ActionPoller).counters, clock))
+        registry.register(ProgramCollector(own_version(), clock.utc_us, Path(actor.state_dir)))
+        return cls(exporter(actor, registry, section="actor"))
 
 
 class ActorCollector(Collector):

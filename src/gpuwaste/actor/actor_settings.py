@@ -1,15 +1,20 @@
 """[actor] as the actor uses it: checked once, at the start."""
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.actions.slurm_port import ActionSlurm
 from gpuwaste.act.rules.intent import Intent
 from gpuwaste.actor.site_programs import SitePrograms, checked
+from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import nearest
+from gpuwaste.net.hub_client import HubClient
 
 MOST_COMMAND_S: Final = 25.0  # of the hub's lease of 60 s it leaves over half to the hub, the disk and the last look
 
@@ -64,6 +69,19 @@ class ActorSettings:
         except OSError:
             return True
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class ActorPorts:
+    """Where the actor meets its host and the hub, which knows it by `name`."""
+
+    slurm: ActionSlurm
+    hub: HubClient
+    clock: Clock
+    name: str
+    stop: threading.Event
+    alive: Callable[[], None]
+    """Called while something is waited for."""
 
 
 def _programs(config: Config) -> SitePrograms:

@@ -4,13 +4,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
+from gpuwaste.actor.actor_settings import ActorPorts
 from gpuwaste.core import log_event
+from gpuwaste.core.config import Config
 from gpuwaste.core.log_event import LogEvent
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.net.durable_file import DurableFile
 
+JOURNAL: Final = "actions.sqlite"
 _TABLE: Final = """
     CREATE TABLE sent (id TEXT NOT NULL, at_utc INTEGER NOT NULL, plan TEXT NOT NULL);
     CREATE INDEX sent_id ON sent (id);
@@ -32,7 +36,7 @@ class SentBefore:
     plan: Mapping[str, str] = field(default_factory=dict)
 
 
-class ActionJournal(DurableFile):
+class ActionJournal(DurableFile, Part):
     """One file; a second actor with the same state_dir is refused. Every method raises StoreError."""
 
     migrations: ClassVar[tuple[str, ...]] = (_TABLE,)
@@ -47,6 +51,12 @@ class ActionJournal(DurableFile):
         """
         super().__init__(path)
         self._run(lambda db: db.execute(_FORGET, (now - _KEPT_S, _KEPT_S)))
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an actor. Raises StoreError."""
+        now = parts.get(ActorPorts).clock.utc_us() // 1_000_000
+        return cls(Path(parts.get(Config).actor.state_dir) / JOURNAL, now)
 
     def before(self, action: str) -> SentBefore:
         """Return what is known of an action."""

@@ -7,29 +7,58 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.advice.policy.loading import load_policies
-from gpuwaste.advisor.listening import open_listener, refuse_living, remove_socket
-from gpuwaste.advisor.parts import AdvisorParts
-from gpuwaste.advisor.slurm_facts import allowed_uids, cluster_of
+from gpuwaste.advisor.advisor_history import AdvisorHistory, KnownJobs, Pending
+from gpuwaste.advisor.advisor_models import AdvisorModels
+from gpuwaste.advisor.advisor_watch import AdvisorWatch, PolicyReload
+from gpuwaste.advisor.budget_store import BudgetCounts
+from gpuwaste.advisor.counters import Counters
+from gpuwaste.advisor.feed import Feed
+from gpuwaste.advisor.journal import VerdictJournal
+from gpuwaste.advisor.judge import Judge
+from gpuwaste.advisor.listening import ListeningSocket, refuse_living
+from gpuwaste.advisor.metrics import AdvisorExporter
+from gpuwaste.advisor.request_handler import RequestHandler
+from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts, allowed_uids, cluster_of
+from gpuwaste.advisor.users import Users
+from gpuwaste.advisor.verdict_outbox import VerdictOutbox, VerdictShipping
 from gpuwaste.advisor.warm import prefer_answers, warm
+from gpuwaste.advisor.writer import Writer
 from gpuwaste.core import log_event
-from gpuwaste.core.clock import Clock, SystemClock
+from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config, load_config
-from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.reload import Reloader
+from gpuwaste.core.version import own_version
+from gpuwaste.core.worker import Bus
 from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.net.notify import SILENT, SystemdNotifier
-from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.clients.commands import CommandClient
 
 _STARTED: Final = log_event.info("advisor-started: gpuwaste advisor {version} listens on {path} for uids {uids}")
 _STOPS: Final = log_event.info("advisor-stops: advisor is stopping")
 _STOPPED: Final = log_event.info("advisor-stopped: advisor has stopped")
-_POLICIES_REJECTED: Final = log_event.error(
-    "policies-not-reloaded: cannot reload policies, the loaded ones stay in force: {error}",
-    "`gpuwaste policy check` prints the same error: fix the file, then reload.",
+_LOADED: Final[tuple[type[Part], ...]] = (
+    VerdictOutbox,
+    VerdictJournal,
+    AdvisorHistory,
+    AdvisorModels,
+    BudgetCounts,
+    Judge,
+)
+"""What is loaded before the socket is there; whoever uses another is behind it, since the last ends first."""
+_SERVING: Final[tuple[type[Part], ...]] = (
+    RequestHandler,
+    Server,
+    VerdictShipping,
+    AdvisorExporter,
+    Writer,
+    Users,
+    PolicyReload,
+    Feed,
+    AdvisorWatch,
 )
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -53,7 +82,10 @@ def run_advisor(config: Config, path: Path | None = None) -> int:
     cluster = cluster_of(config, slurm, clock, stop, waiting=notifier.starting)
     if stop.is_set():
         return 0
-    return Advisor(config, cluster, slurm, clock, notifier=notifier, read=lambda: load_config(path)).run(stop)
+    ports = AdvisorPorts(
+        cluster, slurm, daemon_client(config), clock, Path(config.advisor.state_dir), allowed_uids(config, slurm)
+    )
+    return Advisor(config, ports, notifier=notifier, read=lambda: load_config(path)).run(stop)
 
 
 class Advisor:
@@ -62,54 +94,46 @@ class Advisor:
     def __init__(
         self,
         config: Config,
-        cluster: str,
-        slurm: SlurmClient,
-        clock: Clock,
+        ports: AdvisorPorts,
         *,
         notifier: SystemdNotifier = SILENT,
         read: Callable[[], Config] = load_config,
     ) -> None:
-        self._policies_dir = Path(config.advisor.policies_dir)
+        """Load what has to be there before the first answer. Raises GpuwasteError."""
+        self._config = config
+        self._ports = ports
         self._notifier = notifier
-        self._path = Path(config.advisor.socket)
-        self._allowed = allowed_uids(config, slurm)
-        self._parts = AdvisorParts(config, cluster, slurm, daemon_client(config), clock)
-        self._reloader = Reloader(
-            config,
-            read,
-            ("common", "advisor"),
-            {
-                ("advisor.policies_dir",): lambda c: setattr(self, "_policies_dir", Path(c.advisor.policies_dir)),
-                ("advisor.max_queue", "advisor.stale_s"): lambda c: self._parts.use_limits(c.advisor),
-            },
-        )
+        self._read = read
+        self._ready = f"answers on {config.advisor.socket}"
+        self._parts = Parts(config, ports, Bus(), Counters(), Pending(), KnownJobs())
+        self._parts.make(_LOADED)
 
     def run(self, stop: threading.Event) -> int:
         """Warm up, listen, serve; returns the exit code. Raises ConfigError where it cannot listen."""
         parts = self._parts
-        listener = None
         try:
-            warm(parts.judge.adviser)
+            warm(parts.get(Judge).adviser)
             prefer_answers()
-            listener = open_listener(self._path)
-            server = parts.server(listener, self._allowed)
+            parts.make(_SERVING)
+            server = parts.get(Server)
+            self._reloader = Reloader(self._config, self._read, ("common", "advisor"), parts.reloads())
             for number in _SIGNALS:
                 signal.signal(number, lambda *_: server.stop())
             signal.signal(signal.SIGHUP, lambda *_: self.reload())
             if stop.is_set():
                 return 0
             parts.start()
-            uids = ", ".join(map(str, sorted(self._allowed)))
-            _STARTED.log(version=parts.version, path=self._path, uids=uids)
+            uids = ", ".join(map(str, sorted(self._ports.allowed)))
+            _STARTED.log(version=own_version(), path=self._config.advisor.socket, uids=uids)
             server.each_turn(self._notifier.alive)
-            server.call(lambda: self._notifier.ready(f"answers on {self._path}"))
+            server.call(lambda: self._notifier.ready(self._ready))
             server.run()
             self._notifier.stopping()
             _STOPS.log()
         finally:
-            if listener is not None:
-                remove_socket(self._path, listener)
-            parts.stop()
+            if (listener := parts.find(ListeningSocket)) is not None:
+                listener.close()  # first, so that nobody waits for an answer
+            parts.close()
         _STOPPED.log()
         return 0
 
@@ -120,10 +144,5 @@ class Advisor:
     def _reload(self) -> None:
         self._notifier.reloading()
         self._reloader.reload()
-        try:
-            policies = load_policies(self._policies_dir)
-        except GpuwasteError as error:
-            _POLICIES_REJECTED.log(error=error)
-        else:
-            self._parts.use_policies(policies)
-        self._notifier.ready(f"answers on {self._path}")
+        self._parts.get(PolicyReload).reload()
+        self._notifier.ready(self._ready)

@@ -6,23 +6,26 @@ the partitions and the policies' precision are looked at here and swapped there,
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from gpuwaste.advisor.advisor_history import NOT_SAVED, STALE, AdvisorHistory, Pending, Saving
 from gpuwaste.advisor.boot import SAVED
+from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
 from gpuwaste.core.log_event import BUG
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Bus, Worker, backoff_s
 from gpuwaste.jobs.history.follow import Follower
-from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.net.health import HealthAnswer
 from gpuwaste.net.hub_client import HubClient
 
@@ -34,16 +37,7 @@ _PAUSE_S: Final = 0.005  # between two pages
 _RETRY_S: Final = 60.0  # longest wait after failures
 _HOLD_S: Final = 10.0
 _log = logging.getLogger(__name__)
-STALE: Final = log_event.warning(
-    "history-stale: cannot fetch job history from the hub: {error}",
-    "The hub does not answer; advice ends after `stale_s`. Check `hub_url`, the firewall and the hub's log.",
-)
 _AGAIN: Final = log_event.info("history-current: job history is fetched again after {failures} failed attempts")
-NOT_SAVED: Final = log_event.warning(
-    "history-not-saved: cannot save the job history: {error}",
-    "Check the disk and the permissions of `[advisor] state_dir`. A restart fetches more from the hub.",
-)
-Item = HistoryEvent | int  # an event, or the instant (steady clock, us) up to which all before it is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +50,7 @@ class SlowTurn:
     """As Turn, every two minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saving:
-    """The history is on the disk: what belongs to it is to be saved, while nothing changes it."""
-
-
-class Pending:
-    """Events between the feed's thread and the loop; `take` on the loop's thread."""
-
-    def __init__(self) -> None:
-        self.items: deque[Item] = deque()
-        self._held = False
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def take(self) -> Item | None:
-        """Return the next item, None where there is none or they are held."""
-        return None if self._held or not self.items else self.items.popleft()
-
-    def hold(self, *, held: bool) -> None:
-        """Keep back, or give out again, what there is; on the loop's thread."""
-        self._held = held
-
-
-class Feed:
+class Feed(Part):
     """`worker` runs it; `call` has work done on the loop's."""
 
     def __init__(
@@ -111,6 +81,15 @@ class Feed:
         self._saved_us = clock.mono_us()
         self._slow_us: int | None = None
         self.worker = Worker("feed", self.step, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor."""
+        ports = parts.get(AdvisorPorts)
+        return cls(
+            ports.hub, parts.get(AdvisorHistory).follower, parts.get(Pending), parts.get(Server).call, ports.clock,
+            bus=parts.get(Bus), every_s=parts.get(Config).advisor.history_every_s, state_dir=ports.state_dir,
+        )  # fmt: skip
 
     @property
     def failures(self) -> int:

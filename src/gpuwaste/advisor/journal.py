@@ -9,15 +9,18 @@ import os
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.net.batch import encode_verdict
 
 MAX_HELD: Final = 20_000  # lines in memory while nothing can be written: about 20 MB
+SPOOL: Final = "spool"
 SUFFIX: Final = ".jsonl"
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
 _IN_MEMORY: Final = log_event.error(
@@ -27,7 +30,7 @@ _IN_MEMORY: Final = log_event.error(
 )
 
 
-class VerdictJournal:
+class VerdictJournal(Part):
     """`write`, `swap` and `held` on the loop's thread; the files that were swapped out belong to the writer's."""
 
     def __init__(self, directory: Path, clock_us: Callable[[], int]) -> None:
@@ -44,6 +47,12 @@ class VerdictJournal:
         except OSError as error:
             raise StoreError(f"{directory}: cannot be made: {error.strerror}: see [advisor] state_dir") from error
         self._path, self._fd = self.open_next()
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor. Raises StoreError."""
+        ports = parts.get(AdvisorPorts)
+        return cls(ports.state_dir / SPOOL, ports.clock.utc_us)
 
     def left(self) -> list[Path]:
         """Return the files that are not written to any more, the oldest first."""
@@ -109,6 +118,8 @@ class VerdictJournal:
 
     def close(self) -> None:
         """Close the file, which is then one of `left`; nothing can be written any more."""
+        if self._fd < 0:
+            return
         self.flush()
         os.close(self._fd)
         self._path, self._fd, self._count = Path(), -1, 0

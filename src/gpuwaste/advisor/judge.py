@@ -1,17 +1,25 @@
 """From a submission to a verdict: the adviser's decision, charged to the user's day, and the audit's row of it."""
 
+import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.policy.facts import PolicyOutcome
+from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.predict.features import feature_hash
 from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
 from gpuwaste.advice.verdicts.verdict import START, Verdict, new_id
+from gpuwaste.advisor.advisor_models import AdvisorModels
 from gpuwaste.advisor.budget_store import BudgetCounts
+from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.slurm.submit.job_desc import JobDesc
 
 _REASONS: Final = 8  # sentences kept in a verdict's row
@@ -29,7 +37,7 @@ class JudgedSubmission:
     until_us: int = 0  # when the answer is due
 
 
-class Judge:
+class Judge(Part):
     """Judges submissions, on the loop's thread, where `adviser` is replaced too."""
 
     def __init__(
@@ -41,6 +49,23 @@ class Judge:
         self._accounts = accounts
         self._clock = clock
         self._features = feature_hash()
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor, with policies and models loaded. Raises GpuwasteError."""
+        config, ports = parts.get(Config).advisor, parts.get(AdvisorPorts)
+        policies = load_policies(Path(config.policies_dir))
+        models, accounts = parts.get(AdvisorModels), parts.get(BudgetCounts)
+        # Chance lets rejects pass: it draws a sample and keeps no secret.
+        chance = random.Random().random  # noqa: S311
+        adviser = Adviser(policies, models.predictor(), spending=accounts, chance=chance)
+        shadow = ShadowScoring(ports.clock, parts.get(Counters).shadow, share=config.shadow_cpu_pct / 100)
+        models.try_out(shadow)
+        return cls(ports.cluster, adviser, accounts, ports.clock, shadow)
+
+    def advise_by(self, **changes: Any) -> None:
+        """Put another part of the adviser in its place."""
+        self.adviser = replace(self.adviser, **changes)
 
     @property
     def model_hash(self) -> str:

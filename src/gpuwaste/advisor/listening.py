@@ -5,14 +5,35 @@ import os
 import socket
 import stat
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.unix_socket import connect_unix, require_room
 from gpuwaste.net.peers import peer_of
 
 BACKLOG: Final = 1024
 _TRY_S: Final = 1.0
+
+
+class ListeningSocket(Part):
+    """The advisor's socket, from when it is made on."""
+
+    def __init__(self, path: Path) -> None:
+        """Raise ConfigError as `open_listener` does."""
+        self.path = path
+        self.socket = open_listener(path)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor."""
+        return cls(Path(parts.get(Config).advisor.socket))
+
+    def close(self) -> None:
+        """Remove it."""
+        if self.socket.fileno() >= 0:
+            remove_socket(self.path, self.socket)
 
 
 def open_listener(path: Path) -> socket.socket:

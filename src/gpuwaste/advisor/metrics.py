@@ -2,13 +2,26 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from gpuwaste.advisor.advisor_history import AdvisorHistory, Freshness, Pending
+from gpuwaste.advisor.advisor_models import AdvisorModels
 from gpuwaste.advisor.counters import BUCKETS_US, Counters
+from gpuwaste.advisor.feed import Feed
+from gpuwaste.advisor.journal import VerdictJournal
+from gpuwaste.advisor.judge import Judge
+from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
+from gpuwaste.advisor.verdict_outbox import VerdictOutbox
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Parts
+from gpuwaste.core.version import own_version
+from gpuwaste.net.exporter import ExporterPart, ProgramCollector, exporter
 
 _MICRO: Final = 1e6
 
@@ -32,6 +45,18 @@ class AdvisorGauges:
     feed_failures: int
     stale_s: float
     on_trial: tuple[str, str] | None = None
+
+
+class AdvisorExporter(ExporterPart):
+    """Serves them where `[advisor] listen` says."""
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor. Raises ConfigError."""
+        advisor, ports = parts.get(Config).advisor, parts.get(AdvisorPorts)
+        registry = registry_of(parts.get(Counters), lambda: _standing(parts))
+        registry.register(ProgramCollector(own_version(), ports.clock.utc_us, ports.state_dir))
+        return cls(exporter(advisor, registry, section="advisor"))
 
 
 class AdvisorCollector(Collector):
@@ -160,3 +185,32 @@ def _gauges(now: AdvisorGauges) -> Iterator[Metric]:
         if value is not None:
             family.add_metric([], value)
         yield family
+
+
+def _standing(parts: Parts) -> AdvisorGauges:
+    """Return what the parts stand on now."""
+    models, freshness, journal = parts.get(AdvisorModels), parts.get(Freshness), parts.get(VerdictJournal)
+    follower, policies = parts.get(AdvisorHistory).follower, parts.get(Judge).adviser.policies
+    champion, challenger = models.champion.bundle, models.trial.challenger
+    age_us, now_s = freshness.age_us(), parts.get(AdvisorPorts).clock.utc_us() / 1e6
+    try:
+        outbox = parts.get(VerdictOutbox).depth()
+    except StoreError:
+        outbox = None
+    return AdvisorGauges(
+        version=own_version(),
+        queue=parts.get(Server).depth,
+        model=None if champion is None else (champion.manifest.name, champion.hash),
+        model_age_s=None if champion is None else now_s - champion.manifest.created_utc,
+        history_age_s=None if age_us is None else age_us / 1e6,
+        event=follower.seq,
+        pending=len(parts.get(Pending)),
+        outbox=outbox,
+        spooled=len(journal.left()),
+        lost=journal.lost,
+        policies=(len(policies.in_force), policies.hash),
+        names=len(follower.recall),
+        feed_failures=parts.get(Feed).failures,
+        stale_s=freshness.stale_s,
+        on_trial=None if challenger is None else (challenger.bundle.manifest.name, challenger.bundle.hash),
+    )

@@ -8,23 +8,25 @@ choose the texts that are read here, so reading has a budget of CPU; a request b
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.texts import name_facts, script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.submit_frames import decode_body, encode_reply
 from gpuwaste.advice.verdicts.verdict import Op, Verdict
+from gpuwaste.advisor.advisor_history import Freshness, KnownJobs
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.freshness import Freshness
+from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.judge import Judge, JudgedSubmission
-from gpuwaste.advisor.known_jobs import KnownJobs
-from gpuwaste.advisor.server import Connection
+from gpuwaste.advisor.server import Connection, SubmitHandler
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.advisor.users import HostUser, Users
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.log_event import BUG
+from gpuwaste.core.parts import Parts
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
 from gpuwaste.slurm.submit.request import JobRequest
@@ -62,7 +64,7 @@ class Ask:
     unread: bool = False
 
 
-class RequestHandler:
+class RequestHandler(SubmitHandler):
     """Answers on the loop's thread; `reply` is how it ends what it has put off."""
 
     def __init__(
@@ -87,6 +89,19 @@ class RequestHandler:
         self._clock = clock
         self._reading_s = reading_s
         self._put_off: list[Connection] = []
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor."""
+        return cls(
+            parts.get(Judge),
+            parts.get(Users),
+            parts.get(KnownJobs),
+            freshness=parts.get(Freshness),
+            journal=parts.get(VerdictJournal),
+            counters=parts.get(Counters),
+            clock=parts.get(AdvisorPorts).clock,
+        )
 
     def answer(self, exchanges: Sequence[Connection]) -> None:
         """Reply to whole requests; one whose user has to be looked up first is put off.

@@ -11,17 +11,22 @@ import os
 import select
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final, Self
 
 from gpuwaste.advice.submit_frames import HEADER, MAX_REQUEST, decode_header
 from gpuwaste.advisor.counters import Counters
+from gpuwaste.advisor.listening import ListeningSocket
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.log_event import BUG
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.net.peers import peer_of
 
 MAX_CONNECTIONS: Final = 512
@@ -55,20 +60,23 @@ class Connection:
     work: object = None  # what the desk keeps of a request that it has put off
 
 
-class SubmitHandler(Protocol):
+class SubmitHandler(Part, ABC):
     """Answers requests, on the loop's thread."""
 
-    def answer(self, exchanges: Sequence[Connection]) -> None:
-        """Reply to whole requests by `Server.reply`, or put some off. Raises nothing."""
-        ...
+    reply: Callable[[Connection, bytes], None]
+    """Ends what was put off: `Server.reply`."""
 
+    @abstractmethod
+    def answer(self, exchanges: Sequence[Connection]) -> None:
+        """Reply to whole requests, or put some off. Raises nothing."""
+
+    @abstractmethod
     def turned_away(self, exchange: Connection, why: str) -> bytes:
         """Return the reply to a request that nobody has time for."""
-        ...
 
+    @abstractmethod
     def tick(self, now_us: int) -> bool:
         """End what was put off too long; true while something is put off."""
-        ...
 
 
 @dataclass(slots=True)
@@ -78,10 +86,10 @@ class IntakeLimits:
     max_queue: int = 64
     connections: int = MAX_CONNECTIONS
     silent_us: int = SILENT_US
-    allowed: set[int] = field(default_factory=set)  # uids that may ask
+    allowed: frozenset[int] = frozenset()  # uids that may ask
 
 
-class Server:
+class Server(Part):
     """The loop; `run` until `stop`. Only `call` and `stop` are for other threads."""
 
     def __init__(
@@ -90,6 +98,7 @@ class Server:
         self.limits = limits
         self._listener = listener
         self._desk = desk
+        desk.reply = self.reply
         self._clock = clock
         self._counters = counters
         self._epoll = select.epoll()
@@ -108,6 +117,24 @@ class Server:
         self._view = memoryview(self._buffer)
         self._stop = threading.Event()
         self._tidied_us = self._swept_us = clock.mono_us()
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor. Raises ConfigError where it cannot listen."""
+        ports, max_queue = parts.get(AdvisorPorts), parts.get(Config).advisor.max_queue
+        desk = parts.get(SubmitHandler)  # type: ignore[type-abstract]  # made before, of a class that is not
+        return cls(
+            parts.get(ListeningSocket).socket,
+            desk,
+            ports.clock,
+            IntakeLimits(max_queue, allowed=ports.allowed),
+            parts.get(Counters),
+        )
+
+    @property
+    def reloads(self) -> Reloads:
+        """How many requests may wait."""
+        return {("advisor.max_queue",): lambda c: setattr(self.limits, "max_queue", c.advisor.max_queue)}
 
     @property
     def depth(self) -> int:

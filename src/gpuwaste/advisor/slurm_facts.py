@@ -1,4 +1,4 @@
-"""What the advisor asks of its site at the start: the cluster's name, and who may ask for advice."""
+"""What an advisor is given: its cluster's name and who may ask, as Slurm says it, and where it meets its host."""
 
 import os
 import pwd
@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
+from gpuwaste.net.hub_client import HubClient
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.formats.conf_file import setting_of
 
@@ -27,6 +29,19 @@ _NO_SLURM_USER: Final = log_event.warning(
     "slurm-user-unknown: SlurmUser is unknown, only root may use the advisor: set [advisor] slurm_user",
     "slurmctld runs as SlurmUser and is rejected: set the key and restart the advisor.",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisorPorts:
+    """What the parts of an advisor are given besides its configuration."""
+
+    cluster: str
+    slurm: SlurmClient
+    hub: HubClient
+    clock: Clock
+    state_dir: Path
+    allowed: frozenset[int]
+    """The uids that may ask."""
 
 
 def cluster_of(
@@ -54,14 +69,14 @@ def cluster_of(
             return ""
 
 
-def allowed_uids(config: Config, slurm: SlurmClient) -> set[int]:
+def allowed_uids(config: Config, slurm: SlurmClient) -> frozenset[int]:
     """Return the uids that may ask: root's and SlurmUser's. Raises ConfigError for a user that this host has not."""
     name = config.advisor.slurm_user or _setting(config, slurm, "SlurmUser")
     if not name:
         _NO_SLURM_USER.log()
-        return {0}
+        return frozenset({0})
     found = _PRINTED.fullmatch(name)
-    return {0, slurm_uid(found[1] if found else name)}
+    return frozenset({0, slurm_uid(found[1] if found else name)})
 
 
 def slurm_uid(name: str) -> int:

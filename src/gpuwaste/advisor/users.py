@@ -8,10 +8,13 @@ be given to somebody else, who must not hear of the other's jobs.
 import pwd
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, Self
 
+from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker
 
 MAX_KNOWN: Final = 20_000
@@ -69,7 +72,7 @@ class SystemDirectory:
             return frozenset()
 
 
-class Users:
+class Users(Part):
     """What is known of users, looked up by `worker`; `get` and `ask` on the loop's thread alone."""
 
     def __init__(
@@ -83,7 +86,12 @@ class Users:
         self._ahead: set[str] = set()
         self._asked: set[int] = set()
         self._questions: deque[int | str] = deque()
-        self.worker = Worker("users", self._step, clock)
+        self.worker = Worker("users", self._step, clock, patience_s=0.0)  # a directory may hang
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor."""
+        return cls(lambda work: parts.get(Server).call(work), parts.get(AdvisorPorts).clock)
 
     def get(self, uid: int) -> HostUser | None:
         """Return what is known of a uid, None where it has to be awaited: nothing is known, or it is old."""

@@ -4,24 +4,32 @@ Both are stored in one transaction, so that a restart neither forgets a reject n
 for each verdict while the hub is away.
 """
 
+import socket
 import sqlite3
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from gpuwaste.advice.policy.facts import Spent
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import DAY_S
-from gpuwaste.net.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictLine
+from gpuwaste.core.version import own_version
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Envelope, VerdictBatch, VerdictLine
 from gpuwaste.net.durable_file import DurableFile
+from gpuwaste.net.shipper import Shipper
 
 MAX_BATCH_ROWS: Final = 5000
 _ENVELOPE_BYTES: Final = 4096  # left free in a batch, so that the whole body stays within the hub's limit
 REJECTED_S: Final = 400 * DAY_S  # verdicts that the hub has refused are kept with their reason: they have names
 _KEPT_DAYS: Final = 2  # days of spending kept beside today's: a verdict may come twice around midnight
 
+OUTBOX: Final = "verdicts.sqlite"
+SHIP_EVERY_S: Final = 2.0
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 MIGRATIONS: Final = (
     """
     CREATE TABLE verdicts (
@@ -56,7 +64,7 @@ class Chunk:
     newest_utc_us: int = 0
 
 
-class VerdictOutbox(DurableFile):
+class VerdictOutbox(DurableFile, Part):
     """One open outbox; any thread may put, spend, take and acknowledge."""
 
     migrations = MIGRATIONS
@@ -66,6 +74,11 @@ class VerdictOutbox(DurableFile):
         """Open or create it; days are those of `zone`, None for this host's. Raises StoreError."""
         self._zone = zone
         super().__init__(path)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor. Raises StoreError."""
+        return cls(parts.get(AdvisorPorts).state_dir / OUTBOX)
 
     def put(self, chunk: Chunk) -> int:
         """Store verdicts durably, all or none, and count what they spend; return how many were news.
@@ -142,3 +155,24 @@ class VerdictOutbox(DurableFile):
     def depth(self) -> int:
         """Return the number of verdicts that the hub has not acknowledged."""
         return self._count("SELECT count(*) FROM verdicts")
+
+
+class VerdictShipping(Part):
+    """Brings verdicts to the hub, so that one is there before its job is shown anywhere."""
+
+    def __init__(self, parts: Parts) -> None:
+        outbox, ports = parts.get(VerdictOutbox), parts.get(AdvisorPorts)
+        boot_id = _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else "unknown"
+        envelope = Envelope(ports.cluster, socket.gethostname(), boot_id, own_version())
+        self.shipper: Shipper[VerdictBatch] = Shipper(
+            outbox, ports.hub.post_verdicts, envelope, ports.clock,
+            every_s=SHIP_EVERY_S, what="verdicts",
+        )  # fmt: skip
+
+    def before_start(self) -> None:
+        """Start to ship."""
+        self.shipper.start()
+
+    def close(self) -> None:
+        """Ship once more."""
+        self.shipper.stop()

@@ -5,16 +5,19 @@ import os
 import queue
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
 from gpuwaste.advice.verdicts.verdict import is_token
 from gpuwaste.advisor.journal import VerdictJournal
-from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
+from gpuwaste.advisor.server import Server
+from gpuwaste.advisor.slurm_facts import AdvisorPorts
+from gpuwaste.advisor.verdict_outbox import SHIP_EVERY_S, Chunk, VerdictOutbox, VerdictShipping
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.typed import convert, decoder
 from gpuwaste.core.worker import Worker
@@ -30,7 +33,7 @@ _IN_SPOOL: Final = log_event.error(
 )
 
 
-class Writer:
+class Writer(Part):
     """Moves every `every_s` seconds, run by `worker`; `call` has work done on the loop's thread."""
 
     def __init__(
@@ -53,6 +56,19 @@ class Writer:
         self._trouble = RepeatSuppressor()
         self._asked: queue.SimpleQueue[_Swapped] | None = None
         self.worker = Worker("writer", self.step, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of an advisor."""
+        return cls(
+            parts.get(VerdictJournal), parts.get(VerdictOutbox), parts.get(Server).call, parts.get(AdvisorPorts).clock,
+            every_s=SHIP_EVERY_S, moved=parts.get(VerdictShipping).shipper.wake,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Move the last file."""
+        self._journal.close()
+        self.worker.turn()
 
     def step(self) -> float:
         """Swap the journal's file and move what was written; what cannot be moved is read again at the next start."""

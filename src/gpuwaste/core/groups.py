@@ -28,3 +28,11 @@ def unix_groups(user: str) -> frozenset[str]:
     except KeyError:
         return frozenset()
     return frozenset(filter(None, map(group_name, gids)))
+
+
+def uid_named(name: str) -> int | None:
+    """Return the uid of a user of this host, None where there is none."""
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None

@@ -21,11 +21,12 @@ class Part:
 
     @classmethod
     def part_of(cls, parts: "Parts") -> Self:
-        """Return the part, made of others and of what the daemon was given."""
-        raise NotImplementedError
+        """Return the part, made of others and of what the daemon was given: by a constructor that asks for them."""
+        make: Callable[[Parts], Self] = cls
+        return make(parts)
 
     def before_start(self) -> None:
-        """Do what has to be done before any thread runs."""
+        """Do what comes before any worker runs: start a server, note what was interrupted."""
 
     @property
     def workers(self) -> "Sequence[Worker]":
@@ -38,8 +39,12 @@ class Part:
         """What puts changed keys ("hub.staff_groups") in force."""
         return {}
 
+    def counted(self) -> "Iterable[Metric]":
+        """Yield the families that a daemon has whether it serves or stands by."""
+        return ()
+
     def metrics(self) -> "Iterable[Metric]":
-        """Yield its families."""
+        """Yield the families of a daemon that serves, read at each scrape."""
         return ()
 
     def close(self) -> None:
@@ -68,7 +73,32 @@ class Parts:
 
     def all(self) -> list[Part]:
         """Return the parts that are made, in the order in which they were."""
-        return list(dict.fromkeys(one for one in self._made.values() if isinstance(one, Part)))
+        return list(dict.fromkeys(one for one in tuple(self._made.values()) if isinstance(one, Part)))
+
+    def make(self, kinds: "Iterable[type[Part]]") -> None:
+        """Make parts, in this order."""
+        for kind in kinds:
+            self.get(kind)
+
+    def start(self, late_s: float = 0.0) -> None:
+        """Start the parts that are made; the workers of late ones begin after `late_s`."""
+        made = self.all()
+        for part in made:
+            part.before_start()
+        for part in made:
+            for worker in part.workers:
+                worker.start(late_s if part.late else 0.0)
+
+    def close(self) -> None:
+        """End the parts, the last one first: whoever uses another ends before it."""
+        for part in reversed(self.all()):
+            for worker in part.workers:
+                worker.stop()
+            part.close()
+
+    def reloads(self) -> "dict[tuple[str, ...], Callable[[Config], None]]":
+        """Return what puts changed keys in force, of every part."""
+        return {keys: apply for part in self.all() for keys, apply in part.reloads.items()}
 
     def _make(self, kind: type) -> Any:
         if not issubclass(kind, Part):

@@ -25,12 +25,14 @@ class Worker:
         clock: Clock,
         *,
         last: Callable[[], object] = lambda: None,
+        patience_s: float = 5.0,
     ) -> None:
-        """`last` is called on the thread when it ends."""
+        """`last` is called on the thread when it ends; `stop` waits `patience_s` for that."""
         self.stopping = threading.Event()
         self._step = step
         self._clock = clock
         self._last = last
+        self._patience_s = patience_s
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._wait_s: float | None = 0.0
@@ -54,11 +56,11 @@ class Worker:
         self.stopping.set()
         self._wake.set()
 
-    def stop(self, timeout_s: float = 5.0) -> None:
+    def stop(self, timeout_s: float | None = None) -> None:
         """End the thread; one that hangs longer is left behind, it is a daemon thread."""
         self.end()
         if self._thread.is_alive():
-            self._thread.join(timeout_s)
+            self._thread.join(self._patience_s if timeout_s is None else timeout_s)
 
     def turn(self) -> float | None:
         """Do one step on the calling thread, as the own one does. Raises nothing."""

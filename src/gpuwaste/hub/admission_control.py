@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from gpuwaste.core.refusal import LATER, Refusal
-from gpuwaste.hub.threads import ThreadPool
+from gpuwaste.core.thread_pool import ThreadPool
 
 RETRY_AFTER_S: Final = 5
 _T = TypeVar("_T")

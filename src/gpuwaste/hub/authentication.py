@@ -5,16 +5,15 @@ from dataclasses import replace
 from typing import Self
 
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.parts import Part, Parts
-from gpuwaste.core.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
+from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.net.signing import Caller, Checkers, verify_request
+from gpuwaste.net.signing import Caller, Checkers, proven_caller
 
 
 class Identity(Part):
@@ -30,16 +29,13 @@ class Identity(Part):
         *,
         agent_user: str = "",
         proxy_uids: Collection[int] = (),
-        actor: tuple[int | None, str] = (None, ""),
     ) -> None:
-        """`actor` is the uid and the name of the actor's user; None and "": there is none."""
         self.checkers = checkers
         self._roles = roles
         self._site = site
         self._agent_uid = agent_uid
         self._agent_user = agent_user
         self._proxy_uids = proxy_uids
-        self._actor_uid, self._actor_user = actor
         self._name_of = name_of or user_name
 
     @classmethod
@@ -54,16 +50,11 @@ class Identity(Part):
             ports.name_of,
             agent_user=hub.agent_user,
             proxy_uids=parts.get(Visitors).proxy_uids,
-            actor=(ports.actor_uid(hub.actor_user), hub.actor_user),
         )
 
     def caller(self, authorization: str, method: str, target: str, body: bytes = b"") -> Caller:
         """Return who made the credential for exactly this request. Raises Refusal 401."""
-        try:
-            return verify_request(self.checkers, authorization, method, target, body)
-        except AuthError as error:
-            retry = isinstance(error, RetryableWireError)
-            raise Refusal(UNAUTHORIZED, str(error), retry=retry) from error
+        return proven_caller(self.checkers, authorization, method, target, body)
 
     def reader(
         self, authorization: str, target: str, peer_uid: int | None, method: str = "GET", body: bytes = b""
@@ -101,12 +92,6 @@ class Identity(Part):
         if caller.via == "token":
             return bool(self._agent_user) and caller.name == self._agent_user
         return self._agent_uid is not None and caller.uid == self._agent_uid
-
-    def is_actor(self, caller: Caller) -> bool:
-        """Tell whether the caller is the actor's user, by munge or by a token of that name."""
-        if caller.via == "token":
-            return bool(self._actor_user) and caller.name == self._actor_user
-        return caller.via == "munge" and self._actor_uid is not None and caller.uid == self._actor_uid
 
     def _is_node(self, name: str) -> bool:
         try:

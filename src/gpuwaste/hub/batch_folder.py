@@ -15,7 +15,7 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.batch_receiver import BatchReceiver, OpenedBatch
-from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.jobs.importers.accounting_importer import QuarantinedRows
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 from gpuwaste.store.hub.inbox import Arrival, InboxBacklog, InboxPage, note_folded, page, turn, waiting
@@ -40,12 +40,12 @@ class BatchFolder:
     """`worker` merges."""
 
     def __init__(
-        self, store: HubStore, receivers: Sequence[BatchReceiver[Any]], clock: Clock, metrics: HubMetrics
+        self, store: HubStore, receivers: Sequence[BatchReceiver[Any]], clock: Clock, quarantined: QuarantinedRows
     ) -> None:
         self._store = store
         self._clock = clock
         self._receivers: Mapping[str, BatchReceiver[Any]] = {one.path: one for one in receivers}
-        self._metrics = metrics
+        self._quarantined = quarantined
         self._trouble = RepeatSuppressor()
         self._looks = 0
         self.merged = 0
@@ -155,7 +155,7 @@ class BatchFolder:
         for batch in batches:
             receiver.say(batch.envelope, batch.rejected)
             if batch.rejected:
-                self._metrics.quarantined(receiver.what, len(batch.rejected))
+                self._quarantined.add(receiver.what, len(batch.rejected))
 
     def _put_aside(self, db: Database, batch: Arrival, rejected: Mapping[int, str]) -> None:
         """Keep rows that were acknowledged, and cannot be stored, with the reason."""

@@ -15,7 +15,7 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope
-from gpuwaste.net.signing import Caller, sign_ack
+from gpuwaste.net.signing import Caller, SignedAnswer, sender_of, sign_ack
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.inbox import Arrival
 
@@ -36,14 +36,6 @@ LocalUid = Callable[[], int | None]
 
 def _unknown() -> int | None:
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class SignedAnswer:
-    """The answer to a batch."""
-
-    body: bytes
-    headers: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +179,6 @@ class BatchReceiver(ABC, Generic[_Row]):
                 f"protocol {envelope.protocol} is outside {PROTOCOL_MIN}..{PROTOCOL_MAX}: update the {older}",
                 protocol=[PROTOCOL_MIN, PROTOCOL_MAX],
             )
-
-
-def sender_of(caller: Caller) -> str:
-    """Return who a caller is, in words."""
-    return f"uid {caller.uid}" if caller.via != "token" else f"the token of {caller.name}"
 
 
 def _reject(good: dict[int, _Row], rejected: dict[int, str], reasons: Mapping[int, str]) -> None:

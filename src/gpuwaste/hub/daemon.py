@@ -94,9 +94,7 @@ def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> 
             notifier.alive()
 
     parts = hub.parts.all()
-    for part in parts:
-        part.before_start()
-    workers = {worker: FIRST_S if part.late else 0.0 for part in parts for worker in part.workers}
+    workers = [worker for part in parts for worker in part.workers]
     config = hub.config.hub
     server = WebServer(
         hub.app, sockets.tcp, sockets.unix, sockets.tls,
@@ -104,8 +102,7 @@ def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> 
         beat=beat,
     )  # fmt: skip
     try:
-        for worker, first_s in workers.items():
-            worker.start(first_s)
+        hub.parts.start(FIRST_S)
         server.run()
     finally:
         notifier.stopping()

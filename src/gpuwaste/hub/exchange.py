@@ -12,13 +12,14 @@ from starlette.requests import ClientDisconnect
 from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.thread_pool import ThreadPool
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.body import read_body
 from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.hub.sign_in.visitors import Visitors
-from gpuwaste.hub.threads import ThreadPool, Threads
+from gpuwaste.hub.threads import Threads
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.show.resource import Reading
 

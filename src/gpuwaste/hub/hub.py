@@ -48,9 +48,7 @@ class Hub:
         self.parts = Parts(config, ports, self.store, Bus(), *(() if inbox is None else (inbox,)))
         metrics = self.get(HubMetrics)
         metrics.registry.register(ProgramCollector(own_version(), self.clock.utc_us, Path(config.hub.state_dir)))
-        for kind in _kinds():
-            self.get(kind)
-        metrics.more += [part.metrics for part in self.parts.all()]
+        self.parts.make(_kinds())
         self.exchange = Exchange(HubReading(self.parts), ports.limits or ServiceLimits())
         self.app = build_app(self.exchange, own_version())
 
@@ -60,8 +58,7 @@ class Hub:
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:
         """Return what puts a changed configuration in force, as far as the parts can."""
-        changes = {keys: apply for part in self.parts.all() for keys, apply in part.reloads.items()}
-        return Reloader(self.config, read, _SECTIONS, changes)
+        return Reloader(self.config, read, _SECTIONS, self.parts.reloads())
 
 
 def _kinds() -> Iterator[type[Part]]:

@@ -1,15 +1,16 @@
-"""How the hub fares: the answer of GET /v1/health, and the gauges that are read at each scrape."""
+"""How the hub fares: the answer of GET /v1/health, and the size of the store."""
 
-from typing import Final, Self
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpuwaste.advice.predict.predictions import Predictions
-from gpuwaste.advice.verdicts.verdict_counts import VerdictCounts
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.inbox_parts import InboxParts
-from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.ingest import Ingest
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.judging import Judging
@@ -27,12 +28,6 @@ class HubHealth(Part):
         self._parts = parts
         self._store = parts.get(HubStore)
         self._clock = parts.get(HostPorts).clock
-        parts.get(HubMetrics).read = self._gauges
-
-    @classmethod
-    def part_of(cls, parts: Parts) -> Self:
-        """Return the part of a hub."""
-        return cls(parts)
 
     def answer(self) -> HealthAnswer:
         """Return the answer of GET /v1/health."""
@@ -62,23 +57,20 @@ class HubHealth(Part):
             ledger=get(Judging).health(),
             under_use=get(Predictions).under_use,
             inbox=inbox,
-            nodes_reporting=sum(age_s < _REPORTING_S for age_s in get(HubMetrics).batch_ages_s().values()),
+            nodes_reporting=sum(age_s < _REPORTING_S for age_s in get(Ingest).counts.batch_ages_s().values()),
         )
 
-    def _gauges(self) -> Gauges:
-        if not self._store.alone:
-            return Gauges(serving=False)
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the size of the store."""
         counts = self._store.counts()
         counts.pop("last_event")
-        importer, prediction = self._parts.get(Importer), self._parts.get(Predictions).health()
-        return Gauges(
-            counts,
-            self._store.size_b(),
-            importer.lag_s(),
-            not importer.status.failures,
-            dict(self._parts.get(GpuAssignments).questions),
-            self._parts.get(VerdictCounts).counts,
-            (prediction.model, prediction.model_hash) if prediction.model_hash else None,
-            None if prediction.created is None else self._clock.utc_us() / 1e6 - prediction.created,
-            None if prediction.state == "not installed" else not prediction.error,
-        )
+        yield from store_families(counts, self._store.size_b())
+
+
+def store_families(rows: Mapping[str, int], size_b: int) -> Iterator[Metric]:
+    """Yield how many rows a store has by table, and its bytes."""
+    tables = GaugeMetricFamily("gpuwaste_hub_store_rows", "Rows in the store, by table.", labels=["table"])
+    for table, count in sorted(rows.items()):
+        tables.add_metric([table], count)
+    yield tables
+    yield GaugeMetricFamily("gpuwaste_hub_store_bytes", "Size of the store's files.", size_b)

@@ -12,9 +12,9 @@ from gpuwaste.core.worker import Worker
 from gpuwaste.hub.batch_folder import BatchFolder
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.ingest import Ingest
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import QuarantinedRows
 from gpuwaste.net.health import InboxHealth
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import InboxBacklog
@@ -27,22 +27,21 @@ class InboxParts(Part):
         self,
         store: HubStore,
         receivers: tuple[Ingest, VerdictIngest],
-        metrics: HubMetrics,
+        quarantined: QuarantinedRows,
         clock: Clock,
         room: InboxRoom | None = None,
     ) -> None:
         self._clock = clock
         self._room = room
         merges = store.alone and store.has_inbox
-        self.folder = BatchFolder(store, receivers, clock, metrics) if merges else None
-        metrics.standing_by.append(self.families)
+        self.folder = BatchFolder(store, receivers, clock, quarantined) if merges else None
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
         receivers = parts.get(Ingest), parts.get(VerdictIngest)
-        metrics, room = parts.get(HubMetrics), parts.find(InboxRoom)
-        return cls(parts.get(HubStore), receivers, metrics, parts.get(HostPorts).clock, room)
+        quarantined, room = parts.get(QuarantinedRows), parts.find(InboxRoom)
+        return cls(parts.get(HubStore), receivers, quarantined, parts.get(HostPorts).clock, room)
 
     @property
     def workers(self) -> list[Worker]:
@@ -54,8 +53,8 @@ class InboxParts(Part):
         found = self._waiting()
         return InboxHealth() if found is None else InboxHealth(batches=found.batches, age_s=self._age_s(found))
 
-    def families(self) -> Iterator[Metric]:
-        """Yield the families."""
+    def counted(self) -> Iterator[Metric]:
+        """Yield what waits, and what was taken and merged."""
         found = self._waiting()
         taken = 0 if self._room is None else self._room.batches
         merged = 0 if self.folder is None else self.folder.merged

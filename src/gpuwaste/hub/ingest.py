@@ -1,9 +1,11 @@
 """POST /v1/hours: rows of hours from the agent of each node."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Final, Self
+
+from prometheus_client.core import Metric
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -12,10 +14,10 @@ from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
+from gpuwaste.hub.batch_counts import BatchCounts
+from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch
 from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.inbox_room import InboxRoom
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.gpu_claims import GpuClaims
@@ -24,7 +26,7 @@ from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.net.addresses import is_loopback_address
 from gpuwaste.net.batch import Envelope, parse_rows
 from gpuwaste.net.peers import is_own_address
-from gpuwaste.net.signing import Caller
+from gpuwaste.net.signing import Caller, sender_of
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -45,7 +47,6 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         store: HubStore,
         identity: Identity,
         site: ClusterFacts,
-        metrics: HubMetrics,
         clock: Clock,
         *,
         check_origin: bool = True,
@@ -55,8 +56,8 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         """Without `unaccounted` rows are taken whatever accounting has."""
         super().__init__(identity, site, clock, inbox)
         self._store = store
-        self._commits = GroupCommit(store.upsert_hours, metrics.committed)
-        self._metrics = metrics
+        self.counts = BatchCounts(clock)
+        self._commits = GroupCommit(store.upsert_hours, self.counts.committed)
         self._claims = GpuClaims(store)
         self.check_origin = check_origin
         self._unaccounted = unaccounted
@@ -68,7 +69,6 @@ class Ingest(BatchReceiver[AllocationHour], Part):
             parts.get(HubStore),
             parts.get(Identity),
             parts.get(ClusterFacts),
-            parts.get(HubMetrics),
             parts.get(HostPorts).clock,
             check_origin=parts.get(Config).hub.check_origin,
             unaccounted=parts.get(Unaccounted),
@@ -80,25 +80,33 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         """Whether a batch has to come from its node."""
         return {("hub.check_origin",): lambda c: setattr(self, "check_origin", c.hub.check_origin)}
 
+    def counted(self) -> Iterable[Metric]:
+        """Yield what was received."""
+        return self.counts.counted()
+
+    def metrics(self) -> Iterable[Metric]:
+        """Yield how long each node has sent nothing."""
+        return self.counts.ages()
+
     def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
         changed = self._commits.put(rows)
-        self._metrics.batch(envelope.node, len(rows), changed, rejected)
+        self.counts.batch(envelope.node, len(rows), changed, rejected)
 
     def merge(self, db: Database, batches: Sequence[OpenedBatch[AllocationHour]]) -> Callable[[], None]:
         """Write the rows of opened batches, as one commit of several batches does."""
         changed = self._store.put_hours(db, [row for batch in batches for row in batch.rows])
 
         def count() -> None:
-            self._metrics.committed(len(batches))
+            self.counts.committed(len(batches))
             now_us = self._clock.utc_us()
             for batch, more in zip(batches, chain([changed], repeat(0)), strict=False):
                 age_us = max(0, now_us - batch.arrival.at_us)
-                self._metrics.batch(batch.envelope.node, len(batch.rows), more, len(batch.rejected), age_us)
+                self.counts.batch(batch.envelope.node, len(batch.rows), more, len(batch.rejected), age_us)
 
         return count
 
     def _count_rejected(self, rejected: int) -> None:
-        self._metrics.rejected(rejected)
+        self.counts.rejected(rejected)
 
     def _sort(self, body: bytes, envelope: Envelope, at_us: int) -> tuple[dict[int, AllocationHour], dict[int, str]]:
         return _sort_rows(body, envelope, at_us // 1_000_000 + _AHEAD_S)

@@ -11,9 +11,9 @@ from fastapi import Request, Response
 
 from gpuwaste.act.events.event_reads import EventReads
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.made_together import MadeTogether
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.thread_pool import MadeTogether
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.page_feed import PageFeed, PageFollower
 from gpuwaste.hub.places import PlacedStream, Places

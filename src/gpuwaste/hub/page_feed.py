@@ -14,7 +14,7 @@ from gpuwaste.act.events.event_reads import EventReads, may_see
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.threads import ThreadPool
+from gpuwaste.core.thread_pool import ThreadPool
 from gpuwaste.jobs.events.envelope import Event
 
 _LOOK_S: Final = 1.0

@@ -1,10 +1,13 @@
 """POST /v1/verdicts: what advisors said, from the agents' and advisors' own user."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+import collections
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Self
 
-from gpuwaste.advice.verdicts.verdict import Verdict
+from prometheus_client import Counter
+from prometheus_client.core import Metric
+
+from gpuwaste.advice.verdicts.verdict import ACTIONS, Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
@@ -12,16 +15,15 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch, sender_of
+from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch
 from gpuwaste.hub.inbox_room import InboxRoom
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.events.envelope import event_id
 from gpuwaste.jobs.events.event_store import VERDICT
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.net.batch import Envelope, parse_verdicts
-from gpuwaste.net.signing import Caller
+from gpuwaste.net.signing import Caller, sender_of
 from gpuwaste.store.database import Database
 
 _AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may go before this host's
@@ -41,14 +43,13 @@ class VerdictIngest(BatchReceiver[Verdict], Part):
         store: VerdictStore,
         identity: Identity,
         site: ClusterFacts,
-        metrics: HubMetrics,
         clock: Clock,
         *,
         inbox: InboxRoom | None = None,
     ) -> None:
         super().__init__(identity, site, clock, inbox)
         self._store = store
-        self._metrics = metrics
+        self._received, self._rejected = verdict_counters()
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -57,26 +58,36 @@ class VerdictIngest(BatchReceiver[Verdict], Part):
             parts.get(VerdictStore),
             parts.get(Identity),
             parts.get(ClusterFacts),
-            parts.get(HubMetrics),
             parts.get(HostPorts).clock,
             inbox=parts.find(InboxRoom),
         )
 
+    def counted(self) -> Iterator[Metric]:
+        """Yield what was received."""
+        yield from self._received.collect()
+        yield from self._rejected.collect()
+
     def merge(self, db: Database, batches: Sequence[OpenedBatch[Verdict]]) -> Callable[[], None]:
         """Write the verdicts of opened batches, each id once."""
-        news = Counter[str]()
+        news = collections.Counter[str]()
         for batch in batches:
             told = [_event(row) for row in batch.rows]
             if batch.rows:
                 news.update(self._store.put(db, batch.rows, batch.envelope.node, told, batch.arrival.at_us))
-        return lambda: self._metrics.verdicts(news, sum(len(batch.rejected) for batch in batches))
+        return lambda: self._count(news, sum(len(batch.rejected) for batch in batches))
 
     def _count_rejected(self, rejected: int) -> None:
-        self._metrics.verdicts({}, rejected)
+        self._count({}, rejected)
 
     def _store_rows(self, rows: Sequence[Verdict], envelope: Envelope, rejected: int) -> None:
         new = self._store.add(rows, envelope.node, [_event(row) for row in rows])
-        self._metrics.verdicts(Counter(new), rejected)
+        self._count(collections.Counter(new), rejected)
+
+    def _count(self, news: Mapping[str, int], rejected: int) -> None:
+        """Note verdicts that were taken, by action, and those that were rejected."""
+        for action, count in news.items():
+            self._received.labels(action).inc(count)
+        self._rejected.inc(rejected)
 
     def _check_sender(self, caller: Caller, envelope: Envelope, _local_uid: LocalUid) -> None:
         if not self._identity.is_advisor(caller):
@@ -100,6 +111,16 @@ class VerdictIngest(BatchReceiver[Verdict], Part):
             else:
                 good[line] = row
         return good, rejected
+
+
+def verdict_counters() -> tuple[Counter, Counter]:
+    """Return what counts verdicts that were received, and those that are invalid."""
+    received = Counter(
+        "gpuwaste_hub_verdicts", "Verdicts received, by action; each id once.", ["action"], registry=None
+    )
+    for action in ACTIONS:
+        received.labels(action)
+    return received, Counter("gpuwaste_hub_rejected_verdicts", "Verdicts received that are invalid.", registry=None)
 
 
 def _event(row: Verdict) -> StoredEvent:

@@ -6,10 +6,12 @@ questions, and everybody who waits for a job shares the answer.
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final, Self
+
+from prometheus_client.core import CounterMetricFamily, Metric
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -92,6 +94,10 @@ class GpuAssignments(Part):
     def reloads(self) -> Reloads:
         """How often slurmctld is asked."""
         return {("hub.map_min_interval_s",): lambda c: setattr(self, "min_interval_s", c.hub.map_min_interval_s)}
+
+    def metrics(self) -> Iterable[Metric]:
+        """Yield how often slurmctld was asked."""
+        return question_families(dict(self.questions))
 
     def start(self) -> None:
         """Start the asking thread."""
@@ -232,3 +238,13 @@ def _run(job: RunningJob, start: int) -> MapRun:
     suspended = job.state == "SUSPENDED" or job.suspended_at is not None
     nodes = {name: HeldOnNode(gres.positions, gres.shards) for name, gres in job.nodes.items()}
     return MapRun(job.job_id, start, job.restarts, job.state, suspended, nodes)
+
+
+def question_families(questions: Mapping[str, int]) -> Iterator[Metric]:
+    """Yield the queries to slurmctld by kind."""
+    asked = CounterMetricFamily(
+        "gpuwaste_hub_map_questions", "Queries to slurmctld for the device map.", labels=["kind"]
+    )
+    for kind, count in sorted(questions.items()):
+        asked.add_metric([kind], count)
+    yield asked

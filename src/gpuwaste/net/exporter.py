@@ -20,8 +20,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from gpuwaste.core.act_config import ActorConfig
+from gpuwaste.core.advice_config import AdvisorConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import read_closed
+from gpuwaste.core.parts import Part
 from gpuwaste.net.addresses import parse_listen
 from gpuwaste.net.request_server import Request, RequestLimits, RequestServer
 
@@ -90,6 +93,32 @@ class MetricsServer:
     def stop(self) -> None:
         """Stop to answer."""
         self._server.stop()
+
+
+def exporter(settings: AdvisorConfig | ActorConfig, registry: CollectorRegistry, section: str) -> MetricsServer | None:
+    """Return what serves a registry as a section of the configuration says, None where it says no address."""
+    if not settings.listen:
+        return None
+    return MetricsServer(
+        settings.listen, registry, section=section, tls_cert=settings.tls_cert, tls_key=settings.tls_key
+    )
+
+
+class ExporterPart(Part):
+    """A daemon's server of metrics, None where its section says no address."""
+
+    def __init__(self, server: MetricsServer | None) -> None:
+        self.server = server
+
+    def before_start(self) -> None:
+        """Start to answer."""
+        if self.server is not None:
+            self.server.start()
+
+    def close(self) -> None:
+        """Stop to answer."""
+        if self.server is not None:
+            self.server.stop()
 
 
 class _Memory:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
+from gpuwaste.core.refusal import UNAUTHORIZED, Refusal
 
 ACK_HEADER: Final = "Gpuwaste-Ack"
 MAX_CREDENTIAL: Final = 8192  # characters; web servers bound a header at this size
@@ -29,6 +30,14 @@ class Caller:
     origin: str  # IPv4 address of the host on which the credential was made; "" where unknown
     via: Via
     name: str = ""  # the name that the token file gives the token; "" for munge
+
+
+@dataclass(frozen=True, slots=True)
+class SignedAnswer:
+    """An answer that its caller can prove to be the hub's, by its headers."""
+
+    body: bytes
+    headers: dict[str, str]
 
 
 class CredentialIssuer(Protocol):
@@ -88,6 +97,21 @@ def verify_request(
         wanted = " or ".join(s.capitalize() for s, v in _SCHEMES.items() if v in checkers)
         raise AuthError(f"Authorization: {wanted} is required")
     return checkers[via].check(credential.strip(), request_digest(method, target, body))
+
+
+def proven_caller(
+    checkers: Mapping[Via, CredentialChecker], authorization: str, method: str, target: str, body: bytes = b""
+) -> Caller:
+    """Return who made the credential for exactly this request. Raises Refusal 401."""
+    try:
+        return verify_request(checkers, authorization, method, target, body)
+    except AuthError as error:
+        raise Refusal(UNAUTHORIZED, str(error), retry=isinstance(error, RetryableWireError)) from error
+
+
+def sender_of(caller: Caller) -> str:
+    """Return who a caller is, in words."""
+    return f"uid {caller.uid}" if caller.via != "token" else f"the token of {caller.name}"
 
 
 def sign_ack(

@@ -4,10 +4,13 @@ Sums of ended days are kept in memory beside the hub's store, for views over a l
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby
 from typing import Any, Final, Self
+
+from prometheus_client import Counter
+from prometheus_client.core import Metric
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -18,7 +21,6 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Bus, Worker
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.judging import Judging
@@ -29,7 +31,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.touched import Touched
 from gpuwaste.views.compare import compare
 from gpuwaste.views.language_model import LanguageModel
-from gpuwaste.views.rewriter import Rewriter
+from gpuwaste.views.rewriter import RESULTS, Rewriter
 from gpuwaste.views.view import Viewed, all_views, look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window, checked, days_text, used
 from gpuwaste.views.views_resource import ViewQuestion, period
@@ -52,12 +54,13 @@ class ViewReads(Part):
         store: HubStore,
         settings: LedgerSettings,
         clock: Clock,
-        rewriter: Rewriter | None = None,
+        model: LanguageModel | None = None,
         tariff: SiteTariff | None = None,
     ) -> None:
         """Take the prices of energy; without them a view has kilowatt-hours and no costs."""
         self._store = store
-        self.rewriter = rewriter
+        self._sentences = sentence_counter()
+        self.rewriter = None if model is None else Rewriter(model, clock, self._count)
         self._settings = settings
         self._clock = clock
         self._tariff = tariff or SiteTariff(EnergyConfig(), clock)
@@ -68,9 +71,8 @@ class ViewReads(Part):
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
         config, clock = parts.get(Config).analytics, parts.get(HostPorts).clock
-        count = parts.get(HubMetrics).model_sentence
-        rewriter = Rewriter(LanguageModel(config), clock, count) if config.model_url else None
-        part = cls(parts.get(HubStore), parts.get(Judging).standing, clock, rewriter, parts.get(SiteTariff))
+        model = LanguageModel(config) if config.model_url else None
+        part = cls(parts.get(HubStore), parts.get(Judging).standing, clock, model, parts.get(SiteTariff))
         parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
         return part
 
@@ -78,6 +80,13 @@ class ViewReads(Part):
     def workers(self) -> Sequence[Worker]:
         """The thread that asks the site's language model, where there is one."""
         return () if self.rewriter is None else (self.rewriter.worker,)
+
+    def _count(self, result: str) -> None:
+        self._sentences.labels(result).inc()
+
+    def counted(self) -> Iterable[Metric]:
+        """Return what became of the sentences that the language model was asked for."""
+        return self._sentences.collect()
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""
@@ -117,6 +126,19 @@ class ViewReads(Part):
         with self._store.reader() as db:
             asking = ViewQuery(db, window, self._settings, kept=self._kept, tariff=self._tariff.current())
             return look(view, asking)
+
+
+def sentence_counter() -> Counter:
+    """Return what counts the sentences that the language model was asked for."""
+    sentences = Counter(
+        "gpuwaste_hub_model_sentences",
+        "Sentences of views that the language model was asked for, by result; all but worded stay the rules'.",
+        ["result"],
+        registry=None,
+    )
+    for result in RESULTS:
+        sentences.labels(result)
+    return sentences
 
 
 def _allow(scope: Scope) -> None:

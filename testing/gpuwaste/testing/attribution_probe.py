@@ -92,11 +92,11 @@ def main() -> None:
             events=EventLog(clock),
         )
         signal.signal(signal.SIGTERM, lambda *_: sampler.stop())
-        questions.start()
+        questions.worker.start()
         thread = threading.Thread(target=sampler.run)
         thread.start()
         thread.join()
-        questions.stop()
+        questions.worker.stop()
         scribe.rows(book.flush(clock.utc_us()))
         out.write(
             json.dumps({"slurmctld_questions": questions.slurmctld_questions, "facts": device_map.sources}) + "\n"

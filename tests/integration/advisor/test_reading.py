@@ -14,11 +14,10 @@ from tests.unit.advice.policy.builders import REJECTING, policies
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submit_frames import HEADER, decode_reply, encode_frame
 from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advisor.advisor_history import Freshness, KnownJobs
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.judge import Judge
-from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.request_handler import RequestHandler
 from gpuwaste.advisor.server import Connection
 from gpuwaste.advisor.users import HostUser, Users

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.server import Connection, IntakeLimits, Server
+from gpuwaste.advisor.server import Connection, IntakeLimits, Server, SubmitHandler
 from gpuwaste.core.clock import SystemClock
 
 
-class _Nobody:
+class _Nobody(SubmitHandler):
     """Answers nothing: no request comes here."""
 
     def answer(self, exchanges: Sequence[Connection]) -> None:

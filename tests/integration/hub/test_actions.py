@@ -11,11 +11,11 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.act.actions.hub.parts import ActionParts
+from gpuwaste.act.actions.hub.service import ActionService
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.hub.admission_control import AdmissionLimits
-from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.service_limits import ServiceLimits
@@ -41,7 +41,7 @@ def intent(kind: str = "cancel", unique: str = "1", **other: Any) -> Intent:
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """Return a hub that knows the actor's user."""
     with running_hub(tmp_path) as found:
-        found.hub.get(Identity)._actor_uid = ACTOR
+        found.hub.get(ActionService).actor_uid = ACTOR
         yield found
 
 
@@ -92,7 +92,7 @@ def test_the_lease_lasts_as_long_as_the_answer_says(tmp_path: Path) -> None:
     """A step renews it in full; a claim says what is left of it: an actor counts on that while it acts."""
     clock = StandingClock(1_700_000_000)
     with running_hub(tmp_path, clock=clock) as rig:
-        rig.hub.get(Identity)._actor_uid = ACTOR
+        rig.hub.get(ActionService).actor_uid = ACTOR
         one = intent(decided_utc=1_700_000_000, expires_utc=1_700_000_600)
         rig.hub.get(ActionParts).manager.intend([one])
         claim = {"actor": "a", "kinds": ["cancel"]}
@@ -141,7 +141,7 @@ def test_bad_bodies(rig: Rig, body: bytes) -> None:
 def test_bodies_of_whoever_sends_them_are_bounded_in_all(tmp_path: Path) -> None:
     """Whoever claims to be the actor has proven nothing until the body is read: bodies in memory have one bound."""
     with running_hub(tmp_path, limits=ServiceLimits(gate=AdmissionLimits(held_bytes=200))) as rig:
-        rig.hub.get(Identity)._actor_uid = ACTOR
+        rig.hub.get(ActionService).actor_uid = ACTOR
         claim: dict[str, Any] = {"actor": "a", "kinds": ["cancel"]}
         assert _ask(rig, ACTOR, "/v1/actions/claim", claim)[0] == 200
         assert _ask(rig, ACTOR, "/v1/actions/claim", {**claim, "kinds": ["x" * 60] * 4})[0] == 503

@@ -358,7 +358,6 @@ sys.modules["numpy"] = None
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.hub import Hub
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
@@ -366,7 +365,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 clock = SystemClock()
 store = HubStore.open(":memory:", clock)
 places = {"models_dir": Path("/x"), "state_dir": Path("/x")}
-predictions = Predictions(store, lambda: "gw", clock=clock, metrics=HubMetrics(clock), **places)
+predictions = Predictions(store, lambda: "gw", clock=clock, **places)
 assert predictions.step() is None
 print(predictions.health().state)
 try:

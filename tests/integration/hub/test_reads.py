@@ -12,7 +12,6 @@ from tests.integration.hub.rig import Answer, Rig
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.slurm.submit.request import JobRequest
@@ -147,9 +146,7 @@ def test_a_foreign_job_is_no_more_work_than_one_that_does_not_exist(tmp_path: Pa
     store = AskedStore.open(tmp_path / "hub.duckdb", clock)
     store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2"), record(9, "")])
     store.upsert_hours([hour(7), hour(8)])
-    predictions = Predictions(
-        store, lambda: "gw", clock=clock, metrics=HubMetrics(clock), models_dir=tmp_path, state_dir=tmp_path
-    )
+    predictions = Predictions(store, lambda: "gw", clock=clock, models_dir=tmp_path, state_dir=tmp_path)
     ask: Any = DocumentQueries(store, LedgerSettings(), clock).job if what == "job" else predictions.for_job
 
     def work(user: str, printed_id: str) -> list[tuple[str, int]]:

@@ -18,9 +18,10 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.thread_pool import REPORTS_AT_ONCE
 from gpuwaste.hub.per_user_limit import MOST
 from gpuwaste.hub.places import OF_USER
-from gpuwaste.hub.threads import REPORTS_AT_ONCE, REPORTS_OF_USER
+from gpuwaste.hub.threads import REPORTS_OF_USER
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.testing.cluster_process import wait_until

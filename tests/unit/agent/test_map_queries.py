@@ -185,7 +185,7 @@ def test_the_thread_starts_works_and_stops() -> None:
     questions = Questions(
         "gpu1", MemoryHub({"/v1/map": {"jobs": [HUB_JOB]}}), None, Now(), jitter_s=0, chores=(done.set,)
     )
-    questions.start()
+    questions.worker.start()
     questions.ask(7, 5)
     assert done.wait(10)
     deadline = threading.Event()
@@ -194,7 +194,7 @@ def test_the_thread_starts_works_and_stops() -> None:
         found += questions.answers()
         if found or deadline.wait(0.02):
             break
-    questions.stop()
+    questions.worker.stop()
     assert [answer.start for answer in found] == [1000]
 
 

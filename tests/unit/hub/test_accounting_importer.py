@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.worker import Bus
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting import ImportSettings
-from gpuwaste.jobs.importers.accounting_importer import Importer, RunsStored
+from gpuwaste.jobs.importers.accounting_importer import Importer, QuarantinedRows, RunsStored
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.run import RunKey
@@ -44,7 +43,7 @@ class Bench:
         self.clock = FakeClock(NOW)
         self.slurm = Accounting(records=list(records))
         self.store = HubStore.open(":memory:", self.clock)
-        self.metrics = HubMetrics(self.clock)
+        self.quarantined = QuarantinedRows()
         self.learned: list[int] = []
         bus = Bus()
         bus.subscribe(RunsStored, self.learn)
@@ -52,7 +51,7 @@ class Bench:
             self.store,
             self.slurm,
             ClusterFacts(self.slurm, self.clock),
-            metrics=self.metrics,
+            quarantined=self.quarantined,
             clock=self.clock,
             settings=ImportSettings(60, 3600, 2),
             bus=bus,
@@ -158,7 +157,8 @@ def test_bad_rows_are_kept_aside_once() -> None:
     bench.importer.step()
     bench.importer.step()
     assert (bench.store.counts()["quarantine"], bench.importer.status.bad_rows) == (1, 1)
-    assert b'gpuwaste_hub_quarantined_rows_total{source="sacct"} 1.0' in bench.metrics.text()
+    samples = [sample for family in bench.quarantined.counted() for sample in family.samples]
+    assert [(s.labels, s.value) for s in samples if s.name.endswith("_total")] == [({"source": "sacct"}, 1.0)]
     assert bench.states(7) == [(NOW - 9, "RUNNING")]
 
 

@@ -10,9 +10,9 @@ import pytest
 from fastapi import Request, Response
 
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.thread_pool import ThreadPool, UserPlaces
 from gpuwaste.hub.page_answers import Pages
 from gpuwaste.hub.per_user_limit import PerUserLimit
-from gpuwaste.hub.threads import ThreadPool, UserPlaces
 
 AT_ONCE: Final = 2
 READERS: Final = 10

@@ -1,13 +1,16 @@
 """The parts that send notices, made from [notify]."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Self, cast
+
+from prometheus_client import Counter
+from prometheus_client.core import Metric
 
 from gpuwaste.act.notify.addresses import AddressBook
 from gpuwaste.act.notify.limit_notices import LimitNotices
 from gpuwaste.act.notify.mailer import SmtpMailer, Tls
-from gpuwaste.act.notify.notice_store import NoticeStore
+from gpuwaste.act.notify.notice_store import NoticeStatus, NoticeStore
 from gpuwaste.act.notify.notify_settings import NotifySettings
 from gpuwaste.act.notify.planner import Planner
 from gpuwaste.act.notify.runner import Accounting, NoticeRunner
@@ -17,7 +20,6 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.judging import Judging
@@ -34,9 +36,9 @@ class NotifyParts(Part):
         mailer: SmtpMailer | None,
         clock: Clock,
         accounting: Callable[[], Accounting],
-        count: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.notifier = None if mailer is None else NoticeRunner(planner, mailer, clock, accounting, count)
+        self._sent = notice_counter()
+        self.notifier = None if mailer is None else NoticeRunner(planner, mailer, clock, accounting, self._count)
         self.service = NoticeService(planner, self.notifier, clock)
         self.limits = LimitNotices(planner)
 
@@ -48,23 +50,28 @@ class NotifyParts(Part):
         def accounting() -> Accounting:
             return Accounting(importer.status.read_until, bool(importer.status.failures))
 
-        ledger, count = parts.get(Judging).standing, parts.get(HubMetrics).notice
-        return cls.made(config, parts.get(HubStore), ledger, clock, accounting, count)
+        return cls.made(config, parts.get(HubStore), parts.get(Judging).standing, clock, accounting)
 
     @classmethod
-    def made(  # noqa: PLR0917 in the order of ARCHITECTURE
+    def made(
         cls,
         config: NotifyConfig,
         store: HubStore,
         ledger: LedgerSettings,
         clock: Clock,
         accounting: Callable[[], Accounting],
-        count: Callable[[str], None] = lambda _: None,
     ) -> Self:
         """Return the part around a store. Raises ConfigError."""
         settings = NotifySettings.from_config(config)
         planner = Planner(store, NoticeStore(store, clock), settings, ledger, address_book(config))
-        return cls(planner, smtp_mailer(config), clock, accounting, count)
+        return cls(planner, smtp_mailer(config), clock, accounting)
+
+    def _count(self, status: str) -> None:
+        self._sent.labels(status).inc()
+
+    def counted(self) -> Iterable[Metric]:
+        """Return what became of mails."""
+        return self._sent.collect()
 
     def before_start(self) -> None:
         """Note what was being sent when the hub ended."""
@@ -75,6 +82,14 @@ class NotifyParts(Part):
     def workers(self) -> Sequence[Worker]:
         """The sender."""
         return () if self.notifier is None else (self.notifier.worker,)
+
+
+def notice_counter() -> Counter:
+    """Return what counts mails by what became of them."""
+    sent = Counter("gpuwaste_hub_notices", "Mails to users and staff, by status.", ["status"], registry=None)
+    for status in (NoticeStatus.SENT, NoticeStatus.LATER, NoticeStatus.FAILED, NoticeStatus.UNCLEAR):
+        sent.labels(status)
+    return sent
 
 
 def address_book(config: NotifyConfig) -> AddressBook:

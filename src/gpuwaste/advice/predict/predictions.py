@@ -5,10 +5,13 @@ host without the extra `predict` it is 501, and everything else of the hub runs.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Self
+
+from prometheus_client import Counter
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.policy.loading import watched_policies
@@ -29,7 +32,6 @@ from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Worker
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.host_ports import HostPorts
@@ -67,7 +69,6 @@ class Predictions(Part):
         cluster: Callable[[], str],
         *,
         clock: Clock,
-        metrics: HubMetrics,
         models_dir: Path,
         state_dir: Path,
         policies_dir: Path | None = None,
@@ -79,7 +80,7 @@ class Predictions(Part):
         self._store = store
         self._cluster = cluster
         self._clock = clock
-        self._metrics = metrics
+        self._given = prediction_counter()
         self._models_dir, self._state_dir = models_dir, state_dir
         self._every_s = every_s
         self._reading_s = reading_s
@@ -99,7 +100,6 @@ class Predictions(Part):
             parts.get(HubStore),
             parts.get(ClusterFacts).cluster,
             clock=parts.get(HostPorts).clock,
-            metrics=parts.get(HubMetrics),
             models_dir=Path(config.common.models_dir),
             state_dir=Path(config.hub.state_dir),
             policies_dir=Path(config.advisor.policies_dir),
@@ -131,6 +131,14 @@ class Predictions(Part):
             event=live.seq,
             error=error or champion.error or self._policies.error,
         )
+
+    def counted(self) -> Iterable[Metric]:
+        """Return how many predictions were given."""
+        return self._given.collect()
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return which model is in use, and how it fares."""
+        return model_families(self.health(), self._clock.utc_us() / 1e6)
 
     def for_requests(self, scope: Scope, body: bytes) -> PredictAnswer:
         """Return the predictions of the caller's own requests, or of anybody's for an operator. Raises Refusal."""
@@ -192,7 +200,7 @@ class Predictions(Part):
     def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> PredictAnswer:
         live, budget = self._ready(), CpuBudget(self._reading_s)
         documents = [self._document(live, scope, request, budget, note) for request in requests]
-        self._metrics.predictions(len(documents))
+        self._given.inc(len(documents))
         return PredictAnswer(predictions=documents)
 
     def _document(
@@ -252,6 +260,29 @@ class Predictions(Part):
         if self._trouble.news(words):
             _STALE.log(error=words)
         return RETRY_S
+
+
+def prediction_counter() -> Counter:
+    """Return what counts the predictions that were given."""
+    return Counter("gpuwaste_hub_predictions", "Requests that got a prediction.", registry=None)
+
+
+def model_families(health: PredictionHealth, now: float) -> Iterator[Metric]:
+    """Yield the model in use at `now` (UTC seconds), its age, and whether it works; what is not known has no series."""
+    info = GaugeMetricFamily("gpuwaste_hub_model_info", "The model in use; always 1.", labels=["name", "hash"])
+    if health.model_hash:
+        info.add_metric([health.model, health.model_hash], 1)
+    yield info
+    age = GaugeMetricFamily("gpuwaste_hub_model_age_seconds", "Time since the model in use was made.")
+    if health.created is not None:
+        age.add_metric([], now - health.created)
+    yield age
+    good = GaugeMetricFamily(
+        "gpuwaste_hub_prediction_success", "Whether the champion and the full job history are in use."
+    )
+    if health.state != "not installed":
+        good.add_metric([], not health.error)
+    yield good
 
 
 def _of_one_submission(jobs: Sequence[JobRecord]) -> list[JobRecord]:

@@ -9,9 +9,9 @@ from fastapi import Path as InPath
 from gpuwaste.act.actions.action_types import ActionClaim, ActionLent, ActionReport, ActionTaken
 from gpuwaste.act.actions.hub.service import ActionService
 from gpuwaste.hub.admission_control import AdmissionControl
-from gpuwaste.hub.batch_receiver import SignedAnswer
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.openapi import answers, body
+from gpuwaste.net.signing import SignedAnswer
 
 _MAX_BODY: Final = 64 * 1024
 Id = Annotated[str, InPath(pattern=r"^[0-9a-f]{8,64}$", description="An action's id, or how it begins.")]

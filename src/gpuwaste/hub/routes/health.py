@@ -2,8 +2,8 @@
 
 from fastapi import FastAPI, Response
 
-from gpuwaste.core.made_together import MadeTogether
 from gpuwaste.core.refusal import LATER
+from gpuwaste.core.thread_pool import MadeTogether
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.hub_health import HubHealth
 from gpuwaste.hub.metrics import HubMetrics

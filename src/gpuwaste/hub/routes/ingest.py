@@ -6,7 +6,7 @@ from fastapi import FastAPI, Request, Response
 
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.hub.admission_control import AdmissionControl
-from gpuwaste.hub.batch_receiver import LocalUid, SignedAnswer
+from gpuwaste.hub.batch_receiver import LocalUid
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.metrics import HubMetrics
@@ -14,6 +14,7 @@ from gpuwaste.hub.models import AckAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.net.peers import uid_at_other_end
+from gpuwaste.net.signing import SignedAnswer
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -1,8 +1,11 @@
 """The one importer of accounting: when to read it, what to do while it is down, and runs that it has forgotten."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
+
+from prometheus_client import Counter
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -12,7 +15,6 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Bus, Worker, backoff_s
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting import AccountingImport, ImportSettings
@@ -66,6 +68,29 @@ class ImportStatus:
     bad_rows: int = 0  # since the start
 
 
+class QuarantinedRows(Part):
+    """Counts rows that are kept aside, for any thread."""
+
+    def __init__(self) -> None:
+        self._rows = Counter(
+            "gpuwaste_hub_quarantined_rows", "Rows of a source that could not be stored.", ["source"], registry=None
+        )
+        self._rows.labels("sacct")
+
+    @classmethod
+    def part_of(cls, _parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls()
+
+    def add(self, source: str, rows: int) -> None:
+        """Note rows that were kept aside."""
+        self._rows.labels(source).inc(rows)
+
+    def counted(self) -> Iterable[Metric]:
+        """Return what was counted."""
+        return self._rows.collect()
+
+
 class Importer(Part):
     """Brings runs from accounting, run by `worker`; keeps trying while it is down."""
 
@@ -75,7 +100,7 @@ class Importer(Part):
         slurm: SlurmClient,
         site: ClusterFacts,
         *,
-        metrics: HubMetrics,
+        quarantined: QuarantinedRows,
         clock: Clock,
         settings: ImportSettings,
         bus: Bus,
@@ -84,7 +109,7 @@ class Importer(Part):
         self._store = store
         self._slurm = slurm
         self._site = site
-        self._metrics = metrics
+        self._quarantined = quarantined
         self._clock = clock
         self.settings = settings
         self._bus = bus
@@ -107,7 +132,7 @@ class Importer(Part):
             parts.get(HubStore),
             ports.slurm,
             parts.get(ClusterFacts),
-            metrics=parts.get(HubMetrics),
+            quarantined=parts.get(QuarantinedRows),
             clock=ports.clock,
             settings=_settings(parts.get(Config)),
             bus=parts.get(Bus),
@@ -140,6 +165,10 @@ class Importer(Part):
             _AGAIN.log(failures=failures)
         return self.settings.every_s
 
+    def metrics(self) -> Iterable[Metric]:
+        """Yield how current accounting is."""
+        return accounting_families(self.lag_s(), ok=not self.status.failures)
+
     def lag_s(self) -> float | None:
         """Return the age of the newest accounting that was read."""
         until = self._accounting.read_until
@@ -153,7 +182,7 @@ class Importer(Part):
 
     def _set_aside(self, bad: Sequence[Aside], new: int) -> None:
         if new:
-            self._metrics.quarantined("sacct", new)
+            self._quarantined.add("sacct", new)
             self._bad_rows += new
             _QUARANTINED.log(rows=new, line=bad[0].line, reason=bad[0].reason)
 
@@ -190,6 +219,15 @@ class Importer(Part):
             _FAILED.log(error=words)
         failures = self._trouble.times
         return min(backoff_s(failures, _BACKOFF_FIRST_S, BACKOFF_MAX_S), self.settings.every_s * failures)
+
+
+def accounting_families(lag_s: float | None, *, ok: bool) -> Iterator[Metric]:
+    """Yield the age of what was read, where anything was, and whether the last import succeeded."""
+    lag = GaugeMetricFamily("gpuwaste_hub_accounting_lag_seconds", "Age of the newest accounting that was read.")
+    if lag_s is not None:
+        lag.add_metric([], lag_s)
+    yield lag
+    yield GaugeMetricFamily("gpuwaste_hub_accounting_success", "Whether the last import from accounting succeeded.", ok)
 
 
 def _settings(config: Config) -> ImportSettings:

@@ -17,9 +17,9 @@ from gpuwaste.core.request_coalescer import RequestCoalescer
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.site_config import EnergyConfig
+from gpuwaste.core.thread_pool import REPORTS_AT_ONCE
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.worker import Bus
-from gpuwaste.hub.threads import REPORTS_AT_ONCE
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import clusters
 from gpuwaste.jobs.named_runs import pick_named

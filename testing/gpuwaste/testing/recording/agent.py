@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from gpuwaste.agent.agent_ports import NodeEdges
 from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
-from gpuwaste.agent.daemon import NodeEdges, run_agent
+from gpuwaste.agent.daemon import run_agent
 from gpuwaste.agent.device_map import DeviceMap, Questioner, node_sources
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun

@@ -20,7 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from gpuwaste.agent.daemon import Agent, NodeEdges
+from gpuwaste.agent.agent_ports import AgentPorts, NodeEdges
+from gpuwaste.agent.daemon import Agent
 from gpuwaste.agent.own_node import OwnNode as NodeSite
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.hub.daemon import make_checkers
@@ -175,8 +176,7 @@ class PlayedSite:
             killed.agent.close()
         node = PlayedNode(RecordedTick(entry.t_us, self._clock.mono_us(), entry.node))
         config = self._keys.agent(entry.node, state_dir)
-        agent = Agent(
-            config,
+        ports = AgentPorts(
             NodeSite(self.opening.cluster, entry.node, state_dir / "spool", None, ()),
             clock=self._clock,
             events=EventLog(self._clock),
@@ -184,6 +184,7 @@ class PlayedSite:
             hub=daemon_client(config),
             edges=NodeEdges(node.collectors, node.device_map),
         )
+        agent = Agent(config, ports)
         agent.restore()
         self._agents[entry.node] = _Played(agent, node, state_dir)
 

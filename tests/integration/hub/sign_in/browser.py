@@ -15,8 +15,8 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hub_config import WebConfig
+from gpuwaste.core.thread_pool import ThreadPool
 from gpuwaste.hub.sign_in.visitors import Visitors
-from gpuwaste.hub.threads import ThreadPool
 from gpuwaste.net.http import UnixConnection
 from gpuwaste.testing.patience import patient
 

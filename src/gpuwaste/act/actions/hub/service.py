@@ -23,14 +23,15 @@ from gpuwaste.act.actions.hub.action_manager import ActionManager
 from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.actions.hub.steps import entry
 from gpuwaste.core.codec import convert
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import AuthError, ParseError
+from gpuwaste.core.groups import uid_named
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, LATER, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
-from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_receiver import SignedAnswer, sender_of
-from gpuwaste.net.signing import sign_ack
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.net.signing import Caller, Checkers, SignedAnswer, proven_caller, sender_of, sign_ack
 
 LEASE_S: Final = 60
 _WINDOW_S: Final = 60 * DAY_S
@@ -40,15 +41,19 @@ _T = TypeVar("_T")
 class ActionService(Part):
     """Any thread may ask; every method blocks on the store and may raise Refusal or StoreError."""
 
-    def __init__(self, manager: ActionManager, identity: Identity) -> None:
+    def __init__(self, manager: ActionManager, checkers: Checkers, actor_user: str) -> None:
+        """`actor_user` may take actions; "": nobody may."""
         self._manager = manager
         self._store = manager.store
-        self._identity = identity
+        self._checkers = checkers
+        self._actor_user = actor_user
+        self.actor_uid = uid_named(actor_user)
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
-        return cls(parts.get(ActionParts).manager, parts.get(Identity))
+        checkers, actor_user = parts.get(HostPorts).checkers, parts.get(Config).hub.actor_user
+        return cls(parts.get(ActionParts).manager, checkers, actor_user)
 
     def listed(self, scope: Scope, question: ActionQuestion) -> ActionsDocument:
         """Return actions, to operators and staff."""
@@ -131,14 +136,20 @@ class ActionService(Part):
     def _signed(
         self, authorization: str, target: str, body: bytes, answer: Callable[[], msgspec.Struct]
     ) -> SignedAnswer:
-        caller = self._identity.caller(authorization, "POST", target, body)
-        if not self._identity.is_actor(caller):
+        caller = proven_caller(self._checkers, authorization, "POST", target, body)
+        if not self._is_actor(caller):
             raise Refusal(FORBIDDEN, f"{sender_of(caller)} is not the actor: see [hub] actor_user")
         found = msgspec.json.encode(answer())
         try:
-            return SignedAnswer(found, sign_ack(self._identity.checkers, caller, found, authorization))
+            return SignedAnswer(found, sign_ack(self._checkers, caller, found, authorization))
         except AuthError as error:
             raise Refusal(LATER, f"the answer cannot be signed: {error}") from error
+
+    def _is_actor(self, caller: Caller) -> bool:
+        """Tell whether the caller is the actor's user, by munge or by a token of that name."""
+        if caller.via == "token":
+            return bool(self._actor_user) and caller.name == self._actor_user
+        return caller.via == "munge" and self.actor_uid is not None and caller.uid == self.actor_uid
 
     def _found(self, action_id: str) -> ActionRow:
         found = self._store.found(action_id)

@@ -1,0 +1,40 @@
+"""AgentPorts: where the agent meets its node, Slurm and the hub; a recorder or a recording takes places of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
+from gpuwaste.agent.device_map import DeviceMap, node_device_map
+from gpuwaste.agent.own_node import OwnNode
+from gpuwaste.agent.sample_server import Askers
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.repeat_suppressor import EventLog
+from gpuwaste.net.hub_client import HubClient
+from gpuwaste.net.notify import SILENT, SystemdNotifier
+from gpuwaste.slurm.clients.client import SlurmClient
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEdges:
+    """How the parts that touch the node are made; a recorder wraps them, and a recording takes their place."""
+
+    collectors: Callable[[Sequence[str], CollectorSettings], Collectors] = create_collectors
+    device_map: Callable[..., DeviceMap] = node_device_map
+
+
+NODE: Final = NodeEdges()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPorts:
+    """What the parts of an agent are given besides its configuration."""
+
+    site: OwnNode
+    clock: Clock
+    events: EventLog
+    slurm: SlurmClient
+    hub: HubClient
+    askers: Askers | None = None
+    edges: NodeEdges = NODE
+    notifier: SystemdNotifier = SILENT
