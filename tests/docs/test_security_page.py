@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.thread_pool import REPORTS_AT_ONCE
-from gpuwaste.hub.per_user_limit import MOST
+from gpuwaste.hub.admission_control import MOST
 from gpuwaste.hub.protocol import BOUNDS
 from gpuwaste.hub.threads import REPORTS_OF_USER
 

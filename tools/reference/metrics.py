@@ -29,7 +29,7 @@ from gpuwaste.hub import inbox_parts
 from gpuwaste.hub.batch_counts import BatchCounts
 from gpuwaste.hub.hub_health import store_families
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
+from gpuwaste.hub.sign_in.visitors import SignInMetrics
 from gpuwaste.hub.verdict_ingest import verdict_counters
 from gpuwaste.jobs.events.event_store import Behind
 from gpuwaste.jobs.gpu_assignments import question_families

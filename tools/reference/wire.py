@@ -16,7 +16,7 @@ from gpuwaste.hub.app import build_app
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.mount import HubReading
 from gpuwaste.hub.openapi import schema
-from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.jobs.map_types import MapAnswer
 from gpuwaste.ledger.curves.curve_types import JobCurves, NodeSamples
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour

@@ -1,20 +1,24 @@
-"""The gate before ingest: how many batches are worked on, how many wait, and who is asked to come back later.
+"""Who is let in: batches through a gate, few questions of one user at a time.
 
 When all nodes come back at once, those that cannot be served in time are told so at once: a sender that waits until he
 gives up costs the hub the whole work, and comes back for more.
 """
 
 import asyncio
+import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from gpuwaste.core.refusal import LATER, Refusal
+from gpuwaste.core.refusal import LATER, TOO_MANY, Refusal
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.thread_pool import ThreadPool
 
 RETRY_AFTER_S: Final = 5
 _T = TypeVar("_T")
+MOST: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +124,28 @@ class Visit:
     async def in_thread(self, work: Callable[[], _T]) -> _T:
         """Do the work in a thread when its turn comes. Raises Refusal."""
         return await self._gate.in_thread(work)
+
+
+class PerUserLimit:
+    """Counts questions in work by user; for one event loop. Operators, staff and daemons are not counted."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._busy: Counter[str] = Counter()
+
+    @contextlib.contextmanager
+    def taken(self, scope: Scope) -> Iterator[None]:
+        """Hold a turn of a caller's. Raises Refusal 429 where none is left."""
+        user = scope.bounded_user
+        if not user:
+            yield
+            return
+        if self._busy[user] >= self._most:
+            raise Refusal(TOO_MANY, f"{self._most} requests of this user are in progress: try again", retry_after=1)
+        self._busy[user] += 1
+        try:
+            yield
+        finally:
+            self._busy[user] -= 1
+            if not self._busy[user]:
+                del self._busy[user]

@@ -12,13 +12,11 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.refusal import BAD, LATER, Refusal
 from gpuwaste.hub.exchange import Exchange, json_response
-from gpuwaste.hub.headers import HEADERS, SafeHeaders
-from gpuwaste.hub.methods import KnownMethods
+from gpuwaste.hub.middleware import HEADERS, KnownMethods, SafeHeaders, Timing
 from gpuwaste.hub.models import ErrorAnswer
 from gpuwaste.hub.mount import Mount
 from gpuwaste.hub.openapi import DescribedApp, answers
 from gpuwaste.hub.routes import add_routes
-from gpuwaste.hub.timing import Timing
 
 if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig  # newer than the oldest FastAPI that does

@@ -1,5 +1,6 @@
 """Exchange: what every route does with a request: read it, find out who asks, put the answer on the wire."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from functools import cached_property
@@ -9,15 +10,13 @@ from fastapi import Query, Request, Response
 from msgspec import Struct, to_builtins
 from starlette.requests import ClientDisconnect
 
-from gpuwaste.core.refusal import BAD, Refusal
+from gpuwaste.core.refusal import BAD, NO_SUCH_ENCODING, TOO_LARGE, TOO_SLOW, Refusal
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.thread_pool import ThreadPool
-from gpuwaste.hub.admission_control import AdmissionControl
+from gpuwaste.hub.admission_control import AdmissionControl, PerUserLimit
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.body import read_body
-from gpuwaste.hub.per_user_limit import PerUserLimit
-from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.threads import Threads
 from gpuwaste.jobs.host_ports import HostPorts
@@ -30,6 +29,7 @@ Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
 Content = Struct | dict[str, Any] | bytes
 """What is answered: a declared type, an object that is JSON already, or the bytes of one."""
+_PLAIN: Final = frozenset({"", "identity"})
 
 
 class Exchange:
@@ -53,7 +53,7 @@ class Exchange:
         """Return the request's body, read from `chunks` where they are given; `max_bytes` is below the hub's limit."""
         headers = request.headers
         try:
-            return await read_body(
+            return await _read_body(
                 chunks or request.stream(),
                 length=headers.get("content-length"),
                 encoding=headers.get("content-encoding", ""),
@@ -118,3 +118,32 @@ def _encoded(content: Content) -> bytes:
         return content
     found = content if isinstance(content, dict) else to_builtins(content)
     return json.dumps(found, separators=(",", ":")).encode()
+
+
+async def _read_body(
+    chunks: AsyncIterator[bytes], *, length: str | None, encoding: str, max_bytes: int, deadline_s: float
+) -> bytes:
+    """Return the whole body. `length` and `encoding` are the values of Content-Length and Content-Encoding.
+
+    Raises Refusal: 413 beyond `max_bytes`, 408 beyond `deadline_s`, 415 for a compressed body, 400 for a bad length.
+    """
+    if encoding.strip().lower() not in _PLAIN:
+        raise Refusal(NO_SUCH_ENCODING, f"Content-Encoding {encoding[:40]!r}: send the batch uncompressed")
+    if length is not None and not (length.isascii() and length.isdigit()):
+        raise Refusal(BAD, "Content-Length is not a number")
+    if length is not None and int(length) > max_bytes:
+        raise _too_large(max_bytes)
+    parts = bytearray()
+    try:
+        async with asyncio.timeout(deadline_s):
+            async for chunk in chunks:
+                parts += chunk
+                if len(parts) > max_bytes:
+                    raise _too_large(max_bytes)
+    except TimeoutError as error:
+        raise Refusal(TOO_SLOW, f"the body was not complete within {deadline_s:g} s: send smaller batches") from error
+    return bytes(parts)
+
+
+def _too_large(max_bytes: int) -> Refusal:
+    return Refusal(TOO_LARGE, f"the body is larger than {max_bytes} bytes: send smaller batches", max_bytes=max_bytes)

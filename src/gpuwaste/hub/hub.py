@@ -19,9 +19,8 @@ from gpuwaste.hub.inbox_parts import InboxParts
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.mount import HubReading
-from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.ports import HubPorts, ServiceLimits
 from gpuwaste.hub.retention import TableRetention
-from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.hub.store_choice import open_store
 from gpuwaste.net.exporter import ProgramCollector
 from gpuwaste.store.hub.hub_store import HubStore

@@ -12,8 +12,8 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, TOO_MANY, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.thread_pool import ThreadPool
+from gpuwaste.hub.admission_control import PerUserLimit
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.hub.sign_in.visitors import SignInNeeded, Visitors
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.message_page import error_page, sign_in_page

@@ -1,13 +1,24 @@
-"""HubPorts: where the hub meets its host: Slurm, the clock, credentials, users and groups."""
+"""HubPorts: where the hub meets its host: Slurm, the clock, credentials, users, groups, and what clients may take."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.groups import uid_named, user_name
-from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.hub.admission_control import AdmissionLimits
 from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.net.batch import MAX_BATCH_BYTES
 from gpuwaste.net.signing import Checkers
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLimits:
+    """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map, the gate."""
+
+    max_body_bytes: int = MAX_BATCH_BYTES
+    body_deadline_s: float = 30.0
+    map_wait_s: float = 10.0
+    gate: AdmissionLimits = field(default_factory=AdmissionLimits)
 
 
 def agent_uid(name: str, checkers: Checkers) -> int | None:

@@ -9,13 +9,14 @@ import socket
 import stat
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.unix_socket import require_room
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
 from gpuwaste.net.addresses import parse_listen
@@ -30,6 +31,44 @@ _BACKLOG: Final = 2048  # connections that the kernel keeps for us
 _ACCEPTS: Final = 64  # taken in before those that are there are read: a burst must not make requests look late
 FILES: Final = 8192
 _STOPS: Final = log_event.info("hub-stops: {signal}: the hub finishes open requests and stops")
+
+
+class HubSockets:
+    """The TCP and the Unix socket, None where not configured; `tls` are the paths of certificate and key.
+
+    Who serves a socket closes it at the end.
+    """
+
+    def __init__(self, tcp: socket.socket | None, unix: socket.socket | None, tls: tuple[str, str] | None) -> None:
+        self.tcp = tcp
+        self.unix = unix
+        self.tls = tls
+
+    @classmethod
+    def open(cls, hub: HubConfig) -> Self:
+        """Listen as [hub] says. Raises ConfigError."""
+        tcp = open_tcp(hub.listen) if hub.listen else None
+        unix = open_unix(Path(hub.socket)) if hub.socket else None
+        if tcp is None and unix is None:
+            raise ConfigError("[hub] listen and socket are both empty: set one of them")
+        return cls(tcp, unix, (hub.tls_cert, hub.tls_key) if hub.tls_cert else None)
+
+    def copies(self) -> Self:
+        """Return sockets with the same queues of connections: when they are closed, these here go on to listen."""
+        tcp, unix = (None if sock is None else _copy(sock) for sock in (self.tcp, self.unix))
+        return type(self)(tcp, unix, self.tls)
+
+    @property
+    def places(self) -> str:
+        """Where it listens, for the log."""
+        return " and ".join(listening(sock) for sock in (self.tcp, self.unix) if sock is not None)
+
+
+def _copy(sock: socket.socket) -> socket.socket:
+    copy = sock.dup()
+    if isinstance(copy, Listener) and isinstance(sock, Listener):
+        copy.queue = sock.queue
+    return copy
 
 
 class _UvicornServer(uvicorn.Server):

@@ -17,10 +17,9 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.hub import Hub
-from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.ports import HubPorts
-from gpuwaste.hub.server import WebServer
+from gpuwaste.hub.server import HubSockets, WebServer
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.standby_gate import StandbyGate
 from gpuwaste.hub.store_choice import open_reader

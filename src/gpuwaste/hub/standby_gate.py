@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gpuwaste.core.refusal import LATER
 from gpuwaste.hub.admission_control import RETRY_AFTER_S
 from gpuwaste.hub.exchange import json_response
-from gpuwaste.hub.headers import SafeHeaders
+from gpuwaste.hub.middleware import SafeHeaders
 from gpuwaste.hub.mount import answered_standing_by
 from gpuwaste.hub.sign_in.page import page
 from gpuwaste.net.hub_client import ROLE_HEADER, STANDS_BY

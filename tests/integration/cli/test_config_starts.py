@@ -128,7 +128,7 @@ CASES: list[tuple[str, str, str, str]] = [
         '[actor]\nactions = ["train"]\ntrain_program = ["/opt/train", "{mode}"]',
         "{mode} is not known: did you mean 'model'?",
     ),
-    ("hub.hub_sockets", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
+    ("hub.server", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
     (
         "hub.daemon",
         "agent_url needs munge",

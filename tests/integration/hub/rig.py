@@ -20,13 +20,12 @@ from gpuwaste.core.groups import user_name
 from gpuwaste.core.hub_config import HubConfig, WebConfig
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.site_config import AnalyticsConfig, CommonConfig
+from gpuwaste.hub.admission_control import PerUserLimit
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.per_user_limit import PerUserLimit
-from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.ports import HubPorts, ServiceLimits
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
-from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer

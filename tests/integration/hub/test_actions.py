@@ -16,9 +16,9 @@ from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.hub.admission_control import AdmissionLimits
+from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.service_limits import ServiceLimits
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.mail_server import running_mail_server

@@ -17,7 +17,7 @@ from gpuwaste.advice import live as live_module
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.hub.service_limits import ServiceLimits
+from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.net.health import PredictionHealth

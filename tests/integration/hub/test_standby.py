@@ -18,9 +18,8 @@ from tests.integration.store.test_lake import lake_keys
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.units import DAY_S
-from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.mount import answered_standing_by
-from gpuwaste.hub.server import WebServer, open_tcp
+from gpuwaste.hub.server import HubSockets, WebServer, open_tcp
 from gpuwaste.hub.standby import Standby
 from gpuwaste.hub.standby_gate import OWN, SIGN_IN, StandbyGate
 from gpuwaste.hub.store_choice import lake_location

@@ -9,7 +9,7 @@ from tests.integration.hub.rig import Answer, Rig, running_hub
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.headers import HEADERS
+from gpuwaste.hub.middleware import HEADERS
 from gpuwaste.hub.sign_in.visitors import Visitors
 
 EVIL = {"Host": "evil.example"}

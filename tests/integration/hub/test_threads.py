@@ -19,7 +19,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.thread_pool import REPORTS_AT_ONCE
-from gpuwaste.hub.per_user_limit import MOST
+from gpuwaste.hub.admission_control import MOST
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.hub.threads import REPORTS_OF_USER
 from gpuwaste.jobs.cluster_facts import ClusterFacts

@@ -11,8 +11,8 @@ from fastapi import Request, Response
 
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.thread_pool import ThreadPool, UserPlaces
+from gpuwaste.hub.admission_control import PerUserLimit
 from gpuwaste.hub.page_answers import Pages
-from gpuwaste.hub.per_user_limit import PerUserLimit
 
 AT_ONCE: Final = 2
 READERS: Final = 10

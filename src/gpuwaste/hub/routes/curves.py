@@ -5,10 +5,10 @@ import gzip
 from fastapi import FastAPI, Request, Response
 
 from gpuwaste.core.scope import Scope
+from gpuwaste.hub.admission_control import PerUserLimit
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.page_answers import Pages
-from gpuwaste.hub.per_user_limit import PerUserLimit
 from gpuwaste.ledger.curves.curve_types import JobCurves
 from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion

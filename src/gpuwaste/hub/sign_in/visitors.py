@@ -1,15 +1,16 @@
 """Visitors: who looks at a page, by their session or by the proxy that signed them in, and what they may see."""
 
+import math
 from collections.abc import Callable
 from typing import Final
 
 from fastapi import Request
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.errors import ConfigError, StoreError
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
@@ -22,8 +23,7 @@ from gpuwaste.hub.sign_in.cookie import cookie_of
 from gpuwaste.hub.sign_in.lake_tokens import LakeTokens, tokens_of
 from gpuwaste.hub.sign_in.origins import Origins, require_same_origin
 from gpuwaste.hub.sign_in.proxy_header import ProxyHeader, uids_of
-from gpuwaste.hub.sign_in.rejection import LINK, Rejection
-from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
+from gpuwaste.hub.sign_in.rejection import LINK, REASONS, Rejection
 from gpuwaste.hub.sign_in.token_table import TokenLimits, Tokens, TokenTable
 from gpuwaste.jobs.host_ports import HostPorts
 
@@ -199,3 +199,34 @@ def _session_limits(settings: WebConfig) -> TokenLimits:
             f"[web] idle_h {settings.idle_h:g}: expected more than 0 and at most {LONGEST_SESSION_H:g} hours"
         )
     return TokenLimits(_SESSIONS_PER_USER, _SESSIONS, LONGEST_SESSION_H * HOUR_S, settings.idle_h * HOUR_S)
+
+
+class SignInMetrics:
+    """Counts sign-ins and what was refused; for any thread."""
+
+    def __init__(self, registry: CollectorRegistry, sessions: Callable[[], int]) -> None:
+        """`sessions` is read at each scrape; the figure is NaN where it raises StoreError."""
+
+        def counted() -> float:
+            try:
+                return sessions()
+            except StoreError:
+                return math.nan
+
+        self.signed_in = Counter(
+            "gpuwaste_hub_sign_ins", "Sign-ins to the pages by a one-time link.", registry=registry
+        )
+        self._rejected = Counter(
+            "gpuwaste_hub_page_rejections",
+            "Requests for pages that were rejected: a foreign host name, no TLS, a foreign origin, a forged header,"
+            " a link that is used or expired.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in REASONS:
+            self._rejected.labels(reason)
+        Gauge("gpuwaste_hub_page_sessions", "Sessions; of all hubs of a lake.", registry=registry).set_function(counted)
+
+    def rejected(self, reason: str) -> None:
+        """Note a rejection."""
+        self._rejected.labels(reason).inc()

@@ -11,8 +11,8 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.daemon import make_checkers, serve
 from gpuwaste.hub.hub import Hub
-from gpuwaste.hub.hub_sockets import HubSockets
 from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.server import HubSockets
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.clients.client import SlurmClient

@@ -1,4 +1,4 @@
-"""GET /v1/history/snapshot: the state that the history of runs leads to."""
+"""Files that are sent as tars: GET /v1/backup/file and GET /v1/history/snapshot."""
 
 import os
 from collections.abc import Iterator
@@ -9,15 +9,24 @@ from starlette.responses import StreamingResponse
 
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.refusal import FORBIDDEN, Refusal
+from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.exchange import Exchange
 
 _PART: Final = 256 * 1024
+_TAR: Final = "application/x-tar"
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
 
-    @app.get("/v1/history/snapshot", responses={200: {"content": {"application/x-tar": {}}}})
+    @app.get("/v1/backup/file", responses={200: {"content": {_TAR: {}}}})
+    async def fetched(request: Request) -> Response:
+        """Return the backup as a tar, once: it is complete if its last member is sums.json."""
+        scope = await exchange.scope(request)
+        parts = exchange.reading.get(Backups).parts(scope)
+        return StreamingResponse(exchange.threads.files.parts(parts), media_type=_TAR)
+
+    @app.get("/v1/history/snapshot", responses={200: {"content": {_TAR: {}}}})
     async def snapshot(request: Request) -> Response:
         """Return the state of the job history as a tar, for an advisor that starts; for operators and advisors."""
         scope = await exchange.scope(request)
@@ -32,4 +41,4 @@ def add(app: FastAPI, exchange: Exchange) -> None:
                 yield from iter(lambda: file.read(_PART), b"")
 
         sent = exchange.threads.files.parts(parts())
-        return StreamingResponse(sent, media_type="application/x-tar", headers={"Content-Length": str(length)})
+        return StreamingResponse(sent, media_type=_TAR, headers={"Content-Length": str(length)})
