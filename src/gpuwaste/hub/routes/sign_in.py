@@ -10,7 +10,7 @@ from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.models import LinkAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.sign_in import page
-from gpuwaste.hub.sign_in.cookie import drop_cookie, set_cookie
+from gpuwaste.hub.sign_in.origins import drop_cookie, set_cookie
 from gpuwaste.hub.sign_in.visitors import LINK_S, SignInNeeded, Visitors
 from gpuwaste.net.hub_client import LINK_PATH
 

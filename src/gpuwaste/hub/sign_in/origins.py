@@ -1,20 +1,40 @@
-"""Origins: under which names and schemes browsers reach the pages; a request for another one is none of ours.
+"""Where a request for a page comes from and who it says it is from: the page's origin, the cookie, the proxy's header.
 
-A name that an attacker's DNS points here (DNS rebinding) is refused by the Host header, a form on another site by the
-browser's Sec-Fetch-Site or Origin. Nothing here looks at the request's URL: Starlette builds that from the Host header.
+The session's cookie is `__Host-` and Secure wherever the browser uses TLS, a plain name on loopback alone.
 """
 
+import pwd
 import re
+from collections.abc import Iterable
 from typing import Final
 
-from fastapi import Request
+from fastapi import Request, Response
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.sign_in.rejection import CLEAR, HOST, ORIGIN, Rejection
+from gpuwaste.core.refusal import FORBIDDEN, Refusal
 from gpuwaste.net.addresses import DEFAULT_PORTS, is_loopback, parse_listen, split_url
 
+HOST: Final = "host"
+CLEAR: Final = "clear"
+ORIGIN: Final = "origin"
+HEADER: Final = "header"
+LINK: Final = "link"
+REASONS: Final = (HOST, CLEAR, ORIGIN, HEADER, LINK)
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
 _READING: Final = frozenset({"GET", "HEAD"})
+_COOKIE: Final = "gpuwaste"
+_LONGEST: Final = 8192  # characters of all cookies that are looked through
+_USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}", re.ASCII)
+_TAKEN: Final = frozenset({"authorization", "connection", "content-length", "cookie", "host", "origin"})
+
+
+class Rejection(Refusal):
+    """A 403; `reason` is one of REASONS."""
+
+    def __init__(self, reason: str, words: str) -> None:
+        super().__init__(FORBIDDEN, words)
+        self.reason = reason
 
 
 class Origins:
@@ -100,3 +120,61 @@ def _host(origin: str) -> str:
 def _joined(scheme: str, name: str, port: int | None) -> str:
     host = f"[{name}]" if ":" in name else name
     return f"{scheme}://{host}" if port in {None, DEFAULT_PORTS.get(scheme)} else f"{scheme}://{host}:{port}"
+
+
+def cookie_of(request: Request, origin: str) -> str:
+    """Return the token that the browser sent, empty for none, and for several: one of them is somebody else's."""
+    headers = request.headers.getlist("cookie")
+    if sum(map(len, headers)) > _LONGEST:
+        return ""
+    pairs = (pair.strip().partition("=") for header in headers for pair in header.split(";"))
+    found = [value for name, _, value in pairs if name == _name(origin)]
+    return found[0] if len(found) == 1 else ""
+
+
+def set_cookie(answer: Response, origin: str, token: str) -> None:
+    """Have the browser keep the token until it is closed."""
+    answer.set_cookie(_name(origin), token, path="/", secure=_is_secure(origin), httponly=True, samesite="lax")
+
+
+def drop_cookie(answer: Response, origin: str) -> None:
+    """Have the browser forget its token."""
+    answer.delete_cookie(_name(origin), path="/", secure=_is_secure(origin), httponly=True, samesite="lax")
+
+
+def _is_secure(origin: str) -> bool:
+    return origin.startswith("https:")
+
+
+def _name(origin: str) -> str:
+    return f"__Host-{_COOKIE}" if _is_secure(origin) else _COOKIE
+
+
+class ProxyHeader:
+    """The header of `[web] proxy_header`, believed from the uids in `uids`."""
+
+    def __init__(self, name: str, uids: frozenset[int]) -> None:
+        """Take the header's name and who may send it. Raises ConfigError for what is no header of its own."""
+        if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
+            raise ConfigError(f"[web] proxy_header {name!r}: expected a header of its own, such as X-Remote-User")
+        self.uids = uids
+        self._name = name.lower()
+
+    def user(self, request: Request) -> str | None:
+        """Return whom the proxy names, None without the header. Raises Rejection where it cannot be believed."""
+        values = request.headers.getlist(self._name)
+        if not values:
+            return None
+        if getattr(request.state, "peer_uid", None) not in self.uids:
+            raise Rejection(HEADER, f"{self._name} is accepted from [web] proxy_users on the Unix socket only")
+        if len(values) > 1 or not _USER.fullmatch(values[0]):
+            raise Rejection(HEADER, f"{self._name}: expected one user name of letters, digits, ., _ and -")
+        return values[0]
+
+
+def uids_of(users: Iterable[str]) -> frozenset[int]:
+    """Return the uids of `[web] proxy_users`. Raises ConfigError."""
+    try:
+        return frozenset(pwd.getpwnam(user).pw_uid for user in users)
+    except KeyError as error:
+        raise ConfigError(f"[web] proxy_users: this host has no such user: {error.args[0]}") from error

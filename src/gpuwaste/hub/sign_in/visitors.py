@@ -19,11 +19,17 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.sign_in.cookie import cookie_of
 from gpuwaste.hub.sign_in.lake_tokens import LakeTokens, tokens_of
-from gpuwaste.hub.sign_in.origins import Origins, require_same_origin
-from gpuwaste.hub.sign_in.proxy_header import ProxyHeader, uids_of
-from gpuwaste.hub.sign_in.rejection import LINK, REASONS, Rejection
+from gpuwaste.hub.sign_in.origins import (
+    LINK,
+    REASONS,
+    Origins,
+    ProxyHeader,
+    Rejection,
+    cookie_of,
+    require_same_origin,
+    uids_of,
+)
 from gpuwaste.hub.sign_in.token_table import TokenLimits, Tokens, TokenTable
 from gpuwaste.jobs.host_ports import HostPorts
 

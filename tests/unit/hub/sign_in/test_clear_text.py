@@ -3,8 +3,7 @@
 import pytest
 from fastapi import Request
 
-from gpuwaste.hub.sign_in.origins import Origins
-from gpuwaste.hub.sign_in.rejection import CLEAR, HOST, Rejection
+from gpuwaste.hub.sign_in.origins import CLEAR, HOST, Origins, Rejection
 
 
 def request(server: tuple[str, int] | None, scheme: str, host: str, peer_uid: int | None = None) -> Request:

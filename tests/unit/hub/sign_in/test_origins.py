@@ -3,8 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.sign_in.origins import Origins
-from gpuwaste.hub.sign_in.proxy_header import ProxyHeader
+from gpuwaste.hub.sign_in.origins import Origins, ProxyHeader
 
 
 @pytest.mark.parametrize(
