@@ -36,10 +36,14 @@ OF_HUB: Final = frozenset(
         "sim/kept_simulations.py",
         "sim/simulation_page.py",
         "sim/simulation_reads.py",
+        "sim/simulations_resource.py",
+        "sim/templates/simulation.html",
+        "sim/templates/simulations.html",
         "estimate/__init__.py",
         "estimate/hub_parts.py",
         "estimate/program_runs.py",
         "estimate/program_runs_reads.py",
+        "estimate/programs_resource.py",
         "estimate/queries/program_runs.sql",
     }
 )
