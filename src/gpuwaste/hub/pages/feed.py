@@ -15,7 +15,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.threads import ThreadPool
-from gpuwaste.jobs.events.envelope import Event
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 _LOOK_S: Final = 1.0
 _AFTER_ERROR_S: Final = 15.0
@@ -30,7 +30,7 @@ class PageFollower:
     jobs: frozenset[int] | None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def concerns(self, event: Event) -> bool:
+    def concerns(self, event: StoredEvent) -> bool:
         """Tell whether an event changes the page."""
         if self.jobs is not None and (event.run is None or event.run.job_id not in self.jobs):
             return False
@@ -86,7 +86,7 @@ class PageFeed:
                 await asyncio.sleep(_AFTER_ERROR_S)
         self._place = None
 
-    def _tell(self, events: Sequence[Event]) -> None:
+    def _tell(self, events: Sequence[StoredEvent]) -> None:
         for follower in self._followers:
             if any(map(follower.concerns, events)):
                 follower.news.set()

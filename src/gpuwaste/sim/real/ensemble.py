@@ -21,7 +21,7 @@ def run_figures(
 ) -> RealRun:
     """Return a run's figures over the jobs that ended after they started."""
     states = dict(sorted(Counter(each.state for each in outcomes).items()))
-    run_s = {(job.job_id, job.submit): min(job.run_s, job.limit_s) for job in jobs}
+    run_s = {(job.job_id, job.submit): min(job.sleep_s, job.limit_s) for job in jobs}
     return RealRun(number=number, complete=complete, states=states, wall_s=round(wall_s, 1), **_values(outcomes, run_s))
 
 

@@ -102,7 +102,7 @@ class Player:
 
     def _submit(self) -> None:
         place, job = self._next, self._jobs[self._next]
-        argv = ["sbatch", "--parsable", "-o", "/dev/null", *job.options, f"--wrap=exec sleep {job.run_s}"]
+        argv = ["sbatch", "--parsable", "-o", "/dev/null", *job.options, f"--wrap=exec sleep {job.sleep_s}"]
         for attempt in range(_TRIES):
             done = self._cluster.run(argv, played=True)
             words = last_line(done.stderr)
