@@ -108,7 +108,7 @@ def _own_rows(document: Document) -> tuple[Sequence[str], Callable[[Any], Iterab
 
 
 def _columns(kind: type[Struct], *hidden: str) -> Sequence[str]:
-    return (*(name for name in kind.__struct_fields__ if name not in hidden), "recorded")
+    return (*(name for name in kind.__struct_encode_fields__ if name not in hidden), "recorded")
 
 
 def _listed(name: str) -> Callable[[Any], Iterable[Row]]:
@@ -138,7 +138,7 @@ def _priced(name: str) -> Callable[[Any], Iterable[Row]]:
 
 def _devices(document: Any) -> Iterable[Row]:
     for run in document.runs:
-        of_run = {"cluster": run.cluster, "jobid": run.jobid, "state": run.state, "gpu_type": run.gpu_type}
+        of_run = {"cluster": run.cluster, "jobid": run.printed_id, "state": run.state, "gpu_type": run.gpu_type}
         of_run |= {"run_start": run.start, "run_end": run.end}
         yield from ({**of_run, **to_builtins(device)} for device in [*run.devices, *run.shared])
 

@@ -17,7 +17,7 @@ _Wasted = Annotated[float, Meta(description="GPU-seconds wasted, without what is
 class DigestJob(Struct, kw_only=True, frozen=True):
     """A job, or the tasks of an array, in a digest."""
 
-    jobid: str
+    printed_id: str
     name: str
     partition: str
     state: str
@@ -29,17 +29,23 @@ class DigestJob(Struct, kw_only=True, frozen=True):
     wasted_s: _Wasted
 
 
+class JudgedWaste(Struct, frozen=True):
+    """The GPU-time of runs of which enough is known."""
+
+    jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: _Wasted
+    exempt_s: GpuSeconds
+
+
 class Digest(Document, kw_only=True, frozen=True):
     """What a user is told of a period."""
 
     user: str
     start: Utc
     end: Utc
-    job_count: int
     unclear_jobs: Annotated[int, Meta(description="Jobs of which too little is known.")]
-    gpu_s: GpuSeconds
-    wasted_s: _Wasted
-    exempt_s: GpuSeconds
+    waste: JudgedWaste
     jobs: list[DigestJob]
     jobs_left_out: int
     findings: list[FindingRow]
@@ -50,10 +56,7 @@ class StaffRow(Struct, kw_only=True, frozen=True):
 
     user: str
     accounts: list[str]
-    jobs: int
-    gpu_s: GpuSeconds
-    wasted_s: _Wasted
-    exempt_s: GpuSeconds
+    waste: JudgedWaste
 
 
 class StaffList(Document, kw_only=True, frozen=True):
@@ -61,11 +64,8 @@ class StaffList(Document, kw_only=True, frozen=True):
 
     start: Utc
     end: Utc
-    job_count: int
     unclear_jobs: int
-    gpu_s: GpuSeconds
-    wasted_s: _Wasted
-    exempt_s: GpuSeconds
+    waste: JudgedWaste
     users: list[StaffRow]
     users_left_out: int
 
@@ -73,7 +73,7 @@ class StaffList(Document, kw_only=True, frozen=True):
 class LimitJob(Struct, kw_only=True, frozen=True):
     """A running job that will probably reach its time limit."""
 
-    jobid: str
+    printed_id: str
     name: str
     partition: str
     time_limit_s: Annotated[int, Meta(description="Seconds.")]

@@ -35,7 +35,7 @@ class JobViews:
         job_id, form = split_form(name)
         read = frame if form else dataclasses.replace(frame, place=self._events.last())
         found = self._reads.job(scope, job_id, hours=True)
-        runs = [RunKey(run.cluster, run.raw_id, run.start) for run in found.runs if run.start is not None]
+        runs = [RunKey(run.cluster, run.job_id, run.start) for run in found.runs if run.start is not None]
         document = replace(found, disputes=self._disputes.of(runs))
         return in_form(form, lambda: job_page(document, read, node_name(query)), lambda: document)
 

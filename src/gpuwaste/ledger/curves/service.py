@@ -149,7 +149,7 @@ class Curves(Part):
             rows.append(
                 RunCurves(
                     cluster=run.cluster,
-                    jobid=run.job_id,
+                    job_id=run.job_id,
                     printed_id=run.printed_id,
                     start=run.start or 0,
                     end=run.end,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from gpuwaste.core.fields import Document, MaybeUtc, Recorded, Seconds, Utc
 from gpuwaste.ledger.reports.report_types import Advice
@@ -42,7 +42,7 @@ class IdleJob(Struct, kw_only=True, frozen=True):
     """A running job that holds idle GPUs."""
 
     cluster: str
-    jobid: Annotated[str, Meta(description="As Slurm prints it.")]
+    printed_id: Annotated[str, Meta(description="As Slurm prints it.")] = field(name="jobid")
     name: str
     user: str
     account: str

@@ -140,13 +140,13 @@ def _sum(runs: Sequence[RunRow], name: str) -> float:
 
 def _tracks(document: JobDocument) -> list[Track]:
     """Return the GPUs of all runs, numbered within each."""
-    cells = {(of.cluster, of.raw_id, of.start, of.node, of.gpu_uuid): of.cells for of in document.hours}
+    cells = {(of.cluster, of.job_id, of.start, of.node, of.gpu_uuid): of.cells for of in document.hours}
     several = len(document.runs) > 1
     return [
         Track(
-            f"{run.jobid} GPU {place}" if several else f"GPU {place}",
+            f"{run.printed_id} GPU {place}" if several else f"GPU {place}",
             device,
-            cells.get((run.cluster, run.raw_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
+            cells.get((run.cluster, run.job_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
             (run.start or 0, run.end or document.generated),
         )
         for run in document.runs
