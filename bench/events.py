@@ -133,7 +133,7 @@ def latencies(file: OutletFile, events: EventStore, rate: int, seconds: float) -
     """Tell events at a rate while an outlet runs; return the seconds from each commit to the receiver's answer."""
     timed = Timed(file.make())
     sender = OutletSender(
-        OutletFile("live", file.way, file.kinds, "now", lambda: timed), events, lambda: "gw", SystemClock()
+        OutletFile("live", file.way, lambda: timed, file.kinds, "now"), events, lambda: "gw", SystemClock()
     )
     sender.step()
     told: dict[str, float] = {}
@@ -180,7 +180,7 @@ def main() -> None:
             path = directory / f"{name}.toml"
             path.write_text(f'[outlet]\nbegin = "oldest"\n{text}')
             files[name] = load_outlet(path)
-        nowhere = OutletFile("nowhere", "nowhere", files["kafka"].kinds, "oldest", Nowhere)
+        nowhere = OutletFile("nowhere", "nowhere", Nowhere, files["kafka"].kinds, "oldest")
         result: dict[str, object] = {"bench": "events", "events": 2 * options.jobs}
         print(f"{'way':<10} {'events/s':>9} {'CPU ms/1000':>12} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
         for name, file in {"nowhere": nowhere, **files}.items():

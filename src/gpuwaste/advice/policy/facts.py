@@ -14,25 +14,34 @@ Spent = Literal["reject", "override"]
 
 
 @dataclass(slots=True)
-class SubmissionFacts:
-    """One submission as a policy sees it.
+class SubmittedRequest:
+    """One submission with what its request does not say.
 
-    `local_time` is the site's. `groups` are the user's Unix groups. `script` says whether the batch script is one with
-    which jobs of this user and name failed before; "unknown" also where there is none, or no failure whose script is
-    known. `stale` is an advisor that does not know the history of the last while. `unread` is a submission whose texts
-    take too much CPU to be read. `waits` are those that the hub expects.
+    `groups` are the user's Unix groups. `stale` is an asker that does not know the history of the last while, `unread`
+    a submission whose texts take too much CPU to be read.
     """
 
     request: JobRequest
-    local_time: datetime
     op: Op = "submit"
     groups: frozenset[str] = frozenset()
-    script: ScriptSays = "unknown"
     stale: bool = False
     test_only: bool = False
+    unread: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class SubmissionFacts(SubmittedRequest):
+    """One submission as a policy sees it.
+
+    `local_time` is the site's. `script` says whether the batch script is one with which jobs of this user and name
+    failed before; "unknown" also where there is none, or no failure whose script is known. `waits` are those that the
+    hub expects.
+    """
+
+    local_time: datetime
+    script: ScriptSays = "unknown"
     expected: tuple[Expectation, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
-    unread: bool = False
     waits: WaitTable | None = None
 
 

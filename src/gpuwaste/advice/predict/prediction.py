@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gpuwaste.slurm.submit.request import JobRequest
-
 Source = Literal["site model", "baseline", "history", "own runs", "white box"]
 
 
@@ -58,16 +56,3 @@ class RequestChange:
     text: str
     before: Annotated[Mapping[str, float], Meta(description="The prediction by target.")]
     after: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The whole answer for one request."""
-
-    request: JobRequest  # without its script
-    model: str  # the bundle's name; empty if only job history is used
-    model_hash: str
-    targets: tuple[TargetPrediction, ...]
-    changes: tuple[RequestChange, ...] = ()
-    notes: tuple[str, ...] = ()
-    own_history: bool = True  # whether any job of the user is known to have ended

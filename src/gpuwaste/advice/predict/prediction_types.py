@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gpuwaste.advice.predict.prediction import Prediction, RequestChange, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.advice.verdicts.verdict import Action
 from gpuwaste.core.fields import Document, Recorded
 from gpuwaste.jobs.job_event import ScriptSays
@@ -77,20 +77,3 @@ class PredictionsDocument(Document, kw_only=True, frozen=True):
     recorded: Recorded = False
     predictions: list[PredictDocument]
     notes: list[str]
-
-
-def predict_document(
-    prediction: Prediction, facts: PredictFacts | UnsetType = UNSET, policy: PredictPolicy | UnsetType = UNSET
-) -> PredictDocument:
-    """Return a prediction as it is answered."""
-    return PredictDocument(
-        request=prediction.request,
-        model=prediction.model,
-        model_hash=prediction.model_hash,
-        targets=list(prediction.targets),
-        changes=list(prediction.changes),
-        notes=list(prediction.notes),
-        own_history=prediction.own_history,
-        facts=facts,
-        policy=policy,
-    )

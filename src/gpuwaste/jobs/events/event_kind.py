@@ -18,13 +18,6 @@ class OfRun(Struct, frozen=True):
     start: Annotated[Int64, Meta(description="UTC seconds.")]
 
 
-class OfOwnedRun(OfRun, frozen=True):
-    """The same with whose it is."""
-
-    user: str
-    account: str
-
-
 @dataclass(frozen=True, slots=True)
 class EventKind:
     """A kind; fields of its data are only added, so `version` rises only where readers would have to change."""

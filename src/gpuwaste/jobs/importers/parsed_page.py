@@ -23,7 +23,7 @@ class SortedRows:
     """
 
     line: int = 1
-    runs: dict[RunKey, JobRecord] = field(default_factory=dict)
+    records: dict[RunKey, JobRecord] = field(default_factory=dict)
     bad: list[Aside] = field(default_factory=list)
     bad_count: int = 0
     unread: dict[str, Aside] = field(default_factory=dict)
@@ -32,9 +32,9 @@ class SortedRows:
     def add(self, row: JobRecord | BadRow) -> None:
         """Take in a row."""
         if isinstance(row, JobRecord):
-            if row.run_key in self.runs:
+            if row.run_key in self.records:
                 self.notes["twice"] += 1
-            self.runs[row.run_key] = row
+            self.records[row.run_key] = row
             return
         aside = Aside(row.line + self.line - 1, storable(row.reason), storable(row.raw))
         if row.field:

@@ -46,7 +46,7 @@ class Receiver:
 def sender(
     receiver: Receiver, events: EventStore, clock: FakeClock, begin: str = "oldest", *patterns: str
 ) -> OutletSender:
-    file = OutletFile("hook", "webhook", kinds_of(patterns, "x"), begin, lambda: receiver)
+    file = OutletFile("hook", "webhook", lambda: receiver, kinds_of(patterns, "x"), begin)
     return OutletSender(file, events, lambda: "gw", clock)
 
 

@@ -125,7 +125,7 @@ def test_a_day_of_rejects_never_exceeds_the_budget() -> None:
         "[budget]\nrejects_per_user_per_day = 2\n[sample]\npass_ratio = 0\n"
     )
     facts = SubmissionFacts(
-        asking(), datetime(2026, 11, 18, 12), script="same",  # noqa: DTZ001 the site's own time
+        asking(), local_time=datetime(2026, 11, 18, 12), script="same",  # noqa: DTZ001 the site's own time
         expected=(Expectation("failure", "site model", 1, p=0.9),),
     )  # fmt: skip
     day, actions = Day(), []

@@ -5,12 +5,14 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from gpuwaste.core.codec import Int64, Number, Whole
-from gpuwaste.jobs.events.event_kind import EventKind, OfOwnedRun
+from gpuwaste.jobs.events.event_kind import EventKind, OfRun
 
 
-class OfHeldGpu(OfOwnedRun, frozen=True):
+class OfHeldGpu(OfRun, frozen=True):
     """What data about a GPU of a run begins with."""
 
+    user: str
+    account: str
     node: str
     gpu_uuid: str
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import Int64, Number
-from gpuwaste.jobs.events.event_kind import EventKind, OfOwnedRun, OfRun
+from gpuwaste.jobs.events.event_kind import EventKind, OfRun
 from gpuwaste.jobs.job_event import EventKind as HistoryKind
 from gpuwaste.jobs.job_event import RunUse
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -22,17 +22,21 @@ class RunTold(OfRun, frozen=True):
     script: Annotated[str, Meta(description="The hash of the batch script, where a verdict was said of it.")] = ""
 
 
-class JobRescored(OfOwnedRun, frozen=True):
+class JobRescored(OfRun, frozen=True):
     """A running job that was predicted again, as if it were submitted at that instant."""
 
+    user: str
+    account: str
     moment: Annotated[Literal["start", "early"], Meta(description="early: 10 minutes after the start.")]
     p: Annotated[Mapping[str, float], Meta(description="Probability by target, 0 to 1.")]
     model_hash: Annotated[str, Meta(description="Empty: from job history, without a model.")]
 
 
-class LimitNear(OfOwnedRun, frozen=True):
+class LimitNear(OfRun, frozen=True):
     """A running job that will probably reach its time limit."""
 
+    user: str
+    account: str
     limit_at: Annotated[Int64, Meta(description="When Slurm ends it, UTC seconds.")]
     time_limit_s: Annotated[Int64, Meta(description="Seconds.")]
     p: Annotated[Number, Meta(description="The probability that it reaches its limit, 0 to 1.")]

@@ -5,20 +5,24 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from gpuwaste.core.codec import Number, Whole
-from gpuwaste.jobs.events.event_kind import EventKind, OfOwnedRun
+from gpuwaste.jobs.events.event_kind import EventKind, OfRun
 
 
-class IdleHeld(OfOwnedRun, frozen=True):
+class IdleHeld(OfRun, frozen=True):
     """The GPUs of a running job that did nothing when last heard of."""
 
+    user: str
+    account: str
     gpus: Annotated[Whole, Meta(description="GPUs of the run that are idle now.")]
     idle_s: Annotated[Number, Meta(description="For how long the first of them has been idle, seconds.")]
     wasted_gpu_s: Annotated[Number, Meta(description="GPU-seconds wasted since the run's start.")]
 
 
-class CauseFound(OfOwnedRun, frozen=True):
+class CauseFound(OfRun, frozen=True):
     """A cause of waste of a run that has ended, with its evidence."""
 
+    user: str
+    account: str
     cause: Annotated[str, Meta(description="The finding's kind, such as gpus_untouched.")]
     title: str
     fix: Annotated[tuple[str, ...], Meta(description="The lines of the first of fixes.")]
