@@ -37,3 +37,12 @@ class Document(Struct, frozen=True):
         """Return the document as a JSON object."""
         found: dict[str, Any] = to_builtins(self)
         return found
+
+
+class DatedDocument(Document, kw_only=True, frozen=True):
+    """What the answers of the hub about a time begin with; `schema` counts changes that a reader must know of."""
+
+    document: str = ""
+    schema: int = 1
+    recorded: Recorded
+    generated: Utc

@@ -1,14 +1,13 @@
 """The types of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gpuwaste.core.fields import Document, GpuSeconds, MaybeRatio, MaybeUtc, Recorded, Utc
+from gpuwaste.core.fields import DatedDocument, Document, GpuSeconds, MaybeRatio, MaybeUtc, Recorded, Utc
 from gpuwaste.ledger.reports.report_types import FindingRow
 
-SCHEMA: Final = 1
 _Counts = Annotated[Mapping[str, int], Meta(description="Users who are not told, by reason.")]
 _Why = Annotated[str, Meta(description="Why the user is not told; empty: told.")]
 _Wasted = Annotated[float, Meta(description="GPU-seconds wasted, without what is exempt.")]
@@ -143,13 +142,10 @@ class ReplayedPeriod(Struct, kw_only=True, frozen=True):
     told: list[ToldRow]
 
 
-class NoticeDocument(Document, kw_only=True, frozen=True):
+class NoticeDocument(DatedDocument, kw_only=True, frozen=True):
     """What all answers on notices begin with."""
 
-    document: str = ""
-    schema: int = SCHEMA
     recorded: Recorded = False
-    generated: Utc
     start: Annotated[int, Meta(description="UTC seconds; of one period, or of all that is answered.")]
     end: Utc
 

@@ -66,28 +66,37 @@ class DecisionStep:
     action: Action
 
 
-@dataclass(slots=True)
-class PolicyOutcome:
-    """What a policy says of one submission; the fields are those of core.verdict.Verdict.
+@dataclass(slots=True, kw_only=True)
+class PolicySaid:
+    """What is said of one submission, as far as the rules have come; the fields are those of a Verdict.
 
-    `lines` are at most three: the user's lines where `action` is warn or reject, else those of
-    `would_be`. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so,
-    and so is `expected_start` (p10, p50, p90 in UTC seconds); `notes` are printed whatever the action.
+    `time_min_s` is set only where the policy says so, and so is `expected_start` (p10, p50, p90 in UTC seconds);
+    `notes` are printed whatever the action.
+    """
+
+    action: Action = "pass"
+    would_be: Action = "pass"
+    held: str = ""
+    sampled: bool = False
+    override: str = ""
+    time_min_s: int | None = None
+    expected_start: tuple[int, int, int] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class PolicyOutcome(PolicySaid):
+    """What a policy says of one submission in the end.
+
+    `lines` are at most three: the user's lines where `action` is warn or reject, else those of `would_be`. `triggers`
+    are the targets that reached a threshold.
     """
 
     policy: str
     mode: Mode
-    action: Action
-    would_be: Action
-    held: str = ""
-    sampled: bool = False
-    override: str = ""
     lines: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     triggers: Mapping[str, float] = field(default_factory=dict)
-    time_min_s: int | None = None
-    expected_start: tuple[int, int, int] | None = None
-    notes: tuple[str, ...] = ()
     steps: tuple[DecisionStep, ...] = ()
 
     @property

@@ -21,8 +21,8 @@ class Reason:
 
 
 @dataclass(slots=True)
-class TargetPrediction:
-    """What is said of one target: a probability, or quantiles in the target's unit; the other one is empty."""
+class TargetForecast:
+    """What is expected of one target: a probability, or quantiles in the target's unit; the other one is empty."""
 
     target: str
     source: Source
@@ -37,6 +37,12 @@ class TargetPrediction:
     quantiles: Annotated[Mapping[str, float], Meta(description='By level, such as "0.5", in the target\'s unit.')] = (
         field(default_factory=dict)
     )
+
+
+@dataclass(slots=True)
+class TargetPrediction(TargetForecast):
+    """What is said of one target, and why."""
+
     reasons: tuple[Reason, ...] = ()
 
 

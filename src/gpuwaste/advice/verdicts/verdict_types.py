@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, defstruct
 
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import annotated
-from gpuwaste.core.fields import Document, Interval, Recorded, Utc
+from gpuwaste.core.fields import DatedDocument, Interval, Recorded, Utc
 from gpuwaste.ledger.reports.report_types import Dispute
 
 SCHEMA: Final = 1
@@ -61,13 +61,11 @@ def expected_of(quantiles: Mapping[str, Mapping[str, float]], target: str) -> In
     return Interval(p10=int(found["0.1"]), p50=int(found["0.5"]), p90=int(found["0.9"]))
 
 
-class VerdictsDocument(Document, kw_only=True, frozen=True):
+class VerdictsDocument(DatedDocument, kw_only=True, frozen=True):
     """Verdicts, the newest first."""
 
     document: Literal["verdicts"] = "verdicts"
-    schema: int = SCHEMA
     recorded: Recorded = False
-    generated: Utc
     start: Utc
     end: Utc
     verdicts: list[VerdictRow]

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
 from gpuwaste.core.fields import (
+    DatedDocument,
     Document,
     GpuSeconds,
     Interval,
@@ -338,16 +339,13 @@ class Advice(Struct, kw_only=True, frozen=True):
     held: Annotated[str | UnsetType, Meta(description="What held it back; empty: nothing.")] = UNSET
 
 
-class ReportDocument(Document, kw_only=True, frozen=True):
+class ReportDocument(DatedDocument, kw_only=True, frozen=True):
     """What a scope's runs in a window did with their GPUs.
 
     GPU-time of the totals and of users is cut at the window's edges; jobs, devices and findings are of whole runs.
     """
 
     document: Literal["report"] = "report"
-    schema: int = SCHEMA
-    recorded: Recorded
-    generated: Utc
     scope: Scope
     name: Annotated[
         str, Meta(description="The user, account or cluster, or clusters separated by commas; empty: every cluster.")

@@ -42,7 +42,7 @@ _FACTS = st.builds(
         whole_node=st.none() | st.booleans(),
         comment=st.sampled_from(["", "gpuwaste:override=I know", "x"]),
     ),
-    st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),  # noqa: DTZ001 the site's own time
+    local_time=st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),  # noqa: DTZ001 the site's own time
     op=st.sampled_from(["submit", "modify"]),
     script=st.sampled_from(["same", "changed", "unknown"]),
     stale=st.booleans(),
