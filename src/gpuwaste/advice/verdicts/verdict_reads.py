@@ -4,7 +4,6 @@ Blocks on the store: call it off the event loop.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 
 from msgspec import json
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 
 from gpuwaste.advice.verdicts.verdict import END, START
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument, score_document
-from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
+from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictQuestion, VerdictStore, verdict_json
 from gpuwaste.advice.verdicts.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
@@ -31,17 +30,6 @@ _LIST_DAYS: Final = 7
 _SCORE_DAYS: Final = 30
 _SCORE_KEPT_S: Final = 60.0
 _NOT_FOR_USERS: Final = "the score of verdicts is for operators"
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictQuestion:
-    """The parameters of GET /v1/verdicts; None is "any", or the default."""
-
-    user: str | None = None
-    policy: str | None = None
-    start: int | None = None
-    end: int | None = None
-    limit: int = 1000
 
 
 class RunOfVerdict(Protocol):
@@ -86,7 +74,10 @@ class VerdictReads(Part):
         # A user cannot ask by policy: its name, and what it did not say, are the site's own matter.
         policy = question.policy if scope.everything else None
         accounts = None if scope.everything else scope.accounts
-        pick = Pick(start, end, user, policy, min(question.limit, MAX_VERDICTS), accounts, scope.user)
+        pick = Pick(
+            start=start, end=end, user=user, policy=policy, limit=min(question.limit, MAX_VERDICTS), accounts=accounts,
+            reader=scope.user,
+        )  # fmt: skip
         rows = [verdict_json(row) for row in self._store.judged(pick)]
         shown = rows if scope.everything else [{name: row[name] for name in FOR_USERS} for row in rows]
         return VerdictsDocument(generated=now, start=start, end=end, verdicts=convert(shown, list[VerdictRow]))

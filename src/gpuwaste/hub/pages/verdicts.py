@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 
 from gpuwaste.advice.renewal.models_page import models_page
-from gpuwaste.advice.verdicts.verdict_reads import VerdictQuestion, VerdictReads
+from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
+from gpuwaste.advice.verdicts.verdict_store import VerdictQuestion
 from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
 from gpuwaste.advice.verdicts.verdicts_page import verdicts_page
 from gpuwaste.core.request_coalescer import RequestCoalescer

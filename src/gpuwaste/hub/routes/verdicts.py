@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.advice.verdicts.verdict_reads import MAX_VERDICTS, VerdictQuestion
+from gpuwaste.advice.verdicts.verdict_reads import MAX_VERDICTS
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
+from gpuwaste.advice.verdicts.verdict_store import VerdictQuestion
 from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers

@@ -132,6 +132,6 @@ class JobCurves(Document, frozen=True, kw_only=True):
     document: Literal["curves"] = "curves"
     schema: int = SCHEMA
     generated: Utc
-    job_id: str
+    printed_id: str = field(name="job_id")
     runs: list[RunCurves]
     runs_left_out: Annotated[int, Meta(description="Older runs; `start` picks one.")] = 0

@@ -51,7 +51,7 @@ def predicted_times(document: JobDocument) -> list[PredictedAt]:
     if not again:
         return []
     first = [
-        PredictedAt(one.at, document.job_id, "at submission", one.p, None, None, usual=False)
+        PredictedAt(one.at, document.printed_id, "at submission", one.p, None, None, usual=False)
         for one in document.advice
         if one.op == "submit" and one.p is not UNSET
     ]

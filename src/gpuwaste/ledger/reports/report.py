@@ -264,7 +264,7 @@ def picked_job_document(
     return JobDocument(
         recorded=is_recorded(db),
         generated=now,
-        job_id=printed_id,
+        printed_id=printed_id,
         runs=[_run_row(j) for j in jobs],
         findings=finding_rows(findings_json(runs)),
         notes=_notes(total),

@@ -454,7 +454,7 @@ class JobDocument(Document, kw_only=True, frozen=True):
     schema: int = SCHEMA
     recorded: Recorded
     generated: Utc
-    job_id: str
+    printed_id: str = field(name="job_id")
     runs: list[RunRow]
     findings: list[FindingRow]
     notes: list[str]
