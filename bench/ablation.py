@@ -51,7 +51,7 @@ def scores(data: Prepared, drop: Drop, seeds: Sequence[int]) -> NDArray[np.float
         task = EvaluationTask(BY_NAME["failure"], data.table, data.vectors, split_by_time(data.table), seed, 1)
         learnt = task.learn_on(np.ascontiguousarray(data.vectors[:, ~left]))
         p, y = learnt.values(task.table, task.busy)[task.test], task.y[task.test]
-        rows.append((average_precision(y, p), ece(y, p), f1(y, p >= learnt.fitted.thresholds.get("f1", 0.5))))
+        rows.append((average_precision(y, p), ece(y, p), f1(y, p >= learnt.fitted.model.thresholds.get("f1", 0.5))))
     return np.array(rows)
 
 

@@ -80,7 +80,7 @@ def main() -> int:
     figures["given"] = []
     for number, run, given in zip(complete, runs, instants, strict=True):
         found = at_instants(run, given, table, model)
-        early = [each for each in run if (each.start or 0) < run[0].submit + HOUR_S]
+        early = [each for each in run if (each.ended.start or 0) < run[0].submit + HOUR_S]
         first = compared(found, [early])["within_5_s"]
         figures["given"].append({**compared(found, [run]), "within_5_s_first_hour": first})
         _print(f"given, run {number}", figures["given"][-1])
@@ -156,16 +156,16 @@ def at_instants(
 ) -> dict[int, tuple[int, int]]:
     """Return submission in the run and start in the model of each job by its id, at the instants of a run."""
     starts = zip(run, starts_at(instants, table, model), strict=True)
-    return {each.job_id: (each.submitted or 0, start) for each, start in starts if start is not None}
+    return {each.job_id: (each.ended.submitted or 0, start) for each, start in starts if start is not None}
 
 
 def compared(found: dict[int, tuple[int, int]], runs: list[list[ReplayedOutcome]]) -> dict[str, float]:
     """Return how far a scheduler's starts are from each run's, and its waits from the ensemble's mean."""
     apart, means, highs = [], [], []
     for run in runs:
-        started = [each for each in run if each.start is not None and each.submitted is not None]
-        apart += [abs(found[each.job_id][1] - (each.start or 0)) for each in started if each.job_id in found]
-        waits = [(each.start or 0) - (each.submitted or 0) for each in started]
+        started = [each for each in run if each.ended.start is not None and each.ended.submitted is not None]
+        apart += [abs(found[each.job_id][1] - (each.ended.start or 0)) for each in started if each.job_id in found]
+        waits = [(each.ended.start or 0) - (each.ended.submitted or 0) for each in started]
         means.append(float(np.mean(waits)))
         highs.append(float(np.percentile(waits, 95)))
     waits = [start - submit for submit, start in found.values()]

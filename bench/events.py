@@ -25,9 +25,10 @@ from gpuwaste.act.events.outlet import DeliveryResult, Outlet
 from gpuwaste.act.events.outlet_files import OutletFile, load_outlet
 from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.jobs.events.envelope import Event, encoded, tell
+from gpuwaste.jobs.events.envelope import encoded, tell
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.kinds.node import NodeHeard
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
@@ -41,7 +42,7 @@ _TELL_S: Final = 0.05
 class Nowhere:
     """Makes the JSON and throws it away."""
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
+    def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
         """Make it."""
         for event in events:
             encoded(event, cluster)
@@ -58,11 +59,11 @@ class Timed:
         self._outlet = outlet
         self.at: dict[str, float] = {}
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
+    def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
         """Hand over and note the time."""
         given = self._outlet.deliver(events, cluster)
         now = time.monotonic()
-        self.at |= {event.key: now for event in events}
+        self.at |= {event.subject: now for event in events}
         return given
 
     def close(self) -> None:
@@ -132,7 +133,7 @@ def latencies(file: OutletFile, events: EventStore, rate: int, seconds: float) -
     """Tell events at a rate while an outlet runs; return the seconds from each commit to the receiver's answer."""
     timed = Timed(file.make())
     sender = OutletSender(
-        OutletFile("live", file.way, file.kinds, "now", lambda: timed), events, lambda: "gw", SystemClock()
+        OutletFile("live", file.way, lambda: timed, file.kinds, "now"), events, lambda: "gw", SystemClock()
     )
     sender.step()
     told: dict[str, float] = {}
@@ -179,7 +180,7 @@ def main() -> None:
             path = directory / f"{name}.toml"
             path.write_text(f'[outlet]\nbegin = "oldest"\n{text}')
             files[name] = load_outlet(path)
-        nowhere = OutletFile("nowhere", "nowhere", files["kafka"].kinds, "oldest", Nowhere)
+        nowhere = OutletFile("nowhere", "nowhere", Nowhere, files["kafka"].kinds, "oldest")
         result: dict[str, object] = {"bench": "events", "events": 2 * options.jobs}
         print(f"{'way':<10} {'events/s':>9} {'CPU ms/1000':>12} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
         for name, file in {"nowhere": nowhere, **files}.items():

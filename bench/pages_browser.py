@@ -107,8 +107,8 @@ def a_day() -> JobCurves:
     node = NodeCurves(
         node="gpu1", state="answered", source="agent", interval_ms=_DAY_MS // SLOTS, t_ms=times, gpus=gpus
     )
-    run = RunCurves(cluster="bench", jobid=1, printed_id="1", start=0, end=86_400, nodes=[node])
-    return JobCurves(generated=86_400, job_id="1", runs=[run])
+    run = RunCurves(cluster="bench", job_id=1, printed_id="1", start=0, end=86_400, nodes=[node])
+    return JobCurves(generated=86_400, printed_id="1", runs=[run])
 
 
 def spread(name: str, times: list[float], target: int) -> dict[str, float]:

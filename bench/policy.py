@@ -38,7 +38,7 @@ warn = 0.75
 REQUEST = JobRequest("alice", 1_800_000_000, partition="gpu9", name="train", time_limit_s=36000, gpus=4)
 QUIET = SubmissionFacts(
     REQUEST,
-    datetime(2026, 11, 18, 12),  # noqa: DTZ001 the site's own time
+    local_time=datetime(2026, 11, 18, 12),  # noqa: DTZ001 the site's own time
     script="same",
     expected=(
         Expectation("failure", "site model", 9000, p=0.1),

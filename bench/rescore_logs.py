@@ -204,7 +204,7 @@ def learnt(table: JobTable, vectors: Vectors, split: HistorySplit, folder: Path,
 
 def _written(directory: Path, fitted: list[Fitted], chosen: list[Fitted], vectors: Vectors) -> Bundle:
     ours = our_features()
-    models = tuple(one.as_model() for one in chosen)
+    models = tuple(one.model for one in chosen)
     manifest = Manifest(
         "bench", "site", "", 0, ours.version, ours.hash, ours.names, "", "accounting", (0, 0), len(vectors),
         models, {}, (None,) * len(ours.names), {},

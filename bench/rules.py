@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from bench.year_site import fill
 from gpuwaste.act.rules.engine import Ladders, PassInstant, evaluate
-from gpuwaste.act.rules.moments import GpuState, Moment, running_facts
+from gpuwaste.act.rules.facts import GpuState
+from gpuwaste.act.rules.moments import Moment, running_facts
 from gpuwaste.act.rules.replay import replayed
 from gpuwaste.act.rules.restraint import StepsSpent
 from gpuwaste.act.rules.rule import Rule
@@ -28,6 +29,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.show.layout import Look
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
@@ -92,7 +94,7 @@ def passes(home: Path, jobs: int, count: int) -> dict[str, Any]:
     texts = (_CONDITIONS[n % len(_CONDITIONS)].format(n=10 + n) for n in range(count))
     rules = [_rule(f"rule{n}", text) for n, text in enumerate(texts)]
     state = [_state(i) for i in range(jobs)]
-    moments = [Moment("bench", i + 1, now - (i + 1) % 90000, now, one) for i, one in enumerate(state)]
+    moments = [Moment(RunKey("bench", i + 1, now - (i + 1) % 90000), now, one) for i, one in enumerate(state)]
     ladders: dict[str, Ladders] = {rule.name: {} for rule in rules}
     figures: dict[str, Any] = {"jobs": jobs, "rules": count}
 

@@ -127,7 +127,7 @@ def test_drawn_types_and_lists_are_counted_as_by_slurm(make_cluster: ClusterFact
             continue
         member = MEMBERS[option]
         members = {member: record.get(SHOWN[member], "")} | ({"num_tasks": 2} if "--ntasks" in words else {})
-        desc = read_job_desc({"user_id": 1, "min_nodes": 1, "min_cpus": 1, **members})
+        desc = read_job_desc({"user_id": 1, "min_nodes": 1, "min_cpus": 1, **members}).asked
         both = cluster.release <= (22, 5) or option != "--gpus-per-task" or PLAIN.match(words)
         for name, ours in (("script", request), ("plugin", desc)) if both else (("plugin", desc),):
             if (ours.gpus, sorted(ours.gpu_type.lower().split(","))) != seen:

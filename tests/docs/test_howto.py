@@ -162,7 +162,7 @@ FIGURES = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/gpuw
 JOBSTATS = {word for row in metrics.jobstats_rows() for word in (row.name, *row.labels)}
 FILES = {"pages", "duckdb", "sock"}  # names of files
 OF_OTHERS = {"bf_max_job_user", "timeout_s"}  # of SchedulerParameters, of a study
-OF_GPUS = frozenset(DeviceRow.__struct_fields__)  # what a job's document has of a GPU
+OF_GPUS = frozenset(DeviceRow.__struct_encode_fields__)  # what a job's document has of a GPU
 LUA = {"log_user"}  # functions that Slurm gives to Lua as slurm.NAME
 
 

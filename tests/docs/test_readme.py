@@ -48,7 +48,7 @@ def test_what_sbatch_says_is_what_the_policy_says(tmp_path: Path) -> None:
     why = ("your last 14 jobs named train used 1 of 4 GPUs",)
     facts = SubmissionFacts(
         JobRequest("alice", 0, name="train", gpus=4),
-        datetime.fromtimestamp(0, UTC),
+        local_time=datetime.fromtimestamp(0, UTC),
         expected=(Expectation("gpus_needed", "history", 14, quantiles={"0.5": 1.0}, why=why),),
         suggestions=(Suggestion("gpus", "--gres=gpu:a100:1", "", 3),),
     )

@@ -95,9 +95,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, Replayed
 
 def instants(found: ReplayedOutcome) -> tuple[int, int]:
     """Return start and end of a job that has both."""
-    assert found.start is not None, found
-    assert found.end is not None, found
-    return found.start - T0, found.end - T0
+    assert found.ended.start is not None, found
+    assert found.ended.end is not None, found
+    return found.ended.start - T0, found.ended.end - T0
 
 
 def test_jobs_that_hold_the_node_whole_start_in_order(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:
@@ -108,23 +108,23 @@ def test_jobs_that_hold_the_node_whole_start_in_order(played: tuple[dict[int, Re
         start, end = instants(found[number])
         assert before <= start <= before + 90
         assert 60 + 20 * number <= end - start <= 60 + 20 * number + 60
-        assert (found[number].state, found[number].nodes) == ("COMPLETED", "f1")
+        assert (found[number].ended.state, found[number].ended.nodes) == ("COMPLETED", "f1")
         before = end
 
 
 def test_gpus_are_placed_by_type(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:
     """Jobs get the node with their type; one more waits until its GPUs are free; one that no node can run is said."""
     found, _, _ = played
-    assert (found[11].nodes, found[12].nodes, found[13].nodes) == ("g1", "g2", "g1")
+    assert (found[11].ended.nodes, found[12].ended.nodes, found[13].ended.nodes) == ("g1", "g2", "g1")
     assert instants(found[13])[0] >= instants(found[11])[1]
-    assert (found[14].state, found[14].start) in {("REFUSED", None), ("NEVER_STARTED", None)}
+    assert (found[14].ended.state, found[14].ended.start) in {("REFUSED", None), ("NEVER_STARTED", None)}
     assert found[14].why
 
 
 def test_a_job_over_its_limit_is_ended_by_slurmctld(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:
     """A limit of a minute is a TIMEOUT after a minute, and maintenance of its node holds it up until then."""
     start, end = instants(played[0][21])
-    assert played[0][21].state == "TIMEOUT"
+    assert played[0][21].ended.state == "TIMEOUT"
     assert start >= 400
     assert 60 <= end - start <= 180
 
@@ -134,7 +134,7 @@ def test_a_node_that_fails_requeues_its_job(played: tuple[dict[int, ReplayedOutc
     start, end = instants(played[0][31])
     assert start >= 200
     assert end - start >= 300
-    assert played[0][31].state == "COMPLETED"
+    assert played[0][31].ended.state == "COMPLETED"
 
 
 def test_the_document_counts_every_job(played: tuple[dict[int, ReplayedOutcome], Any, Path]) -> None:

@@ -30,7 +30,7 @@ def test_the_text_is_in_accounting_and_on_one_task_alone(cluster: LoopbackCluste
     )
     name = cluster.run(["scontrol", "show", "config"]).stdout.split("ClusterName")[1].split("=")[1].split()[0]
     document = read(one_job("7"))
-    task = replace(document.runs[0], cluster=name, jobid=f"{job}_0")
+    task = replace(document.runs[0], cluster=name, printed_id=f"{job}_0")
     (line,) = sacctmgr.lines([task], replace(document, runs=[task]))
     release = cluster.run(["sacctmgr", "-V"]).stdout.split()[-1]
     lowered = release < "23.02"

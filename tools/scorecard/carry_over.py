@@ -57,7 +57,7 @@ def carry_over(
         for log in logs:
             if not np.isfinite(labels(target, log.table)).any():
                 continue
-            known = {name: (fitted.as_model(), fitted.raw(log.vectors)) for name, fitted in models.items()}
+            known = {name: (fitted.model, fitted.raw(log.vectors)) for name, fitted in models.items()}
             known["baseline"] = _baseline(baseline, target, log)
             results += [_judged(name, log, model, raw) for name, (model, raw) in known.items()]
     return results

@@ -202,7 +202,7 @@ def _quoted(path: Path) -> str:
 
 
 def _sample(row: dict[str, Any], energy_mj: int | None) -> Sample:
-    start = row["start_s"]
+    start = row["start"]
     return Sample(
         t_utc_us=row["t_us"],
         mono_us=row["mono_us"],

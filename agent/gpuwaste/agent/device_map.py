@@ -47,7 +47,7 @@ class _Mapped:
     """A run with what is known of its GPUs."""
 
     run: LocalRun
-    start_s: int | None = None
+    start: int | None = None
     facts: dict[MapSource, Facts] = field(default_factory=dict)
     devices: dict[tuple[MapSource, int], DevicePosition | None] = field(default_factory=dict)  # as of the first look
     sets: dict[MapSource, frozenset[str]] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class DeviceMap:
         """Return what all sources say of a run."""
         item = self._mapped.get(run.ident)
         if item is None:
-            item = self._mapped[run.ident] = _Mapped(run, start_s=run.start_s)
+            item = self._mapped[run.ident] = _Mapped(run, start=run.start)
         item.run = run
         changed = item.version != self._identities.version
         for source in self._sources:
@@ -208,7 +208,7 @@ class DeviceMap:
         run = item.run
         if not run.certain:
             return []
-        key = RunKey(self._cluster, run.job_id, item.start_s) if item.start_s and item.share is not None else None
+        key = RunKey(self._cluster, run.job_id, item.start) if item.start and item.share is not None else None
         stopped = run.job_id in suspended or (not run.pids and self._is_suspended(run))
         found = []
         for uuid in sorted(item.gpus):
@@ -235,7 +235,7 @@ class DeviceMap:
             return  # a node without GPUs
         for item in current:
             run = item.run
-            lacking = item.start_s is None or not item.sets or item.share is None
+            lacking = item.start is None or not item.sets or item.share is None
             # Slurm runs no epilog for a job that ends while slurmd is down: without a socket ask from time to time.
             stale = now_us - max(run.vouched_us, run.since_us) > _VOUCHED_US
             doubtful = not run.steps and (not run.certain or stale or bool(item.gpus & unmapped.keys()))
@@ -258,7 +258,7 @@ class DeviceMap:
                 continue  # about another run of the job
             self._remotes[answer.source].put(answer)
             if answer.start is not None:
-                self._map(run).start_s = answer.start
+                self._map(run).start = answer.start
             closed = self._tracker.vouch(run, now_us, answer.running, answer.end and answer.end * 1_000_000)
             if closed is not None:
                 ended.append(closed)
@@ -272,14 +272,14 @@ class DeviceMap:
         if answer.start is None or (item is not None and item.share is None):
             return []
         if item is not None:
-            item.start_s = answer.start
+            item.start = answer.start
         return [(*ident, RunKey(self._cluster, answer.job_id, answer.start))]
 
     def _retire(self, run: LocalRun) -> None:
         item = self._mapped.pop(run.ident, None)
         for remote in self._remotes.values():
             remote.forget(run)
-        if item is not None and item.start_s is None and item.sets and item.share is not None:
+        if item is not None and item.start is None and item.sets and item.share is not None:
             self._late[run.ident] = run
 
     def _end_us(self, run: LocalRun, current: Sequence[_Mapped]) -> int:

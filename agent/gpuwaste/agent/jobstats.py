@@ -30,7 +30,7 @@ class Gpu:
     identity: GpuIdentity
     minor: int | None  # of /dev/nvidiaN: of an instance's GPU, as that exporter has it
     sample: Sample
-    jobid: str
+    job_id: str
     userid: str
 
     @property
@@ -39,7 +39,7 @@ class Gpu:
         gpu = self.identity
         minor = "" if self.minor is None else str(self.minor)
         instance = gpu.instance.partition("/")[0]
-        return str(gpu.index), minor, gpu.uuid, gpu.name, instance, self.jobid, self.userid
+        return str(gpu.index), minor, gpu.uuid, gpu.name, instance, self.job_id, self.userid
 
 
 METRICS: Final[tuple[tuple[str, str, Callable[[Gpu], float | None]], ...]] = (
@@ -51,7 +51,7 @@ METRICS: Final[tuple[tuple[str, str, Callable[[Gpu], float | None]], ...]] = (
     ("nvidia_gpu_memory_total_bytes", "GPU memory.", lambda g: g.sample.mem_total_b),
     ("nvidia_gpu_memory_used_bytes", "GPU memory in use.", lambda g: g.sample.mem_used_b),
     ("nvidia_gpu_power_usage_milliwatts", "Power that the GPU draws.", lambda g: g.sample.power_mw),
-    ("nvidia_gpu_jobId", "Job that holds the GPU.", lambda g: float(g.jobid) if g.jobid else None),
+    ("nvidia_gpu_jobId", "Job that holds the GPU.", lambda g: float(g.job_id) if g.job_id else None),
     ("nvidia_gpu_jobUid", "Uid of that job's owner.", lambda g: float(g.userid) if g.userid else None),
 )
 NUM_DEVICES: Final = ("nvidia_gpu_num_devices", "GPUs of the node.")

@@ -163,7 +163,7 @@ class RunTracker:
 def _read_start(run: LocalRun, start: JobFile | None) -> None:
     if start is not None:
         run.prolog_us = start.time_us
-        run.start_s, run.restarts = start.number("start"), start.number("restarts")
+        run.start, run.restarts = start.number("start"), start.number("restarts")
 
 
 def _begins_again(run: LocalRun, steps: dict[int, int], start: JobFile | None) -> bool:

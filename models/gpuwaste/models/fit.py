@@ -1,7 +1,7 @@
 """From vectors and labels to a fitted target: trees, calibration, operating points, first conformal shifts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -27,27 +27,17 @@ _EPS: Final = 1e-6
 class Fitted:
     """One target, learnt: a booster for a probability, one for each quantile otherwise.
 
-    `calibration`, `thresholds` and `shifts` come from validation rows alone.
+    `model` is what a manifest says of it; its file is named by the export. Its calibration, thresholds and shifts come
+    from validation rows alone.
     """
 
     target: Target
     boosters: tuple[xgboost.Booster, ...]
-    calibration: PlattScaling
-    thresholds: Mapping[str, float]
-    shifts: tuple[float, ...]
-    rows: int
-    base_rate: float | None
+    model: TargetModel
 
     def raw(self, vectors: Vectors) -> NDArray[np.float32]:
         """Return [n, 1] probabilities before calibration, or [n, q] log quantiles before their shifts."""
         return np.column_stack([b.inplace_predict(vectors) for b in self.boosters]).astype(np.float32)
-
-    def as_model(self) -> TargetModel:
-        """Return what a manifest says of it; its file is named by the export."""
-        target, points = self.target, dict(self.thresholds)
-        return TargetModel(
-            target.name, "", target.quantiles, self.calibration, points, self.shifts, self.rows, self.base_rate
-        )
 
 
 def fit(
@@ -69,15 +59,16 @@ def fit(
     params = {**chosen.on(len(learn)), "seed": seed, "nthread": threads, "tree_method": "hist"}
     data = columns(vectors[learn], y[learn], params)
     boosters = tuple(grow(data, {**params, **objective}, chosen.rounds) for objective in objectives(target))
-    fitted = Fitted(target, boosters, PlattScaling(), {}, (), len(learn), None)
+    fitted = Fitted(target, boosters, TargetModel(target.name, "", target.quantiles, rows=len(learn)))
     raw = fitted.raw(vectors[validate]) if len(validate) else np.empty((0, len(boosters)), np.float32)
     if target.kind == "quantiles":
         gaps = y[validate, None] - raw
         shifts = tuple(conformal(gaps[:, i], q) for i, q in enumerate(target.quantiles))
-        return Fitted(target, boosters, PlattScaling(), {}, shifts, len(learn), None)
+        return replace(fitted, model=replace(fitted.model, shifts=shifts))
     scale = platt(raw[:, 0], y[validate])
     points = operating_points(y[validate].astype(np.float64), calibrated(raw[:, 0], scale))
-    return Fitted(target, boosters, scale, points, (), len(learn), float(y[learn].mean()))
+    known = replace(fitted.model, calibration=scale, thresholds=points, base_rate=float(y[learn].mean()))
+    return replace(fitted, model=known)
 
 
 def learnable(target: Target, table: JobTable) -> NDArray[np.float32]:

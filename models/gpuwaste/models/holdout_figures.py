@@ -48,7 +48,7 @@ def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: HistorySplit
     raw = np.full((len(table), len(fitted.boosters)), np.nan, np.float32)
     raw[first:] = fitted.raw(vectors[first:])
     busy = busy_users(vectors, NAMES)
-    said = roll(table, fitted.as_model(), raw, scored=scored, busy=busy).values
+    said = roll(table, fitted.model, raw, scored=scored, busy=busy).values
     y = labels(target.name, table)
     rows = split.test[np.isfinite(y[split.test])]
     users = table.user.codes[rows]
@@ -56,8 +56,8 @@ def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: HistorySplit
         note = f"{len(rows)} labelled jobs in the test part are too few to judge by"
         return HoldoutFigures(CardFigures(jobs=len(rows), users=len(np.unique(users)), note=note), {})
     if target.kind == "probability":
-        own = calibrated(raw[rows, 0], fitted.calibration)
-        return _probability(y[rows], said[rows], own, users, fitted.thresholds)
+        own = calibrated(raw[rows, 0], fitted.model.calibration)
+        return _probability(y[rows], said[rows], own, users, fitted.model.thresholds)
     return _quantiles(target, table, rows, said[rows])
 
 

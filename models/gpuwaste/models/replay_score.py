@@ -1,8 +1,8 @@
 """Whether what would have been said came true, and which GPU-hours heeding it would have saved."""
 
 import math
-from collections import Counter
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.advice.policy.declarations import PROBABILITIES, QUANTITIES
@@ -17,6 +17,9 @@ from gpuwaste.jobs.history.table import ABSENT, Floats, JobTable
 ALL: Final = "all"
 
 
+_COUNTED: Final = ("jobs", "said", "right", "wrong", "unknown")
+
+
 @dataclass(slots=True)
 class ReplayedSubmission:
     """One submission with its decision; `rows` are its runs, several of an array; `saves` by kind of suggestion."""
@@ -25,17 +28,6 @@ class ReplayedSubmission:
     rows: list[int]
     user: str
     saves: dict[str, float]
-
-
-@dataclass(slots=True)
-class _Sums:
-    jobs: int = 0
-    said: int = 0
-    right: int = 0
-    wrong: int = 0
-    unknown: int = 0
-    gpu_hours: float = 0.0
-    users: set[str] = field(default_factory=set)
 
 
 class ReplayScore:
@@ -69,23 +61,29 @@ class ReplayScore:
 
     def document(self) -> dict[str, Any]:
         """Return the rows, and what held back."""
-        sums: dict[tuple[str, str, Action], _Sums] = {}
+        sums: defaultdict[tuple[str, str, Action], Counter[str]] = defaultdict(Counter)
+        saved_h: defaultdict[tuple[str, str, Action], float] = defaultdict(float)
+        users: defaultdict[tuple[str, str, Action], set[str]] = defaultdict(set)
         for submission in self._found:
             decision = submission.decision
             hours = {target: self._gpu_hours(submission, target) for target in decision.triggers}
             for target in (ALL, *decision.triggers):
                 right = self.came_true(submission) if target == ALL else self._right(submission, target)
                 saved = max(hours.values(), default=0.0) if target == ALL else hours[target]
-                _count(sums.setdefault((decision.policy, target, decision.would_be), _Sums()), submission, right, saved)
+                key = decision.policy, target, decision.would_be
+                outcome = {True: "right", False: "wrong", None: "unknown"}[right]
+                sums[key].update(jobs=1, said=decision.action in TOLD, **{outcome: 1})
+                saved_h[key] += saved
+                users[key].add(submission.user)
         rows = [
             PolicyReplayRow(
-                policy=policy, target=target, would_be=would_be, jobs=s.jobs, said=s.said, right=s.right,
-                wrong=s.wrong, unknown=s.unknown, gpu_hours=round(s.gpu_hours, 3), users=len(s.users),
+                policy=key[0], target=key[1], would_be=key[2], **{name: count[name] for name in _COUNTED},
+                gpu_hours=round(saved_h[key], 3), users=len(users[key]),
             )
-            for (policy, target, would_be), s in sorted(sums.items())
+            for key, count in sorted(sums.items())
         ]  # fmt: skip
-        users = {submission.user for submission in self._found}
-        return {"rows": rows, "held": dict(self._held), "users": len(users)}
+        everybody = {submission.user for submission in self._found}
+        return {"rows": rows, "held": dict(self._held), "users": len(everybody)}
 
     def _right(self, submission: ReplayedSubmission, target: str) -> bool | None:
         """Tell whether enough of the runs that are known of came out as said (advice/verdicts/hits.py)."""
@@ -114,16 +112,6 @@ class ReplayScore:
                 gpus = t.gpus[row] if target in self._labels else t.gpus[row] - t.gpus_active[row]
                 total += float(gpus * t.run_s[row]) / HOUR_S
         return total
-
-
-def _count(sums: _Sums, submission: ReplayedSubmission, right: bool | None, saved: float) -> None:
-    sums.jobs += 1
-    sums.said += submission.decision.action in TOLD
-    sums.right += right is True
-    sums.wrong += right is False
-    sums.unknown += right is None
-    sums.gpu_hours += saved
-    sums.users.add(submission.user)
 
 
 def _known(column: Floats, row: int) -> bool:

@@ -166,7 +166,7 @@ def _manifest(
         end_rule=data.table.end_rule,
         window=(int(data.table.submit[rows[0]]), int(data.table.submit[rows[-1]])),
         rows=len(rows),
-        targets=tuple(x.shipped.as_model() for x in learnt.values()),
+        targets=tuple(x.shipped.model for x in learnt.values()),
         left_out=dict(left_out),
         references=drift.references(seen),
         files={},

@@ -162,9 +162,9 @@ def _facts(asked: AdviceRequest) -> SubmissionFacts:
     """Return what is known before anything is expected."""
     return SubmissionFacts(
         asked.request,
-        _local_time(asked.request.submit),
         asked.op,
         asked.groups,
+        local_time=_local_time(asked.request.submit),
         stale=asked.stale,
         test_only=asked.test_only,
         unread=asked.unread,

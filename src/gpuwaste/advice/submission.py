@@ -5,32 +5,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpuwaste.advice.policy.declarations import Policy
-from gpuwaste.advice.policy.facts import PolicyOutcome
+from gpuwaste.advice.policy.facts import PolicyOutcome, SubmittedRequest
 from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
-from gpuwaste.advice.verdicts.verdict import Op
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
-    from gpuwaste.advice.predict.prediction import Prediction
+    from gpuwaste.advice.predict.prediction_types import PredictDocument
     from gpuwaste.advice.predict.predictor import Vector
 
 
-@dataclass(slots=True)
-class AdviceRequest:
-    """One submission with what its request does not say; the site's defaults are filled in by the adviser.
+@dataclass(slots=True, kw_only=True)
+class AdviceRequest(SubmittedRequest):
+    """One submission as it is asked about; the site's defaults are filled in by the adviser.
 
-    `groups` are the user's Unix groups. `script` is the hash of the whole batch script, "" where there is none. `stale`
-    is an asker that does not know the history of the last while, `unread` a submission whose texts take too much CPU.
+    `script` is the hash of the whole batch script, "" where there is none.
     """
 
-    request: JobRequest
-    op: Op = "submit"
-    groups: frozenset[str] = frozenset()
     script: str = ""
-    stale: bool = False
-    test_only: bool = False
-    unread: bool = False
 
 
 @dataclass(slots=True)
@@ -55,5 +47,5 @@ class SubmitAdvice:
     policy: Policy
     decision: PolicyOutcome
     outlook: Outlook
-    prediction: "Prediction | None" = None
+    prediction: "PredictDocument | None" = None
     vector: "Vector | None" = None

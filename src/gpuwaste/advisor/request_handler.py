@@ -140,8 +140,8 @@ class RequestHandler(SubmitHandler):
         if now_us > exchange.until_us:
             return self.turned_away(exchange, "late")
         try:
-            name_facts(ask.desc.name)
-            script_facts(ask.desc.script, budget)
+            name_facts(ask.desc.asked.name)
+            script_facts(ask.desc.asked.script, budget)
         except NotReadError:
             ask.unread = True
         user = self._users.get(ask.desc.uid)
@@ -197,7 +197,7 @@ class RequestHandler(SubmitHandler):
         if request is None:
             return self.turned_away(exchange, "unknown job")
         desc, stale = ask.desc, self._freshness.stale
-        asked = AdviceRequest(request, ask.op, user.groups, desc.script_hash, stale, desc.test_only, ask.unread)
+        asked = AdviceRequest(request, ask.op, user.groups, stale, desc.test_only, ask.unread, script=desc.script_hash)
         return JudgedSubmission(desc, asked, ask.at_utc_us, exchange.arrived_us, exchange.until_us)
 
     def _judged(self, ready: Sequence[tuple[Connection, JudgedSubmission]]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from gpuwaste.advice.predict.prediction import RequestChange
-from gpuwaste.advice.predict.prediction_types import PredictDocument, predict_document
+from gpuwaste.advice.predict.prediction_types import PredictDocument
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.cli.programs import load_program
 from gpuwaste.core.codec import convert
@@ -127,7 +127,7 @@ def _here(asked: PredictQuery, model: Path, history: Path | None) -> list[Predic
     predictor = Predictor(bundle, state or HistoryState(), corrections_of(bundle))
     found = [predictor.predict(request) for request in asked.requests]
     notes = () if state else (_NO_HISTORY,)
-    return [predict_document(replace(p, notes=(*p.notes, *notes))) for p in found]
+    return [structs.replace(p, notes=[*p.notes, *notes]) for p in found]
 
 
 def sent(request: JobRequest) -> dict[str, Any]:

@@ -253,9 +253,9 @@ def _rescoring(config: Config) -> None:
 
 
 def _renewal(config: Config) -> None:
-    from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
+    from gpuwaste.advice.renewal.renewal_settings import checked_models
 
-    RenewalSettings.from_config(config.models)
+    checked_models(config.models)
 
 
 def _collectors(config: Config) -> None:

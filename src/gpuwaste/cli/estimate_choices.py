@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from gpuwaste.cli.estimate_handover import gres_of, plan_command, script_lines
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
-from gpuwaste.estimate.choices import Choice, Goal, Work, choice, chosen
+from gpuwaste.estimate.choices import Goal, Work, choice, chosen
 from gpuwaste.estimate.devices import GpuType, MigSize, one_of, types_asked
 from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.memory import estimate_memory
@@ -53,7 +53,7 @@ def choices_document(
         program=program_facts,
         goal=goal,
         memory_basis="; ".join(compared.bases),
-        choices=[EstimateChoice(**asdict(row), chosen=row is best) for row in rows],
+        choices=[replace(row, chosen=row is best) for row in rows],
         script=[] if best is None else script_lines(best, gres, program_facts.fingerprint),
         plan="" if best is None else plan_command(best, gres, goal),
         notes=[
@@ -73,7 +73,7 @@ class _Compared:
     wanted: list[GpuType]
     models_dir: Path
     prices: Mapping[str, float]
-    rows: list[Choice] = field(default_factory=list)
+    rows: list[EstimateChoice] = field(default_factory=list)
     known: list[tuple[str, int | None]] = field(default_factory=list)
     bases: dict[str, None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -116,7 +116,7 @@ class _Compared:
         self._bounded(len(self.rows))
         return True
 
-    def sorted_rows(self) -> list[Choice]:
+    def sorted_rows(self) -> list[EstimateChoice]:
         """Return the rows by type in the order asked for, whole GPUs first."""
         order = {each.name: place for place, each in enumerate(self.wanted)}
         return sorted(
@@ -186,8 +186,8 @@ def of_several(asked: Mapping[str, Sequence[GpuType]]) -> list[str]:
 
 
 def _named(
-    asked: Mapping[str, Sequence[GpuType]], best: Choice, rows: Sequence[Choice]
-) -> tuple[Choice, dict[str, str]]:
+    asked: Mapping[str, Sequence[GpuType]], best: EstimateChoice, rows: Sequence[EstimateChoice]
+) -> tuple[EstimateChoice, dict[str, str]]:
     """Return the row to hand over, and by its type the user's own name, which is most likely the site's.
 
     A name that may be of several types is handed over only where the request fits on each of them, with the times of
@@ -202,11 +202,11 @@ def _named(
     return best, {}
 
 
-def _request(row: Choice) -> tuple[str, int | None, int, str]:
+def _request(row: EstimateChoice) -> tuple[str, int | None, int, str]:
     return row.file, row.batch, row.gpus, row.mig
 
 
-def _notes(rows: list[Choice], best: Choice | None, work: Work, *, priced: bool) -> list[str]:
+def _notes(rows: list[EstimateChoice], best: EstimateChoice | None, work: Work, *, priced: bool) -> list[str]:
     notes = ["prices: [estimate] prices of this host's configuration, --price before them"] if priced else []
     if any(row.gpus > 1 for row in rows):
         notes.append("several GPUs: speed-up is not assumed, and sharding evenly is the best case")

@@ -104,7 +104,7 @@ def _jobs(
     query = scope_of(options) | {"start": window[0], "end": window[1]}
     report = typed(hub.get("/v1/report", query), ReportDocument, printed=False)
     counted.beyond = report.jobs_left_out
-    found = {(job.cluster, job.jobid.partition("_")[0].partition("+")[0]) for job in report.jobs}
+    found = {(job.cluster, job.printed_id.partition("_")[0].partition("+")[0]) for job in report.jobs}
     return sorted(found)
 
 

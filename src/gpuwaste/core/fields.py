@@ -45,10 +45,19 @@ class Document(Struct, frozen=True):
     def table(self, part: str = "") -> "Table":  # noqa: ARG002 as of documents that have several
         """Return the document as a table; some have several, by their names."""
         (kind,) = get_args(get_type_hints(type(self))[self.ROWS])
-        columns = [name for name in kind.__struct_fields__ if name not in self.HIDDEN]
+        columns = [name for name in kind.__struct_encode_fields__ if name not in self.HIDDEN]
         return columns, map(to_builtins, getattr(self, self.ROWS))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document as a JSON object."""
         found: dict[str, Any] = to_builtins(self)
         return found
+
+
+class DatedDocument(Document, kw_only=True, frozen=True):
+    """What the answers of the hub about a time begin with; `schema` counts changes that a reader must know of."""
+
+    document: str = ""
+    schema: int = 1
+    recorded: Recorded
+    generated: Utc

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final, Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.estimate.devices import GpuType, MigSize, mig_memory_b
+from gpuwaste.estimate.estimate_types import EstimateChoice
 from gpuwaste.estimate.memory import MemoryEstimate, verdict
 from gpuwaste.estimate.step_answer import StepTime
 
@@ -35,34 +35,6 @@ class Work:
         return self.steps
 
 
-class Choice(Struct, kw_only=True, frozen=True):
-    """One request: a GPU type or a MIG instance of it, a number of them, a program, which may have a batch size.
-
-    Bytes are of one GPU, not sharded; None: not known.
-    """
-
-    gpu: str
-    mig: str = ""
-    gpus: int
-    file: str = ""
-    batch: int | None
-    memory_b: int
-    memory_low_b: int
-    memory_high_b: int
-    capacity_b: int
-    fits: str
-    step_s: float | None = None
-    step_low_s: float | None = None
-    step_high_s: float | None = None
-    steps: int | None = None
-    run_s: float | None = None
-    run_high_s: float | None = None
-    gpu_hours: float | None = None
-    cost: float | None = None
-    basis: str = ""
-    refused: str = ""
-
-
 def choice(
     memory: MemoryEstimate,
     on: GpuType,
@@ -74,10 +46,10 @@ def choice(
     batch: int | None = None,
     work: Work,
     price: float | None = None,
-) -> Choice:
+) -> EstimateChoice:
     """Return one row; `price` is for a GPU-hour of this type."""
     capacity_b = on.memory_b if mig is None else mig_memory_b(on, mig)
-    found = Choice(
+    found = EstimateChoice(
         gpu=on.name, mig="" if mig is None else mig.name, gpus=gpus, file=file, batch=batch, memory_b=memory.memory_b,
         memory_low_b=memory.low_b, memory_high_b=memory.high_b, capacity_b=capacity_b,
         fits=_fits(memory, capacity_b, gpus), steps=work.steps_of(batch),
@@ -112,7 +84,7 @@ def _fits(memory: MemoryEstimate, capacity_b: int, gpus: int) -> str:
     return "must be sharded" if one == "does not fit" else "may have to be sharded"
 
 
-def chosen(rows: Sequence[Choice], goal: Goal, prices: Mapping[str, float]) -> tuple[int | None, list[str]]:
+def chosen(rows: Sequence[EstimateChoice], goal: Goal, prices: Mapping[str, float]) -> tuple[int | None, list[str]]:
     """Return the place of the row that the goal marks, None where there is none, and what is to be said of it."""
     if goal == "smallest":
         return _smallest(rows)
@@ -137,20 +109,20 @@ def chosen(rows: Sequence[Choice], goal: Goal, prices: Mapping[str, float]) -> t
     return best, notes
 
 
-def _rate(row: Choice, goal: Goal, prices: Mapping[str, float]) -> float:
+def _rate(row: EstimateChoice, goal: Goal, prices: Mapping[str, float]) -> float:
     """Return what the goal compares: of the run where its length is known, else of a sample, else of a step."""
     seconds = row.run_s if row.run_s is not None else (row.step_s or 0.0) / (row.batch or 1)
     return seconds * (prices.get(row.gpu, 1.0) if goal == "cheapest" else 1.0)
 
 
-def _overlaps(rows: Sequence[Choice], best: int, other: int, rates: Mapping[int, float]) -> bool:
+def _overlaps(rows: Sequence[EstimateChoice], best: int, other: int, rates: Mapping[int, float]) -> bool:
     high, low = rows[best], rows[other]
     if high.step_high_s is None or low.step_low_s is None or not high.step_s or not low.step_s:
         return False
     return rates[other] * low.step_low_s / low.step_s <= rates[best] * high.step_high_s / high.step_s
 
 
-def _smallest(rows: Sequence[Choice]) -> tuple[int | None, list[str]]:
+def _smallest(rows: Sequence[EstimateChoice]) -> tuple[int | None, list[str]]:
     """Return the least GPU memory on which the program fits; of equals, the largest batch."""
     places = [place for place, row in enumerate(rows) if row.fits == "fits"]
     notes = []
@@ -162,7 +134,7 @@ def _smallest(rows: Sequence[Choice]) -> tuple[int | None, list[str]]:
     return min(places, key=lambda place: (rows[place].gpus * rows[place].capacity_b, -(rows[place].batch or 0))), notes
 
 
-def _no_time(rows: Sequence[Choice], goal: Goal) -> str:
+def _no_time(rows: Sequence[EstimateChoice], goal: Goal) -> str:
     if all(row.step_s is None for row in rows):
         reasons = sorted({row.refused for row in rows if row.gpus == 1 and not row.mig}) or [SCALING]
         return f"{goal} is not known without times ({reasons[0]}); --goal smallest needs memory only"

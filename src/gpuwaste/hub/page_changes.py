@@ -23,7 +23,7 @@ from gpuwaste.core.thread_pool import MadeTogether, ThreadPool
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.places import PlacedStream, Places
 from gpuwaste.hub.sign_in.visitors import SignInNeeded, Visitors
-from gpuwaste.jobs.events.envelope import Event
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.show.resource import Follow
 
 _LOOK_S: Final = 1.0
@@ -46,7 +46,7 @@ class PageFollower:
     jobs: frozenset[int] | None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def concerns(self, event: Event) -> bool:
+    def concerns(self, event: StoredEvent) -> bool:
         """Tell whether an event changes the page."""
         if self.jobs is not None and (event.run is None or event.run.job_id not in self.jobs):
             return False
@@ -102,7 +102,7 @@ class PageFeed:
                 await asyncio.sleep(_AFTER_ERROR_S)
         self._place = None
 
-    def _tell(self, events: Sequence[Event]) -> None:
+    def _tell(self, events: Sequence[StoredEvent]) -> None:
         for follower in self._followers:
             if any(map(follower.concerns, events)):
                 follower.news.set()

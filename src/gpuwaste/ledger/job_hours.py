@@ -40,6 +40,6 @@ def device_hours(db: Database, runs: Sequence[JobRecord], now: int) -> list[Devi
             )
             found.setdefault((key, row["node"], row["gpu_uuid"]), []).append(cell)
     return [
-        DeviceHours(cluster=key.cluster, raw_id=key.job_id, start=key.start, node=node, gpu_uuid=uuid, cells=cells)
+        DeviceHours(cluster=key.cluster, job_id=key.job_id, start=key.start, node=node, gpu_uuid=uuid, cells=cells)
         for (key, node, uuid), cells in found.items()
     ]

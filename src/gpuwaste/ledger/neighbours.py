@@ -34,13 +34,13 @@ def neighbours_of(
     key = {"job_id": run.job_id, "run_start": run.run_key.start}
     rows = db.rows("neighbour_runs", {**asked, **scope, **key, "lists": wanted, "most": _MOST})
     return Neighbours(
-        jobid=run.printed_id,
+        printed_id=run.printed_id,
         runs=rows[0]["runs"] if rows else 0,
         others=rows[0]["others"] if rows else 0,
         complete=len(lists) < _MOST_LISTS,
         listed=[
             Neighbour(
-                jobid=row["printed_id"],
+                printed_id=row["printed_id"],
                 name=row["name"],
                 user=row["user"],
                 state=row["state"],

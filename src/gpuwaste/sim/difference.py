@@ -39,7 +39,7 @@ class Run:
             return cls(trace, play, processors)
         begun = np.flatnonzero(play.start >= 0)
         ran = replace(trace, run_s=play.run_s).take(begun)
-        return cls(ran, play.start[begun], processors, play.gpu_utilization)
+        return cls(ran, play.start[begun], processors, play.result.gpu_utilization)
 
 
 class Labels(Protocol):

@@ -50,9 +50,9 @@ class Norms(NamedTuple):
 
     nodes: int
     cpus: int
-    partition: float
-    qos: float
-    assoc: float
+    max_partition: float
+    max_qos: float
+    max_assoc: float
 
 
 def size_factor(jobs: PriorityJobs, norms: Norms, settings: PrioritySettings) -> Floats:
@@ -82,9 +82,9 @@ def weighted(jobs: PriorityJobs, norms: Norms, settings: PrioritySettings, weigh
     parts = jobs.amounts
     if "NO_NORMAL_TRES" not in flags:
         parts = np.divide(jobs.amounts, jobs.available, out=np.zeros(jobs.amounts.shape), where=jobs.available > 0)
-    part = _normal(jobs.partition, norms.partition, normal="NO_NORMAL_PART" not in flags)
-    qos = _normal(jobs.qos, norms.qos, normal="NO_NORMAL_QOS" not in flags)
-    assoc = _normal(jobs.assoc, norms.assoc, normal="NO_NORMAL_ASSOC" not in flags)
+    part = _normal(jobs.partition, norms.max_partition, normal="NO_NORMAL_PART" not in flags)
+    qos = _normal(jobs.qos, norms.max_qos, normal="NO_NORMAL_QOS" not in flags)
+    assoc = _normal(jobs.assoc, norms.max_assoc, normal="NO_NORMAL_ASSOC" not in flags)
     return Weighted(
         assoc=assoc * settings.weight_assoc,
         size=size_factor(jobs, norms, settings) * settings.weight_size,

@@ -2,26 +2,18 @@
 
 from dataclasses import dataclass
 
+from gpuwaste.sim.document import NodesResult
 from gpuwaste.sim.trace import Ints
 from gpuwaste.slurm.site.cluster_model import Node
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """n jobs: the start of the last run of each, -1 for one that never started, and the seconds of that run.
-
-    `requeued` counts runs that began anew, after preemption or as a node failed, `cut_short` jobs that were ended
-    by either for good. `gpu_utilization`: the part of the GPU-seconds of each type that was held, from the first
-    submission to the last end; runs that were cut short count. `held`: jobs that
-    a limit of a QOS or an association held back, by the reason that Slurm gave last.
-    """
+    """n jobs: the start of the last run of each, -1 for one that never started, and the seconds of that run."""
 
     start: Ints
     run_s: Ints
-    requeued: int
-    cut_short: int
-    gpu_utilization: dict[str, float]
-    held: dict[str, int]
+    result: NodesResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.version import own_version
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim import schedulers
-from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument
+from gpuwaste.sim.document import SchedulerResult, SimulationDocument
 from gpuwaste.sim.energy import measured_energy
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.past import UNKNOWN
@@ -131,13 +131,7 @@ def simulate(
         start, ran = starts[scheduler], trace
         if isinstance(play, Placed):
             ran = replace(trace, run_s=play.run_s)
-            nodes[scheduler] = NodesResult(
-                never_started=int(np.count_nonzero(start < 0)),
-                requeued=play.requeued,
-                cut_short=play.cut_short,
-                gpu_utilization=play.gpu_utilization,
-                held=play.held,
-            )
+            nodes[scheduler] = play.result
         begun = np.flatnonzero(start >= 0)
         if not len(begun):
             raise NoDataError(f"--scheduler {scheduler}: no job of {len(trace)} ever starts on this machine")

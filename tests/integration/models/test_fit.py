@@ -37,9 +37,9 @@ def test_only_the_newest_rows_are_learnt_from() -> None:
     rows = np.arange(200)
     some = fit(BY_NAME["walltime"], table, vectors, rows, rows[:0], recipe=replace(QUICK, max_rows=120), threads=1)
     last = fit(BY_NAME["walltime"], table, vectors, rows[80:], rows[:0], recipe=QUICK, threads=1)
-    assert some.rows == last.rows == 120
+    assert some.model.rows == last.model.rows == 120
     assert np.array_equal(some.raw(vectors), last.raw(vectors))
-    assert some.shifts == (0.0, 0.0, 0.0, 0.0)
+    assert some.model.shifts == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_too_few_of_a_class_is_no_data() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec import to_builtins
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.manifest import PlattScaling
+from gpuwaste.advice.predict.manifest import PlattScaling, TargetModel
 from gpuwaste.advice.predict.targets import BY_NAME, labels
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.models.fit import Fitted
@@ -39,7 +39,7 @@ def wide(*columns: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def model(target: str, columns: int, **said: float) -> Fitted:
     boosters = tuple(cast("xgboost.Booster", Column(i)) for i in range(columns))
-    return Fitted(BY_NAME[target], boosters, PlattScaling(), said, (), 100, 0.5)
+    return Fitted(BY_NAME[target], boosters, TargetModel(target, "", (), PlattScaling(), said, (), 100, 0.5))
 
 
 def failing(jobs: int = 1000) -> tuple[JobTable, NDArray[np.float32]]:

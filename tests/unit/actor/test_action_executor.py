@@ -26,7 +26,7 @@ JOB = RunningJob(
     state="RUNNING", submit=90, start=100, end=None, restarts=0, node_list="cpu1", n_nodes=1,
 )  # fmt: skip
 ENTRY = ActionEntry(
-    id="a" * 64, rule="idle", rule_hash="b" * 64, kind="cancel", subject="gw/8@100", cluster="gw", jobid=8, start=100,
+    id="a" * 64, rule="idle", rule_hash="b" * 64, kind="cancel", subject="gw/8@100", cluster="gw", job_id=8, start=100,
     user="alice", account="proj1", approve="none", decided=0, expires=2**40, status="intended", since=0,
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 ENTRY = ActionEntry(
-    id="a" * 64, rule="idle", rule_hash="b" * 64, kind="cancel", subject="gw/8@100", cluster="gw", jobid=8, start=100,
+    id="a" * 64, rule="idle", rule_hash="b" * 64, kind="cancel", subject="gw/8@100", cluster="gw", job_id=8, start=100,
     user="alice", account="proj1", approve="none", decided=0, expires=2**40, status="intended", since=0,
 )  # fmt: skip
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from gpuwaste.estimate.choices import SCALING, Choice, Work, choice, chosen
+from gpuwaste.estimate.choices import SCALING, Work, choice, chosen
 from gpuwaste.estimate.devices import GIB, device
+from gpuwaste.estimate.estimate_types import EstimateChoice
 from gpuwaste.estimate.memory import MemoryEstimate
 from gpuwaste.estimate.step_answer import StepTime
 
@@ -13,7 +14,9 @@ def need(gib: float) -> MemoryEstimate:
     return MemoryEstimate(size, int(size * 0.9), int(size * 1.1), size, "a test's")
 
 
-def row(gpu: str, gib: float, step_s: float | None, *, gpus: int = 1, batch: int = 8, price: float = 1.0) -> Choice:
+def row(
+    gpu: str, gib: float, step_s: float | None, *, gpus: int = 1, batch: int = 8, price: float = 1.0
+) -> EstimateChoice:
     high = None if step_s is None else step_s * 1.05
     low = None if step_s is None else step_s * 0.95
     time = StepTime(gpu=gpu, step_s=step_s, low_s=low, high_s=high, refused="" if step_s else "not measured")

@@ -123,7 +123,7 @@ def now() -> dict[str, Any]:
         ),
         idle=[
             IdleJob(
-                cluster="gw", jobid="12345_67", name="resnet50", user="alice", account="proj1", partition="gpu",
+                cluster="gw", printed_id="12345_67", name="resnet50", user="alice", account="proj1", partition="gpu",
                 start=END - 20_000, gpus=4, idle=2, never_active=1, since=END - 15_000, reported=END - 900,
                 nodes=["gpu1"], nodes_left_out=0, wasted_s=29_000.0, exempt_s=0.0,
                 advice=[Advice(at=END - 21_000, op="submit", action="warn", lines=["use 2 GPUs"])],

@@ -14,7 +14,7 @@ LOOK = Look(zone=UTC)
 def notice(*names: str, left_s: int = 2400) -> LimitNotice:
     """Return a notice of jobs, of which the first reaches its limit in `left_s` seconds."""
     jobs = [
-        LimitJob(jobid=str(n), name=name, partition="gpu", time_limit_s=86400, limit_at=AT + left_s + n - 1, p=0.8)
+        LimitJob(printed_id=str(n), name=name, partition="gpu", time_limit_s=86400, limit_at=AT + left_s + n - 1, p=0.8)
         for n, name in enumerate(names, 1)
     ]
     return LimitNotice(user="alice", generated=AT, jobs=jobs)

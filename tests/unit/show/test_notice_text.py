@@ -14,10 +14,10 @@ LOOK = Look(zone=UTC)
 NASTY = "x\r\nBcc: a@b\x1b[2J\u202e" + "w" * 300
 
 
-def digest(name: str = "train", **more: Any) -> dict[str, Any]:
+def digest(name: str = "train", exempt_s: float = 0.0, **more: Any) -> dict[str, Any]:
     """Return what a digest says."""
     row = {
-        "jobid": "30_[0-4]", "name": name, "partition": "gpu", "state": "COMPLETED", "tasks": 5, "gpus": 5,
+        "printed_id": "30_[0-4]", "name": name, "partition": "gpu", "state": "COMPLETED", "tasks": 5, "gpus": 5,
         "gpu_s": 180_000.0,
         "mean_util_pct": 0.0, "end": 1_763_000_000, "wasted_s": 180_000.0,
     }  # fmt: skip
@@ -28,8 +28,9 @@ def digest(name: str = "train", **more: Any) -> dict[str, Any]:
         "wasted_gpu_s": 36_000.0, "provisional": False,
     }  # fmt: skip
     return {
-        "user": "alice", "start": 1_762_400_000, "end": 1_763_000_000, "job_count": 6, "unclear_jobs": 0,
-        "gpu_s": 200_000.0, "wasted_s": 180_000.0, "exempt_s": 0.0, "jobs": [row], "jobs_left_out": 0,
+        "user": "alice", "start": 1_762_400_000, "end": 1_763_000_000, "unclear_jobs": 0,
+        "waste": {"jobs": 6, "gpu_s": 200_000.0, "wasted_s": 180_000.0, "exempt_s": exempt_s},
+        "jobs": [row], "jobs_left_out": 0,
         "findings": [finding], **more,
     }  # fmt: skip
 
@@ -60,9 +61,10 @@ def test_what_was_left_out_is_said() -> None:
 @pytest.mark.parametrize("name", [NASTY, "", "\udcff\x00", "\U0001f600" * 50])
 def test_no_name_breaks_a_line(name: str) -> None:
     """Whatever a job, a user or an account is called, lines stay lines of 80 columns."""
-    staff_row = {"user": name, "accounts": [name], "jobs": 1, "gpu_s": 7200.0, "wasted_s": 3600.0, "exempt_s": 0.0}
+    waste = {"jobs": 1, "gpu_s": 7200.0, "wasted_s": 3600.0, "exempt_s": 0.0}
+    staff_row = {"user": name, "accounts": [name], "waste": waste}
     staff = {
-        "start": 1, "end": 2, "job_count": 1, "unclear_jobs": 0, "gpu_s": 7200.0, "wasted_s": 3600.0, "exempt_s": 0.0,
+        "start": 1, "end": 2, "unclear_jobs": 0, "waste": waste,
         "users": [staff_row], "users_left_out": 3,
     }  # fmt: skip
     notice = {

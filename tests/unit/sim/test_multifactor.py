@@ -13,7 +13,7 @@ from gpuwaste.sim.priority_settings import FLAGS, PrioritySettings
 
 pytestmark = pytest.mark.long
 
-NORMS = Norms(nodes=10, cpus=640, partition=50.0, qos=200.0, assoc=0.0)
+NORMS = Norms(nodes=10, cpus=640, max_partition=50.0, max_qos=200.0, max_assoc=0.0)
 WEIGHTS = np.array([1000.0, 0.0, 0.0, 0.0, 77.5])
 AVAILABLE = np.array([640.0, 2.0**40, 10.0, 0.0, 0.0])
 
@@ -73,8 +73,8 @@ def size(job: Drawn, chosen: PrioritySettings) -> float:
 def by_definition(job: Drawn, chosen: PrioritySettings, age_s: float, fair: float) -> float:
     """Return the sum of weighted factors, before it is cut to 32 bits."""
     flags = chosen.flags
-    part = job["partition"] / (1 if "NO_NORMAL_PART" in flags else NORMS.partition)
-    qos = job["qos"] / (1 if "NO_NORMAL_QOS" in flags else NORMS.qos)
+    part = job["partition"] / (1 if "NO_NORMAL_PART" in flags else NORMS.max_partition)
+    qos = job["qos"] / (1 if "NO_NORMAL_QOS" in flags else NORMS.max_qos)
     assoc = job["assoc"] if "NO_NORMAL_ASSOC" in flags else 0.0  # no association has a priority: nothing to divide by
     tres = 0.0
     for amount, available, weight in zip(job["amounts"], AVAILABLE, WEIGHTS, strict=True):

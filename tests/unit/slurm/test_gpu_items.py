@@ -47,7 +47,7 @@ REFUSED = ["gpu:", "gpu:a100:", "gpu:a100:x", "gpu==2", "gpu=a100", "gpu:a=b", "
 
 def _by_plugin(member: str, text: str) -> tuple[int, str]:
     desc = read_job_desc({"user_id": 1, "min_nodes": 1, "min_cpus": 1, member: text})
-    return desc.gpus, desc.gpu_type
+    return desc.asked.gpus, desc.asked.gpu_type
 
 
 @pytest.mark.parametrize(("text", "gpus", "types"), LISTS, ids=[text for text, *_ in LISTS])
@@ -121,6 +121,6 @@ def test_any_text_is_counts_or_a_parse_error(text: str) -> None:
 def test_gpus_of_many_tasks_are_bounded() -> None:
     """A count that is none of any cluster stays the largest one, however many tasks ask for it."""
     job = {"user_id": 1, "min_nodes": 1, "min_cpus": 1, "tres_per_task": "gres:gpu:2t", "num_tasks": 2}
-    assert read_job_desc(job).gpus == MOST
+    assert read_job_desc(job).asked.gpus == MOST
     (request,) = read_submission("#!/bin/sh\n#SBATCH --gpus-per-task=2t --ntasks=2\n").requests
     assert request.gpus == MOST

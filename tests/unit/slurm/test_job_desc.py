@@ -141,9 +141,9 @@ def test_what_policies_need_is_read() -> None:
             "het_job_offset": 2, "test_only": True, "time_min": 5, "array_inx": "0-3", "script": "#!/bin/sh\n",
         }
     )  # fmt: skip
-    assert (desc.uid, desc.comment, desc.whole_node) == (5, "gpuwaste:override=why", True)
+    assert (desc.uid, desc.asked.comment, desc.asked.whole_node) == (5, "gpuwaste:override=why", True)
     assert desc.script_hash == "00000000deadbeef"
-    assert (desc.het_offset, desc.test_only, desc.time_min_s, desc.is_array) == (2, True, 300, True)
+    assert (desc.het_offset, desc.test_only, desc.time_min_s, desc.asked.is_array) == (2, True, 300, True)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_what_policies_need_is_read() -> None:
 )
 def test_a_job_without_a_script_is_interactive(members: dict[str, Any], interactive: bool) -> None:
     """Of srun and salloc there is none; a script that was too large to send is one all the same."""
-    assert read_job_desc({"user_id": 1, **members}).interactive is interactive
+    assert read_job_desc({"user_id": 1, **members}).asked.interactive is interactive
 
 
 def test_a_modification_changes_what_it_says_and_no_more() -> None:
@@ -225,4 +225,4 @@ def test_no_job_is_an_error(job: object) -> None:
 @given(st.text(max_size=60) | st.from_regex(r"(gres[:/])?gpu[:=]?[\w.]{0,9}[:=]?\d{0,12}[km]?", fullmatch=True))
 def test_any_list_of_resources_is_read_or_passed_over(text: str) -> None:
     """A user chooses what stands in --gres; the count stays within bounds."""
-    assert 0 <= read_job_desc({"user_id": 1, "tres_per_node": text, "min_nodes": 3}).gpus <= 3 * ((1 << 31) - 1)
+    assert 0 <= read_job_desc({"user_id": 1, "tres_per_node": text, "min_nodes": 3}).asked.gpus <= 3 * ((1 << 31) - 1)

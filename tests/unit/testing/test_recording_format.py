@@ -43,7 +43,7 @@ TICK = RecordedTick(
     "gpu1",
     (Scanned("nvml", SCAN, (("GPU-1", 79, 1),)), Scanned("pcp", reason=UnknownReason.DRIVER)),
     {5: HostUse(1.5, 1 << 20, frozenset({7}))},
-    (LocalRun(5, 1_500, 2_000, steps={-5: 1_600}, anchored=True, start_s=1),),
+    (LocalRun(5, 1_500, 2_000, steps={-5: 1_600}, anchored=True, start=1),),
     (),
     (
         Fact(MapSource.CGROUP, 5, 1_500, MinorFacts(frozenset({3}), others=frozenset({RENDER}))),

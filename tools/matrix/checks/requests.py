@@ -41,7 +41,7 @@ def run(rig: Rig) -> None:
 def _as_slurm_counts(line: str, request: dict[str, Any], req_tres: str) -> None:
     """Show that the advisor reads the amounts of slurmctld's own ReqTRES, from which the models learn."""
     tres = dict(item.split("=", 1) for item in req_tres.split(",") if "=" in item)
-    read = read_job_desc(request["job"])
+    read = read_job_desc(request["job"]).asked
     ours = {"cpu": read.cpus, "node": read.nodes, "gres/gpu": read.gpus}
     theirs = {name: int(tres.get(name, 0)) for name in ours}
     expect(ours == theirs, f"{line}: the advisor reads {ours}, slurmctld {theirs}")

@@ -23,7 +23,7 @@ class LocalRun:
     anchored: bool = False
     certain: bool = True
     prolog_us: int | None = None
-    start_s: int | None = None  # of the run key, where the prolog was told it
+    start: int | None = None  # of the run key, where the prolog was told it
     restarts: int | None = None
     pids: frozenset[int] = frozenset()
     end_us: int | None = None

@@ -32,7 +32,7 @@ class FittedModel:
         `busy` [n] is what rolling.busy_users says of the vectors.
         """
         scored = np.arange(len(table)) >= self.begin
-        return roll(table, self.fitted.as_model(), self.raw, scored=scored, busy=busy).values
+        return roll(table, self.fitted.model, self.raw, scored=scored, busy=busy).values
 
 
 def learn(

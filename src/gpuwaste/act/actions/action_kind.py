@@ -6,9 +6,8 @@ from typing import Final, Literal
 
 from gpuwaste.act.actions.option import ActionOption
 from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.act.rules.intent import Intent
+from gpuwaste.act.rules.intent import ActionTarget, Intent
 from gpuwaste.core.typed_toml import nearest
-from gpuwaste.slurm.run import RunKey
 
 Subject = Literal["run", "node", "model", "any"]
 Rights = Literal["none", "operator", "administrator", "program"]
@@ -19,16 +18,13 @@ MODEL: Final = "model/"  # the same of a model
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRequest:
+class ActionRequest(ActionTarget):
     """An action to take: on which run or node, and its options, each set.
 
     Runs of `exempt_accounts` are left alone, whatever account the intent names: Slurm's record counts.
     """
 
-    subject: str
-    run: RunKey | None
-    user: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(default_factory=dict)
     exempt_accounts: Collection[str] = ()
 
     @property

@@ -65,4 +65,4 @@ def _status(row: ActionEntry) -> str:
 
 
 def _subject(row: ActionEntry) -> str:
-    return f"{row.jobid} {row.user}" if row.jobid is not None else row.subject
+    return f"{row.job_id} {row.user}" if row.job_id is not None else row.subject

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, Literal, get_args
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
 from gpuwaste.core.fields import Document, MaybeUtc, Utc
@@ -21,7 +21,9 @@ class ActionEntry(Struct, kw_only=True, frozen=True):
     kind: Annotated[str, Meta(description="What is done: cancel, hold ...")]
     subject: Annotated[str, Meta(description="The run's key, node/NAME or model/NAME.")]
     cluster: str = ""
-    jobid: Annotated[int | None, Meta(description="null: the action is about no run.")] = None
+    job_id: Annotated[int | None, Meta(description="null: the action is about no run.")] = field(
+        default=None, name="jobid"
+    )
     start: MaybeUtc = None
     user: str = ""
     account: str = ""
@@ -113,8 +115,8 @@ class ActionsStopped(Struct, kw_only=True, frozen=True):
 def intent_of(entry: ActionEntry) -> Intent:
     """Return the intent of an action that travelled."""
     run = None
-    if entry.jobid is not None and entry.start is not None:
-        run = RunKey(entry.cluster, entry.jobid, entry.start)
+    if entry.job_id is not None and entry.start is not None:
+        run = RunKey(entry.cluster, entry.job_id, entry.start)
     return Intent(
         id=entry.id,
         rule=entry.rule,

@@ -15,7 +15,8 @@ from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.catalogue import PREFIX, kinds_of
-from gpuwaste.jobs.events.envelope import Event, encoded, event_of
+from gpuwaste.jobs.events.envelope import encoded, event_of
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 
 _MAX_PATTERNS: Final = 20
@@ -43,7 +44,7 @@ class EventReads(Part):
         raw = [msgspec.Raw(encoded(event, cluster)) for event in events]
         return msgspec.json.encode(EventsAnswer(events=raw, next=following))
 
-    def found(self, scope: Scope, after: int, limit: int, kinds: frozenset[str]) -> tuple[list[Event], int]:
+    def found(self, scope: Scope, after: int, limit: int, kinds: frozenset[str]) -> tuple[list[StoredEvent], int]:
         """Return events of some kinds after a place, as far as the caller may see them, and the last place."""
         page = self._parts.store.page(after, min(limit, MAX_EVENTS))
         found = map(event_of, page.events)
@@ -65,7 +66,7 @@ class EventReads(Part):
         cluster = self._cluster_of()
         return [(event.seq, PREFIX + event.kind, encoded(event, cluster)) for event in events], until
 
-    def since(self, place: int, limit: int) -> tuple[list[Event], int]:
+    def since(self, place: int, limit: int) -> tuple[list[StoredEvent], int]:
         """Return the events after a place whoever may see them, and the last place."""
         page = self._parts.store.page(place, limit)
         return list(map(event_of, page.events)), page.until
@@ -97,7 +98,7 @@ class EventReads(Part):
         return OutletsDocument(generated=self._clock.utc_us() // 1_000_000, outlets=rows, refused=refused)
 
 
-def may_see(scope: Scope, event: Event) -> bool:
+def may_see(scope: Scope, event: StoredEvent) -> bool:
     """Say whether an event is of a run that the caller may see; events of nodes and models are for operators."""
     own = event.run is not None and bool(scope.user) and event.user == scope.user
     return scope.everything or own or (event.run is not None and (event.run.cluster, event.account) in scope.accounts)

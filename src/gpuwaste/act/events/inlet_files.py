@@ -1,13 +1,13 @@
 """Inlets from files: what each takes, how often, and the kinds that it declares."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.act.events import inlets as ways_in
 from gpuwaste.act.events.inlet import FetchedInlet, SentInlet
-from gpuwaste.act.events.transport_files import MAX_FILE_B, load_files, read_way
+from gpuwaste.act.events.transport_files import MAX_FILE_B, Transport, load_files, read_way
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import key, nearest, parse_toml, read_data, read_table
@@ -31,16 +31,13 @@ class InletTable:
 
 
 @dataclass(frozen=True, slots=True)
-class InletFile:
+class InletFile(Transport[SentInlet | FetchedInlet]):
     """One inlet as its file declares it; `own` are the kinds that it declares itself."""
 
-    name: str
-    way: str
     kinds: Mapping[str, EventKind]
     own: Mapping[str, EventKind]
     per_minute: int
     per_day: int
-    make: Callable[[], SentInlet | FetchedInlet]
 
 
 def load_inlets(directory: Path) -> tuple[list[InletFile], list[ConfigError]]:
@@ -78,7 +75,7 @@ def load_inlet(path: Path) -> InletFile:
         if name not in known:
             raise ConfigError(f"{where} kinds: no kind of the site is called {name!r:.60}{nearest(name, set(known))}")
     taken = {name: known[name] for name in table.kinds or own or known}
-    return InletFile(file.name, file.way, taken, own, table.per_minute, table.per_day, file.make)
+    return InletFile(file.name, file.way, file.make, taken, own, table.per_minute, table.per_day)
 
 
 def is_inlet(path: Path) -> bool:

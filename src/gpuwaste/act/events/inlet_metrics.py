@@ -1,10 +1,10 @@
 """How inlets stand, as metrics."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpuwaste.act.events.intake import InletState
+from gpuwaste.act.events.intake import RESULTS, InletState
 
 
 def families(states: Mapping[str, InletState], unknown: int) -> Iterator[Metric]:
@@ -23,12 +23,8 @@ def families(states: Mapping[str, InletState], unknown: int) -> Iterator[Metric]
     refused.add_metric(["", "unknown"], unknown)
     for name, state in states.items():
         up.add_metric([name], float(state.failures == 0))
-        for result, count in _results(state):
-            came.add_metric([name, result], count)
+        for result in RESULTS:
+            came.add_metric([name, result], state.events[result])
         for reason, count in sorted(state.refused.items()):
             refused.add_metric([name, reason], count)
     yield from (up, came, refused)
-
-
-def _results(state: InletState) -> Iterable[tuple[str, int]]:
-    return (("accepted", state.accepted), ("repeated", state.repeated), ("quarantined", state.quarantined))

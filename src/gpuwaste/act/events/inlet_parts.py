@@ -12,7 +12,7 @@ from gpuwaste.act.events.inlet_metrics import families
 from gpuwaste.act.events.inlet_reader import InletReader
 from gpuwaste.act.events.inlet_store import InletStore, SentRequest
 from gpuwaste.act.events.inlet_types import InletAnswer, InletRow, InletsDocument, QuarantinedEvent
-from gpuwaste.act.events.intake import Intake, IntakeResult
+from gpuwaste.act.events.intake import RESULTS, Intake, IntakeResult
 from gpuwaste.act.events.signing import UnsignedError
 from gpuwaste.act.events.site_events import texts_of
 from gpuwaste.core import log_event
@@ -149,9 +149,7 @@ def _row(intake: Intake, kept: int) -> InletRow:
         name=intake.file.name,
         way=intake.file.way,
         kinds=sorted(intake.file.kinds),
-        accepted=state.accepted,
-        repeated=state.repeated,
-        quarantined=state.quarantined,
+        **{result: state.events[result] for result in RESULTS},
         kept=kept,
         refused=state.refused.total(),
         failures=state.failures,

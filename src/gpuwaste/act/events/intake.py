@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from gpuwaste.act.events.event_budget import EventBudget
 from gpuwaste.act.events.inlet_files import InletFile
@@ -19,13 +20,14 @@ _ASIDE = log_event.warning(
 )
 
 
+RESULTS: Final = ("accepted", "repeated", "quarantined")
+
+
 @dataclass(slots=True)
 class InletState:
-    """What became of an inlet's events, of requests that were refused by reason, and how fetching stands."""
+    """Events by what became of them (RESULTS), requests that were refused by reason, and how fetching stands."""
 
-    accepted: int = 0
-    repeated: int = 0
-    quarantined: int = 0
+    events: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     failures: int = 0
     error: str = ""
@@ -91,9 +93,7 @@ class Intake:
         aside = [one for one in found if isinstance(one, AsideEvent)]
         new = self.store.take(self.file.name, events, aside, places, request)
         with self._lock:
-            self.state.accepted += new
-            self.state.repeated += len(events) - new
-            self.state.quarantined += len(aside)
+            self.state.events.update(accepted=new, repeated=len(events) - new, quarantined=len(aside))
         if aside:
             _ASIDE.log(name=self.file.name, events=len(aside), reason=aside[0].reason)
         return IntakeResult(new, len(events) - new, [one.reason for one in aside])

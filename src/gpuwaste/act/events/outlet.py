@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.jobs.events.envelope import Event
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 
 class OutletDownError(GpuwasteError):
@@ -16,13 +16,13 @@ class OutletDownError(GpuwasteError):
 class DeliveryResult:
     """Events that the other side will never take, each with its reason; all the others were handed over."""
 
-    dead: Sequence[tuple[Event, str]] = ()
+    dead: Sequence[tuple[StoredEvent, str]] = ()
 
 
 class Outlet(Protocol):
     """Hands events over, in their order. One thread calls it."""
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
+    def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
         """Return once the other side has acknowledged all that it takes. Raises OutletDownError."""
 
     def close(self) -> None:

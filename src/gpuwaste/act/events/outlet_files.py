@@ -1,6 +1,6 @@
 """Outlets from files: what each takes, where it begins, and how it hands events over."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuwaste.act.events import outlets
 from gpuwaste.act.events.outlet import Outlet
-from gpuwaste.act.events.transport_files import load_files, read_way
+from gpuwaste.act.events.transport_files import Transport, load_files, read_way
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import key, read_table
@@ -28,14 +28,11 @@ class OutletTable:
 
 
 @dataclass(frozen=True, slots=True)
-class OutletFile:
+class OutletFile(Transport[Outlet]):
     """One outlet as its file declares it."""
 
-    name: str
-    way: str
     kinds: frozenset[str]
     begin: str
-    make: Callable[[], Outlet]
 
 
 def load_outlets(directory: Path, site: Collection[str] = ()) -> tuple[list[OutletFile], list[ConfigError]]:
@@ -49,7 +46,7 @@ def load_outlet(path: Path, site: Collection[str] = ()) -> OutletFile:
     table: OutletTable = read_table(OutletTable, file.tables.get("outlet", {}), f"{file.where}: [outlet]")
     check_beginning(table.begin, f"{file.where}: [outlet]")
     kinds = kinds_of(table.events, f"{file.where}: [outlet] events", site)
-    return OutletFile(file.name, file.way, kinds, table.begin, file.make)
+    return OutletFile(file.name, file.way, file.make, kinds, table.begin)
 
 
 def check_beginning(begin: str, where: str) -> None:

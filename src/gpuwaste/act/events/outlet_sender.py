@@ -14,7 +14,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError, StoreError
 from gpuwaste.core.worker import Worker, backoff_s
-from gpuwaste.jobs.events.envelope import Event, event_of
+from gpuwaste.jobs.events.envelope import event_of
 from gpuwaste.jobs.events.event_store import EventStore, StreamPage
 from gpuwaste.jobs.events.kinds.job import OF_RUN
 from gpuwaste.jobs.events.stored_event import StoredEvent
@@ -86,8 +86,8 @@ class OutletSender:
 
     def _deliver(self, page: StreamPage) -> None:
         """Hand a page over and note it. Raises OutletDownError, ConfigError, StoreError."""
-        wanted: list[Event] = [event_of(stored) for stored in page.events if _kind(stored) in self.file.kinds]
-        dead: list[tuple[Event, str]] = []
+        wanted: list[StoredEvent] = [event_of(stored) for stored in page.events if _kind(stored) in self.file.kinds]
+        dead: list[tuple[StoredEvent, str]] = []
         if wanted:
             if self._outlet is None:
                 self._outlet = self.file.make()

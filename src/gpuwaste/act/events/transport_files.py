@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.site_files import folder_files, read_each
@@ -15,14 +15,20 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class TransportFile:
-    """A file as parsed: its name, its tables, and its way with the settings of that."""
+class Transport(Generic[_T]):
+    """The name of a file and its way; `make` makes an outlet or an inlet of it by the settings of that way."""
 
     name: str
+    way: str
+    make: Callable[[], _T]
+
+
+@dataclass(frozen=True, slots=True)
+class TransportFile(Transport[Any]):
+    """A file as parsed, with the tables beside that of its way."""
+
     where: str
     tables: Mapping[str, Any]
-    way: str
-    make: Callable[[], Any]
 
 
 def load_files(directory: Path, what: str, load: Callable[[Path], _T]) -> tuple[list[_T], list[ConfigError]]:
@@ -54,4 +60,4 @@ def read_way(path: Path, what: str, ways: Mapping[str, Any], tables: Collection[
     module, place = ways[way], f"{where}: [{way}]"
     settings = read_table(module.SETTINGS, parsed[way], place)
     others = {name: parsed[name] for name in tables if name in parsed}
-    return TransportFile(title, where, others, way, lambda: module.make(settings, place))
+    return TransportFile(title, way, lambda: module.make(settings, place), where, others)

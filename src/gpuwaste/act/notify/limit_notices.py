@@ -73,7 +73,7 @@ def notice_of(user: str, near: Iterable[LimitForecast], now: int) -> LimitNotice
     """Return what a user is told."""
     jobs = [
         LimitJob(
-            jobid=one.job.printed_id or str(one.job.job_id),
+            printed_id=one.job.printed_id or str(one.job.job_id),
             name=one.job.name,
             partition=one.job.partition,
             time_limit_s=one.job.time_limit_s or 0,

@@ -16,7 +16,7 @@ def limit_subject(document: LimitNotice, look: Look) -> str:
     first = document.jobs[0]
     if len(document.jobs) == 1:
         at = local_time(first.limit_at, look.zone)[:16]
-        return f"Job {first.jobid} will probably reach its time limit at {at}"
+        return f"Job {first.printed_id} will probably reach its time limit at {at}"
     return f"{len(document.jobs)} of your jobs will probably reach their time limits"
 
 
@@ -25,7 +25,7 @@ def limit_text(document: LimitNotice, look: Look, end: str) -> str:
     jobs = document.jobs
     said = f"{len(jobs)} of your jobs will probably reach their time limits, the first in {_minutes(document)}."
     if len(jobs) == 1:
-        said = f"job {jobs[0].jobid} will probably reach its time limit in {_minutes(document)}."
+        said = f"job {jobs[0].printed_id} will probably reach its time limit in {_minutes(document)}."
     lines = [
         f"Dear {harmless(document.user)},",
         "",
@@ -55,7 +55,7 @@ def limit_text(document: LimitNotice, look: Look, end: str) -> str:
 def _rows(jobs: list[LimitJob], look: Look) -> list[tuple[str, ...]]:
     return [
         (
-            uncut(job.jobid),
+            uncut(job.printed_id),
             short(job.time_limit_s),
             local_time(job.limit_at, look.zone)[:16],
             percent(job.p),

@@ -27,20 +27,20 @@ _ROWS: Final = 40
 def digest_subject(document: Digest, look: Look) -> str:
     """Return a digest's subject: how much, and until when."""
     day = local_time(document.end, look.zone)[:10]
-    return f"{short(document.wasted_s)} of GPU time unused by your jobs until {day}"
+    return f"{short(document.waste.wasted_s)} of GPU time unused by your jobs until {day}"
 
 
 def digest_text(document: Digest, look: Look, end: str) -> str:
     """Return a digest: the sum, the jobs with the largest waste, what to change, how to opt out."""
-    wasted = percent(share(document.wasted_s, document.gpu_s))
+    wasted = percent(share(document.waste.wasted_s, document.waste.gpu_s))
     day, until = (local_time(at, look.zone)[:10] for at in (document.start, document.end))
     lines = [
         f"Dear {harmless(document.user)},",
         "",
         *_paragraph(
-            f"from {day} to {until} {_jobs(document.job_count)} of yours with GPUs ended. They had "
-            f"{short(document.gpu_s)} of GPU time, of which {short(document.wasted_s)} ({wasted}) was idle. "
-            "Other users wait for these GPUs."
+            f"from {day} to {until} {_jobs(document.waste.jobs)} of yours with GPUs ended. They had "
+            f"{short(document.waste.gpu_s)} of GPU time, of which {short(document.waste.wasted_s)} ({wasted}) was "
+            "idle. Other users wait for these GPUs."
         ),
         "",
         "Jobs with the most idle GPU time:",
@@ -66,27 +66,27 @@ def digest_text(document: Digest, look: Look, end: str) -> str:
 def staff_subject(document: StaffList, look: Look) -> str:
     """Return the subject of the weekly list."""
     day = local_time(document.end, look.zone)[:10]
-    return f"{short(document.wasted_s)} of GPU time unused in the week until {day}"
+    return f"{short(document.waste.wasted_s)} of GPU time unused in the week until {day}"
 
 
 def staff_text(document: StaffList, look: Look, end: str) -> str:
     """Return the weekly list of users with the largest waste."""
     day, until = (local_time(at, look.zone)[:10] for at in (document.start, document.end))
-    wasted = percent(share(document.wasted_s, document.gpu_s))
+    wasted = percent(share(document.waste.wasted_s, document.waste.gpu_s))
     rows = [
         (
-            str(row.jobs),
-            short(row.gpu_s),
-            short(row.wasted_s),
-            percent(share(row.wasted_s, row.gpu_s)),
+            str(row.waste.jobs),
+            short(row.waste.gpu_s),
+            short(row.waste.wasted_s),
+            percent(share(row.waste.wasted_s, row.waste.gpu_s)),
             fit(", ".join(row.accounts), 20),
             fit(row.user, 24),
         )
         for row in document.users
     ]
     lines = _paragraph(
-        f"GPU jobs that ended from {day} to {until}: {document.job_count}, with {short(document.gpu_s)} of "
-        f"GPU time allocated and {short(document.wasted_s)} ({wasted}) wasted."
+        f"GPU jobs that ended from {day} to {until}: {document.waste.jobs}, with {short(document.waste.gpu_s)} of "
+        f"GPU time allocated and {short(document.waste.wasted_s)} ({wasted}) wasted."
     )
     lines += ["", *look.table(("JOBS", "HELD", "IDLE", "IDLE%", "ACCOUNTS", "USER"), rows, frozenset({4, 5}))]
     if document.users_left_out:
@@ -167,7 +167,7 @@ def run_text(document: NoticeRun, look: Look) -> str:
 def _job_rows(document: Digest) -> list[tuple[str, ...]]:
     return [
         (
-            uncut(row.jobid),
+            uncut(row.printed_id),
             str(row.gpus),
             short(row.gpu_s),
             short(row.wasted_s),
@@ -182,10 +182,10 @@ def _job_rows(document: Digest) -> list[tuple[str, ...]]:
 def _small_print(document: Digest | StaffList) -> list[str]:
     """Return what a reader must know about the figures."""
     lines = []
-    if document.exempt_s > 0:
+    if document.waste.exempt_s > 0:
         lines += _paragraph(
-            f"Not counted: {short(document.exempt_s)} in which an idle GPU kept a model in memory or an interactive "
-            "job paused for the permitted time."
+            f"Not counted: {short(document.waste.exempt_s)} in which an idle GPU kept a model in memory or an "
+            "interactive job paused for the permitted time."
         )
     if document.unclear_jobs:
         lines += _paragraph(f"Left out: {_jobs(document.unclear_jobs)} with too much unknown time.")

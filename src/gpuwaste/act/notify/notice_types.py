@@ -1,14 +1,13 @@
 """The types of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from gpuwaste.core.fields import Document, GpuSeconds, MaybeRatio, MaybeUtc, Recorded, Table, Utc
+from gpuwaste.core.fields import DatedDocument, Document, GpuSeconds, MaybeRatio, MaybeUtc, Recorded, Table, Utc
 from gpuwaste.ledger.reports.report_types import FindingRow
 
-SCHEMA: Final = 1
 _Counts = Annotated[Mapping[str, int], Meta(description="Users who are not told, by reason.")]
 _Why = Annotated[str, Meta(description="Why the user is not told; empty: told.")]
 _Wasted = Annotated[float, Meta(description="GPU-seconds wasted, without what is exempt.")]
@@ -17,7 +16,7 @@ _Wasted = Annotated[float, Meta(description="GPU-seconds wasted, without what is
 class DigestJob(Struct, kw_only=True, frozen=True):
     """A job, or the tasks of an array, in a digest."""
 
-    jobid: str
+    printed_id: str
     name: str
     partition: str
     state: str
@@ -29,17 +28,23 @@ class DigestJob(Struct, kw_only=True, frozen=True):
     wasted_s: _Wasted
 
 
+class JudgedWaste(Struct, frozen=True):
+    """The GPU-time of runs of which enough is known."""
+
+    jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: _Wasted
+    exempt_s: GpuSeconds
+
+
 class Digest(Document, kw_only=True, frozen=True):
     """What a user is told of a period."""
 
     user: str
     start: Utc
     end: Utc
-    job_count: int
     unclear_jobs: Annotated[int, Meta(description="Jobs of which too little is known.")]
-    gpu_s: GpuSeconds
-    wasted_s: _Wasted
-    exempt_s: GpuSeconds
+    waste: JudgedWaste
     jobs: list[DigestJob]
     jobs_left_out: int
     findings: list[FindingRow]
@@ -50,10 +55,7 @@ class StaffRow(Struct, kw_only=True, frozen=True):
 
     user: str
     accounts: list[str]
-    jobs: int
-    gpu_s: GpuSeconds
-    wasted_s: _Wasted
-    exempt_s: GpuSeconds
+    waste: JudgedWaste
 
 
 class StaffList(Document, kw_only=True, frozen=True):
@@ -61,11 +63,8 @@ class StaffList(Document, kw_only=True, frozen=True):
 
     start: Utc
     end: Utc
-    job_count: int
     unclear_jobs: int
-    gpu_s: GpuSeconds
-    wasted_s: _Wasted
-    exempt_s: GpuSeconds
+    waste: JudgedWaste
     users: list[StaffRow]
     users_left_out: int
 
@@ -73,7 +72,7 @@ class StaffList(Document, kw_only=True, frozen=True):
 class LimitJob(Struct, kw_only=True, frozen=True):
     """A running job that will probably reach its time limit."""
 
-    jobid: str
+    printed_id: str
     name: str
     partition: str
     time_limit_s: Annotated[int, Meta(description="Seconds.")]
@@ -143,13 +142,10 @@ class ReplayedPeriod(Struct, kw_only=True, frozen=True):
     told: list[ToldRow]
 
 
-class NoticeDocument(Document, kw_only=True, frozen=True):
+class NoticeDocument(DatedDocument, kw_only=True, frozen=True):
     """What all answers on notices begin with."""
 
-    document: str = ""
-    schema: int = SCHEMA
     recorded: Recorded = False
-    generated: Utc
     start: Annotated[int, Meta(description="UTC seconds; of one period, or of all that is answered.")]
     end: Utc
 
@@ -182,7 +178,7 @@ class NoticePreview(NoticeDocument, kw_only=True, frozen=True):
 
     def table(self, _: str = "") -> Table:
         """Return one row, which is empty where nobody would be told."""
-        return ToldRow.__struct_fields__, [to_builtins(self)]
+        return ToldRow.__struct_encode_fields__, [to_builtins(self)]
 
 
 class NoticeReplay(NoticeDocument, kw_only=True, frozen=True):

@@ -5,10 +5,12 @@ done without. Exempt waste is left out, and so are runs that were given whole no
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
-from gpuwaste.act.notify.notice_types import Digest, DigestJob, StaffList, StaffRow
+from msgspec.structs import asdict, replace
+
+from gpuwaste.act.notify.notice_types import Digest, DigestJob, JudgedWaste, StaffList, StaffRow, ToldRow
 from gpuwaste.ledger.job_lines import JobLine, by_user, job_lines
 from gpuwaste.ledger.judged import JudgedRun, findings_json
 from gpuwaste.ledger.reports.rows import finding_rows, job_row
@@ -40,21 +42,12 @@ class UserState:
     last_told: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeDecision:
+class NoticeDecision(ToldRow, kw_only=True, frozen=True):
     """One user in one period: told (`why` is empty) or not; GPU-seconds of the runs that could be judged."""
 
-    user: str
-    why: Why
     start: int
     end: int
-    jobs: int = 0
-    gpu_s: float = 0.0
-    wasted_s: float = 0.0
-    exempt_s: float = 0.0
-    coverage: float | None = None
     digest: Digest | None = None
-    address: str = ""
 
     @property
     def told(self) -> bool:
@@ -118,15 +111,17 @@ def staff_list(
         judged = [j for j in ended if clear(j, min_coverage)]
         rows += _staff_rows(judged)
         job_count, unclear = job_count + len(judged), unclear + len(ended) - len(judged)
-    wasting = sorted((row for row in rows if row.wasted_s > 0), key=lambda r: (-r.wasted_s, r.user))
+    wasting = sorted((row for row in rows if row.waste.wasted_s > 0), key=lambda r: (-r.waste.wasted_s, r.user))
     return StaffList(
         start=period[0],
         end=period[1],
-        job_count=job_count,
         unclear_jobs=unclear,
-        gpu_s=round(sum(row.gpu_s for row in rows), 3),
-        wasted_s=round(sum(row.wasted_s for row in rows), 3),
-        exempt_s=round(sum(row.exempt_s for row in rows), 3),
+        waste=JudgedWaste(
+            job_count,
+            round(sum(row.waste.gpu_s for row in rows), 3),
+            round(sum(row.waste.wasted_s for row in rows), 3),
+            round(sum(row.waste.exempt_s for row in rows), 3),
+        ),
         users=wasting[:users],
         users_left_out=max(0, len(wasting) - users),
     )
@@ -158,12 +153,14 @@ def _decide(
     last = standing.last_told.get(user)
     since = max(period[1] - reach_s(period, rules), last or 0)
     ended = [j for j in jobs if since <= (j.end or 0) and j.own.devices]
-    found = NoticeDecision(user, "no_jobs", since, period[1])
+    found = NoticeDecision(
+        user=user, why="no_jobs", start=since, end=period[1], coverage=None, address="", **asdict(_waste([]))
+    )
     if not ended or not user:
         return found
     own = [j for j in ended if not j.whole_node]
     judged = [j for j in own if clear(j, rules.min_coverage)]
-    found = replace(found, jobs=len(judged), coverage=_coverage(own), **_sums(judged))
+    found = replace(found, coverage=_coverage(own), **asdict(_waste(judged)))
     why = _why(found, own, rules)
     if not why and user in standing.opted_out:
         why = "opted_out"
@@ -175,7 +172,7 @@ def _decide(
 
 def _staff_rows(judged: Iterable[JudgedRun]) -> list[StaffRow]:
     return [
-        StaffRow(user=user, accounts=sorted({j.account for j in theirs}), jobs=len(theirs), **_sums(theirs))
+        StaffRow(user=user, accounts=sorted({j.account for j in theirs}), waste=_waste(theirs))
         for user, theirs in by_user(judged).items()
     ]
 
@@ -191,12 +188,13 @@ def _why(found: NoticeDecision, own: Sequence[JudgedRun], rules: NoticeRules) ->
     return "small_share" if found.wasted_s < rules.min_wasted_share * found.gpu_s else ""
 
 
-def _sums(jobs: Sequence[JudgedRun]) -> dict[str, Any]:
-    return {
-        "gpu_s": sum(j.own.alloc_ms for j in jobs) / 1000,
-        "wasted_s": sum(counted_ms(j) for j in jobs) / 1000,
-        "exempt_s": sum(exempt_ms(j) for j in jobs) / 1000,
-    }
+def _waste(jobs: Sequence[JudgedRun]) -> JudgedWaste:
+    return JudgedWaste(
+        len(jobs),
+        sum(j.own.alloc_ms for j in jobs) / 1000,
+        sum(counted_ms(j) for j in jobs) / 1000,
+        sum(exempt_ms(j) for j in jobs) / 1000,
+    )
 
 
 def _coverage(jobs: Sequence[JudgedRun]) -> float | None:
@@ -214,11 +212,8 @@ def _digest(found: NoticeDecision, judged: Sequence[JudgedRun], unclear: int, ru
         user=found.user,
         start=found.start,
         end=found.end,
-        job_count=found.jobs,
         unclear_jobs=unclear,
-        gpu_s=found.gpu_s,
-        wasted_s=found.wasted_s,
-        exempt_s=found.exempt_s,
+        waste=JudgedWaste(found.jobs, found.gpu_s, found.wasted_s, found.exempt_s),
         jobs=[_row(line) for line in named],
         jobs_left_out=len(lines) - len(named),
         findings=findings[: rules.jobs],

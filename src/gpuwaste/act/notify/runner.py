@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from gpuwaste.act.notify.limit_notices import LIMIT
 from gpuwaste.act.notify.limit_text import limit_subject, limit_text
@@ -147,11 +147,11 @@ class NoticeRunner:
 
     def _decide_staff(self, period: Period) -> None:
         document = self._planner.staff(period, self._now())
-        sums = {"jobs": document.job_count, "gpu_s": document.gpu_s, "wasted_s": document.wasted_s}
+        sums = asdict(document.waste) | {"exempt_s": 0.0}
         rows = [
             {
                 "user": address, "period_start": period[0], "status": self._first, "why": "", "address": address,
-                **sums, "exempt_s": 0.0, "coverage": None, "document": json.dumps(document.to_json()),
+                **sums, "coverage": None, "document": json.dumps(document.to_json()),
             }
             for address in self._settings.staff
         ]  # fmt: skip

@@ -144,7 +144,7 @@ def _flag(body: bytes, name: str) -> bool:
 
 
 def _row(decision: NoticeDecision) -> ToldRow:
-    return convert(decision, ToldRow, from_attributes=True)
+    return ToldRow(**{name: getattr(decision, name) for name in ToldRow.__struct_fields__})
 
 
 def _told(decisions: list[NoticeDecision]) -> list[ToldRow]:

@@ -13,8 +13,17 @@ from msgspec import Meta
 
 About = Literal["running", "waiting", "node", "model"]
 FactType = Literal["bool", "int", "double", "string"]
+_Float = float | None  # not known is None
+_Int = int | None
 ABOUTS: Final[tuple[About, ...]] = get_args(About)
-_TYPES: Final[Mapping[object, FactType]] = {bool: "bool", int: "int", float: "double", str: "string"}
+_TYPES: Final[Mapping[object, FactType]] = {
+    bool: "bool",
+    int: "int",
+    float: "double",
+    str: "string",
+    int | None: "int",
+    float | None: "double",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +47,35 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
-    """The GPUs of a running run, as agents reported them; not known where one GPU of the run is not known."""
+class GpuState:
+    """The GPUs of a running run, as agents reported them; None, where one GPU of the run is not known."""
 
-    idle_s: Annotated[float, Meta(description="Seconds for which all GPUs of the run have been idle; 0: one is not.")]
-    idle_gpus: Annotated[int, Meta(description="GPUs that are idle now, for a minute and more.")]
-    longest_idle_s: Annotated[float, Meta(description="Seconds for which the longest idle GPU has been idle.")]
-    untouched_gpus: Annotated[int, Meta(description="GPUs that have been idle since the start of the run.")]
-    wasted_gpu_s: Annotated[float, Meta(description="GPU-seconds wasted since the start.")]
-    exempt_gpu_s: Annotated[float, Meta(description="The part of it that is exempt (memory-resident, interactive).")]
-    age_s: Annotated[float, Meta(description="Seconds since the oldest of the last reports of these GPUs.")]
-    coverage: Annotated[float, Meta(description="The lowest coverage of the run's GPUs since the start, 0 to 1.")]
+    idle_s: Annotated[
+        _Float, Meta(description="Seconds for which all GPUs of the run have been idle; 0: one is not.")
+    ] = None
+    idle_gpus: Annotated[_Int, Meta(description="GPUs that are idle now, for a minute and more.")] = None
+    longest_idle_s: Annotated[_Float, Meta(description="Seconds for which the longest idle GPU has been idle.")] = None
+    untouched_gpus: Annotated[_Int, Meta(description="GPUs that have been idle since the start of the run.")] = None
+    wasted_gpu_s: Annotated[_Float, Meta(description="GPU-seconds wasted since the start.")] = None
+    exempt_gpu_s: Annotated[
+        _Float, Meta(description="The part of it that is exempt (memory-resident, interactive).")
+    ] = None
+    age_s: Annotated[_Float, Meta(description="Seconds since the oldest of the last reports of these GPUs.")] = None
+    coverage: Annotated[_Float, Meta(description="The lowest coverage of the run's GPUs since the start, 0 to 1.")] = (
+        None
+    )
     hang_s: Annotated[
-        float,
+        _Float,
         Meta(
             description="Seconds at 95 % and more with almost no power, or on almost no SM, of each GPU of the run: "
             "those of its last hours that are all like this, at most 6. 0: one is not; not known where a GPU reports "
             "neither power nor SMs."
         ),
-    ]
+    ] = None
     cpu_cores: Annotated[
-        float, Meta(description="CPU cores that the run used on the nodes of its GPUs, mean of the last two hours.")
-    ]
+        _Float,
+        Meta(description="CPU cores that the run used on the nodes of its GPUs, mean of the last two hours."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +165,7 @@ class ModelFacts:
 
 _OF_JOBS: Final = {
     "job": JobFacts,
-    "ledger": Ledger,
+    "ledger": GpuState,
     "user": UserFacts,
     "queue": QueueFacts,
     "array": ArrayFacts,

@@ -13,25 +13,31 @@ ActionStatus = Literal["intended", "approved", "sent", "confirmed", "failed", "m
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class ActionTarget:
+    """What an action is about: the run's key as text, node/NAME or model/NAME; of a run its key and user."""
+
+    subject: str
+    run: RunKey | None = None
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent(ActionTarget):
     """One action on one run, node or model, as a rule decided it.
 
     `kind` names an action of the catalogue, `options` are its parameters (names and texts, as in the rule's file).
-    `subject` is what it is about: the run's key as text, node/NAME or model/NAME. `facts` is JSON of what the rule
-    saw. Nobody takes it up after `expires_utc`. `approve` is "person" where somebody has to agree first.
+    `facts` is JSON of what the rule saw. Nobody takes it up after `expires_utc`. `approve` is "person" where somebody
+    has to agree first.
     """
 
     id: str
     rule: str
     rule_hash: str
     kind: str
-    subject: str
     decided_utc: int
     expires_utc: int
     facts: str
     options: Mapping[str, str] = field(default_factory=dict)
-    run: RunKey | None = None
-    user: str = ""
     account: str = ""
     approve: Approval = "none"
 

@@ -6,26 +6,12 @@ from typing import Final
 
 import msgspec
 
+from gpuwaste.act.rules.facts import GpuState
 from gpuwaste.ledger.held import IDLE_MS, HeldGpu, HeldRun
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
 
 PREFIX: Final = "ledger."
-
-
-@dataclass(frozen=True, slots=True)
-class GpuState:
-    """The GPUs of one run at one instant: the facts of act/rules/facts.py, Ledger; None is not known."""
-
-    idle_s: float | None = None
-    idle_gpus: int | None = None
-    longest_idle_s: float | None = None
-    untouched_gpus: int | None = None
-    wasted_gpu_s: float | None = None
-    exempt_gpu_s: float | None = None
-    age_s: float | None = None
-    coverage: float | None = None
-    hang_s: float | None = None
-    cpu_cores: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +31,14 @@ _STATE: Final = tuple(field.name for field in fields(GpuState))
 class Moment:
     """A run at an instant, UTC seconds."""
 
-    cluster: str
-    job_id: int
-    run_start: int
+    run: RunKey
     at_utc: int
     gpus: GpuState
 
 
 def moments_of(runs: Iterable[HeldRun], now: int) -> list[Moment]:
     """Return the runs that hold GPUs, at the instant of their figures."""
-    return [Moment(run.cluster, run.job_id, run.run_start, now, gpu_state(run.held, now)) for run in runs]
+    return [Moment(RunKey(run.cluster, run.job_id, run.run_start), now, gpu_state(run.held, now)) for run in runs]
 
 
 def gpu_state(held: Sequence[HeldGpu], now: int) -> GpuState:
@@ -95,9 +79,9 @@ def running_facts(db: Database, moments: Sequence[Moment]) -> None:
     db.run("moments_create")
     columns: dict[str, list[object]] = {
         "place": list(range(len(moments))),
-        "cluster": [one.cluster for one in moments],
-        "job_id": [one.job_id for one in moments],
-        "run_start": [one.run_start for one in moments],
+        "cluster": [one.run.cluster for one in moments],
+        "job_id": [one.run.job_id for one in moments],
+        "run_start": [one.run.start for one in moments],
         "at_utc": [one.at_utc for one in moments],
     }
     for name in _STATE:

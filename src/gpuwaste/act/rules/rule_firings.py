@@ -1,33 +1,31 @@
 """A step of a rule as the store and the stream of events keep it."""
 
 import json
+from typing import Any
 
 from gpuwaste.act.rules.engine import Firing
-from gpuwaste.act.rules.rule_store import StoredFiring
+from gpuwaste.core.text import storable
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.rule import RuleFired
 from gpuwaste.jobs.events.stored_event import StoredEvent
 
 
-def stored(firing: Firing, cluster: str) -> StoredFiring:
-    """Return its row."""
-    rule, intent = firing.rule, firing.intent
-    return StoredFiring(
-        id=intent.id,
-        at_utc=intent.decided_utc,
-        rule=rule.name,
-        hash=rule.hash,
-        mode=rule.head.mode,
-        step=firing.step + 1,
-        action=intent.kind,
-        done=firing.acts,
-        subject=intent.subject,
-        cluster=cluster,
-        run=intent.run,
-        user=intent.user,
-        account=intent.account,
-        facts=intent.facts,
-    )
+def stored(firing: Firing, cluster: str) -> dict[str, Any]:
+    """Return its row of table rule_firings."""
+    rule, intent, run = firing.rule, firing.intent, firing.intent.run
+    texts = {
+        "id": intent.id, "rule": rule.name, "hash": rule.hash, "mode": rule.head.mode, "action": intent.kind,
+        "subject": intent.subject, "cluster": cluster, "user": intent.user, "account": intent.account,
+        "facts": intent.facts,
+    }  # fmt: skip
+    return {
+        **{name: storable(text) for name, text in texts.items()},
+        "at_utc": intent.decided_utc,
+        "step": firing.step + 1,
+        "done": firing.acts,
+        "job_id": run.job_id if run else 0,
+        "run_start": run.start if run else 0,
+    }
 
 
 def event(firing: Firing, cluster: str) -> StoredEvent:

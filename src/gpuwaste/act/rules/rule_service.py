@@ -189,7 +189,7 @@ class RuleService(Part):
             return (), self._events.last(0)
         page = self._events.page(after, MAX_EVENTS)
         kinds, found = kinds_of(sorted(patterns), "on"), map(event_of, page.events)
-        return {event.key for event in found if event.kind in kinds}, page.until
+        return {event.subject for event in found if event.kind in kinds}, page.until
 
     def _take(  # noqa: PLR0917 what a pass has changed
         self,

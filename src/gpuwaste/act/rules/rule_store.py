@@ -1,13 +1,12 @@
 """RuleStore: how far rules are with runs and nodes, and the steps that they did or would have done."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.core.text import storable
 from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.stored_event import StoredEvent
-from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
@@ -26,26 +25,6 @@ class StoredLadder:
     step: int
     step_utc: int
     round: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFiring:
-    """A row of table rule_firings."""
-
-    id: str
-    at_utc: int
-    rule: str
-    hash: str
-    mode: str
-    step: int
-    action: str
-    done: bool
-    subject: str
-    cluster: str
-    run: RunKey | None
-    user: str
-    account: str
-    facts: str
 
 
 class RuleStore:
@@ -87,7 +66,7 @@ class RuleStore:
         seq: int | None,
         changed: Sequence[StoredLadder],
         gone: Collection[tuple[str, str]],
-        firings: Sequence[StoredFiring],
+        firings: Sequence[Mapping[str, Any]],
         told: Sequence[StoredEvent],
     ) -> None:
         """Store what one pass changed, in one transaction with its events; `gone` are rules with their subjects."""
@@ -99,7 +78,7 @@ class RuleStore:
             if changed:
                 db.run("rule_ladders_add", {"rows": to_json(map(_ladder, changed))}).fetchall()
             if firings:
-                db.run("rule_firings_add", {"rows": to_json(map(_firing, firings))}).fetchall()
+                db.run("rule_firings_add", {"rows": to_json(firings)}).fetchall()
                 append_told(db, told, now)
             db.run("mark_set", {"key": _EVALUATED, "value": now}).fetchall()
             if seq is not None:
@@ -114,16 +93,3 @@ class RuleStore:
 def _ladder(one: StoredLadder) -> dict[str, Any]:
     values = {name: getattr(one, name) for name in StoredLadder.__dataclass_fields__}
     return {**values, "subject": storable(one.subject)}
-
-
-def _firing(one: StoredFiring) -> dict[str, Any]:
-    run = one.run
-    texts: Iterable[str] = ("id", "rule", "hash", "mode", "action", "subject", "cluster", "user", "account", "facts")
-    return {
-        **{name: storable(getattr(one, name)) for name in texts},
-        "at_utc": one.at_utc,
-        "step": one.step,
-        "done": one.done,
-        "job_id": run.job_id if run else 0,
-        "run_start": run.start if run else 0,
-    }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.advice.policy.declarations import Policy
-from gpuwaste.advice.policy.facts import DecisionStep, Spending, SubmissionFacts
+from gpuwaste.advice.policy.facts import DecisionStep, PolicySaid, Spending, SubmissionFacts
 from gpuwaste.advice.verdicts.verdict import ACTIONS, Action, Expectation, Suggestion
 
 RANK: Final = {action: rank for rank, action in enumerate(ACTIONS)}
@@ -30,7 +30,7 @@ class Trigger:
 
 
 @dataclass(slots=True)
-class PolicyCase:
+class PolicyCase(PolicySaid):
     """What the rules work on.
 
     Judging rules change `triggers` and call `weigh`: action and would_be follow the strongest. Later rules call
@@ -42,17 +42,9 @@ class PolicyCase:
     spending: Spending
     chance: Callable[[], float]
     triggers: list[Trigger] = field(default_factory=list)
-    action: Action = "pass"
-    would_be: Action = "pass"
-    held: str = ""
     done: bool = False  # no further rule is asked
     draws: bool = True  # whether chance may let a reject pass
-    sampled: bool = False
-    override: str = ""
     overrides_used: bool = False  # an override was given, but those of today are used up
-    time_min_s: int | None = None
-    expected_start: tuple[int, int, int] | None = None  # p10, p50, p90, UTC seconds
-    notes: tuple[str, ...] = ()  # lines at the terminal whatever the action
     steps: list[DecisionStep] = field(default_factory=list)
 
     def weigh(self) -> None:

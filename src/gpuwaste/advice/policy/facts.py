@@ -14,25 +14,34 @@ Spent = Literal["reject", "override"]
 
 
 @dataclass(slots=True)
-class SubmissionFacts:
-    """One submission as a policy sees it.
+class SubmittedRequest:
+    """One submission with what its request does not say.
 
-    `local_time` is the site's. `groups` are the user's Unix groups. `script` says whether the batch script is one with
-    which jobs of this user and name failed before; "unknown" also where there is none, or no failure whose script is
-    known. `stale` is an advisor that does not know the history of the last while. `unread` is a submission whose texts
-    take too much CPU to be read. `waits` are those that the hub expects.
+    `groups` are the user's Unix groups. `stale` is an asker that does not know the history of the last while, `unread`
+    a submission whose texts take too much CPU to be read.
     """
 
     request: JobRequest
-    local_time: datetime
     op: Op = "submit"
     groups: frozenset[str] = frozenset()
-    script: ScriptSays = "unknown"
     stale: bool = False
     test_only: bool = False
+    unread: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class SubmissionFacts(SubmittedRequest):
+    """One submission as a policy sees it.
+
+    `local_time` is the site's. `script` says whether the batch script is one with which jobs of this user and name
+    failed before; "unknown" also where there is none, or no failure whose script is known. `waits` are those that the
+    hub expects.
+    """
+
+    local_time: datetime
+    script: ScriptSays = "unknown"
     expected: tuple[Expectation, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
-    unread: bool = False
     waits: WaitTable | None = None
 
 
@@ -57,28 +66,37 @@ class DecisionStep:
     action: Action
 
 
-@dataclass(slots=True)
-class PolicyOutcome:
-    """What a policy says of one submission; the fields are those of core.verdict.Verdict.
+@dataclass(slots=True, kw_only=True)
+class PolicySaid:
+    """What is said of one submission, as far as the rules have come; the fields are those of a Verdict.
 
-    `lines` are at most three: the user's lines where `action` is warn or reject, else those of
-    `would_be`. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so,
-    and so is `expected_start` (p10, p50, p90 in UTC seconds); `notes` are printed whatever the action.
+    `time_min_s` is set only where the policy says so, and so is `expected_start` (p10, p50, p90 in UTC seconds);
+    `notes` are printed whatever the action.
+    """
+
+    action: Action = "pass"
+    would_be: Action = "pass"
+    held: str = ""
+    sampled: bool = False
+    override: str = ""
+    time_min_s: int | None = None
+    expected_start: tuple[int, int, int] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class PolicyOutcome(PolicySaid):
+    """What a policy says of one submission in the end.
+
+    `lines` are at most three: the user's lines where `action` is warn or reject, else those of `would_be`. `triggers`
+    are the targets that reached a threshold.
     """
 
     policy: str
     mode: Mode
-    action: Action
-    would_be: Action
-    held: str = ""
-    sampled: bool = False
-    override: str = ""
     lines: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     triggers: Mapping[str, float] = field(default_factory=dict)
-    time_min_s: int | None = None
-    expected_start: tuple[int, int, int] | None = None
-    notes: tuple[str, ...] = ()
     steps: tuple[DecisionStep, ...] = ()
 
     @property

@@ -1,10 +1,11 @@
 """PolicySet: the policies in force, in order; `decide` asks the first one that judges the submission."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 
 from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, Policy
-from gpuwaste.advice.policy.facts import PolicyOutcome, Spending, SubmissionFacts
+from gpuwaste.advice.policy.facts import PolicyOutcome, PolicySaid, Spending, SubmissionFacts
 from gpuwaste.advice.policy.rules import judge
 from gpuwaste.advice.policy.selector import Test, tests_of
 from gpuwaste.advice.policy.user_message import lines_of
@@ -50,19 +51,12 @@ class PolicySet:
         case = PolicyCase(policy, facts, spending, chance)
         judge(case)
         return PolicyOutcome(
+            **{part.name: getattr(case, part.name) for part in fields(PolicySaid)},
             policy=case.policy.name,
             mode=case.policy.mode,
-            action=case.action,
-            would_be=case.would_be,
-            held=case.held,
-            sampled=case.sampled,
-            override=case.override,
             lines=lines_of(case),
             reasons=tuple(dict.fromkeys(why for trigger in case.triggers for why in trigger.why)),
             triggers={trigger.target: trigger.value for trigger in case.triggers},
-            time_min_s=case.time_min_s,
-            expected_start=case.expected_start,
-            notes=case.notes,
             steps=tuple(case.steps),
         )
 

@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gpuwaste.slurm.submit.request import JobRequest
-
 Source = Literal["site model", "baseline", "history", "own runs", "white box"]
 
 
@@ -23,8 +21,8 @@ class Reason:
 
 
 @dataclass(slots=True)
-class TargetPrediction:
-    """What is said of one target: a probability, or quantiles in the target's unit; the other one is empty."""
+class TargetForecast:
+    """What is expected of one target: a probability, or quantiles in the target's unit; the other one is empty."""
 
     target: str
     source: Source
@@ -39,6 +37,12 @@ class TargetPrediction:
     quantiles: Annotated[Mapping[str, float], Meta(description='By level, such as "0.5", in the target\'s unit.')] = (
         field(default_factory=dict)
     )
+
+
+@dataclass(slots=True)
+class TargetPrediction(TargetForecast):
+    """What is said of one target, and why."""
+
     reasons: tuple[Reason, ...] = ()
 
 
@@ -58,16 +62,3 @@ class RequestChange:
     text: str
     before: Annotated[Mapping[str, float], Meta(description="The prediction by target.")]
     after: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The whole answer for one request."""
-
-    request: JobRequest  # without its script
-    model: str  # the bundle's name; empty if only job history is used
-    model_hash: str
-    targets: tuple[TargetPrediction, ...]
-    changes: tuple[RequestChange, ...] = ()
-    notes: tuple[str, ...] = ()
-    own_history: bool = True  # whether any job of the user is known to have ended

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from gpuwaste.advice.predict.prediction import Prediction, RequestChange, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
 from gpuwaste.advice.verdicts.verdict import Action
 from gpuwaste.core.fields import Document, Recorded, Table
 from gpuwaste.jobs.job_event import ScriptSays
@@ -94,20 +94,3 @@ def _numbers(place: int, prediction: PredictDocument) -> Iterator[Mapping[str, A
     for target in map(to_builtins, prediction.targets):
         quantiles = target["quantiles"] or {"": None}
         yield from ({**target, **of_request, "quantile": q, "value": v} for q, v in quantiles.items())
-
-
-def predict_document(
-    prediction: Prediction, facts: PredictFacts | UnsetType = UNSET, policy: PredictPolicy | UnsetType = UNSET
-) -> PredictDocument:
-    """Return a prediction as it is answered."""
-    return PredictDocument(
-        request=prediction.request,
-        model=prediction.model,
-        model_hash=prediction.model_hash,
-        targets=list(prediction.targets),
-        changes=list(prediction.changes),
-        notes=list(prediction.notes),
-        own_history=prediction.own_history,
-        facts=facts,
-        policy=policy,
-    )

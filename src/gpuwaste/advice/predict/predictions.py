@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Self
 
+from msgspec import structs
 from prometheus_client import Counter
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -17,7 +18,7 @@ from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.policy.loading import watched_policies
 from gpuwaste.advice.policy.policy_preview import policy_preview
 from gpuwaste.advice.predict.predict_body import parse_requests
-from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocument, PredictFacts, predict_document
+from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocument, PredictFacts
 from gpuwaste.advice.predict.texts import script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.core import log_event
@@ -214,14 +215,14 @@ class Predictions(Part):
         advice = live.advise(Adviser(policies, site=self._site), asked)
         prediction, outlook = advice.prediction, advice.outlook
         assert prediction is not None  # noqa: S101 narrows the type: everything was asked for
-        notes = tuple(said for said in (note, "" if readable else _NOT_READ) if said)
+        notes = [said for said in (note, "" if readable else _NOT_READ) if said]
         facts = PredictFacts(
             own={target: list(said) for target, said in outlook.own.items()},
             script=outlook.script,
             whole_node=bool(advice.request.whole_node),
         )
-        noted = replace(prediction, notes=(*prediction.notes, *notes))
-        return predict_document(noted, facts, policy_preview(scope, advice.decision))
+        policy = policy_preview(scope, advice.decision)
+        return structs.replace(prediction, notes=[*prediction.notes, *notes], facts=facts, policy=policy)
 
     def step(self) -> float | None:
         """Do what is due; returns the seconds to wait, None where prediction is not installed.

@@ -14,7 +14,8 @@ from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.from_history import from_history, usually_late
 from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.advice.predict.own import gpus_needed, own_sentences
-from gpuwaste.advice.predict.prediction import Prediction, RequestChange, Scored, Source, TargetPrediction
+from gpuwaste.advice.predict.prediction import RequestChange, Scored, Source, TargetPrediction
+from gpuwaste.advice.predict.prediction_types import PredictDocument
 from gpuwaste.advice.predict.rolling import Rolling, busy_columns
 from gpuwaste.advice.predict.scores import ScoringModel, applies, cap
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS
@@ -58,19 +59,19 @@ class Predictor:
             self._levels = {name: tuple(f"{q:g}" for q in model.quantiles) for name, model in self._models.items()}
             self._rolling = rolling or Rolling(bundle.manifest, bundle.hash)
 
-    def predict(self, request: JobRequest) -> Prediction:
+    def predict(self, request: JobRequest) -> PredictDocument:
         """Return every target of one request, with reasons, and what a smaller request would change."""
         vector = vector_of(self._state, request)
         view = VectorView.of(request, _NAMES, vector)
         said = self.explained(request, vector, self.scored(request, vector, ALL))
         bundle = self._bundle
-        return Prediction(
+        return PredictDocument(
             request=replace(request, script=None),
             model=bundle.manifest.name if bundle else "",
             model_hash=self.model_hash,
-            targets=said,
-            changes=self.changes(request, said),
-            notes=self._notes(view),
+            targets=list(said),
+            changes=list(self.changes(request, said)),
+            notes=list(self._notes(view)),
             own_history=_has_history(view),
         )
 

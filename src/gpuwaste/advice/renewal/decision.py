@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuwaste.advice.predict.comparison import PairedComparison
-from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
+from gpuwaste.advice.renewal.renewal_settings import CONFIDENCE, MARGIN
+from gpuwaste.core.advice_config import ModelsConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,34 +16,34 @@ class RenewalDecision:
     reason: str
 
 
-def promotion(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> RenewalDecision:
+def promotion(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> RenewalDecision:
     """Decide on a challenger, the second of each comparison: better in every target that decides, worse in no other."""
     if lacking := list(_lacking(found, rule)):
         return RenewalDecision(change=False, reason=f"not enough outcomes: {'; '.join(lacking)}")
     for target in rule.targets:
         one = found[target]
-        gain, share = one.average_precision, one.average_precision.share_above(rule.margin)
-        if share < rule.confidence:
+        gain, share = one.average_precision, one.average_precision.share_above(MARGIN)
+        if share < CONFIDENCE:
             return RenewalDecision(
                 change=False,
-                reason=f"{target}: average precision {gain.first:.3f} -> {gain.second:.3f}, better by {rule.margin:g} "
-                f"in {share:.0%} of the draws, {rule.confidence:.0%} needed",
+                reason=f"{target}: average precision {gain.first:.3f} -> {gain.second:.3f}, better by {MARGIN:g} "
+                f"in {share:.0%} of the draws, {CONFIDENCE:.0%} needed",
             )
-        if one.brier.share_above(0.0) >= rule.confidence:
+        if one.brier.share_above(0.0) >= CONFIDENCE:
             return RenewalDecision(
                 change=False, reason=f"{target}: ranks better, but its probabilities are worse (Brier)"
             )
     for target, one in found.items():
-        if _enough(one, rule) and one.average_precision.share_below(rule.margin) >= rule.confidence:
-            return RenewalDecision(change=False, reason=f"{target}: worse by {rule.margin:g}")
+        if _enough(one, rule) and one.average_precision.share_below(MARGIN) >= CONFIDENCE:
+            return RenewalDecision(change=False, reason=f"{target}: worse by {MARGIN:g}")
     return RenewalDecision(change=True, reason="; ".join(_told(found, rule)))
 
 
-def rollback(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> RenewalDecision:
+def rollback(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> RenewalDecision:
     """Decide on the champion, the first of each comparison with the baseline: worse in one target that decides."""
     for target in rule.targets:
         one = found.get(target)
-        if one is not None and _enough(one, rule) and one.average_precision.share_above(0.0) >= rule.confidence:
+        if one is not None and _enough(one, rule) and one.average_precision.share_above(0.0) >= CONFIDENCE:
             gain = one.average_precision
             return RenewalDecision(
                 change=True,
@@ -54,7 +55,7 @@ def rollback(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> Re
     return RenewalDecision(change=False, reason="not worse than the baseline")
 
 
-def _lacking(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> Iterator[str]:
+def _lacking(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> Iterator[str]:
     """Yield for each target that decides what it lacks."""
     for target in rule.targets:
         one = found.get(target)
@@ -67,16 +68,16 @@ def _lacking(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> It
             yield f"{target}: too few of one kind"
 
 
-def _enough(one: PairedComparison, rule: RenewalSettings) -> bool:
+def _enough(one: PairedComparison, rule: ModelsConfig) -> bool:
     drawn = 2 * len(one.average_precision.draws) >= one.drawn
     return one.jobs >= rule.min_outcomes and one.users >= rule.min_users and drawn
 
 
-def _told(found: Mapping[str, PairedComparison], rule: RenewalSettings) -> Iterator[str]:
+def _told(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> Iterator[str]:
     for target in rule.targets:
         one, gain = found[target], found[target].average_precision
-        share = gain.share_above(rule.margin)
+        share = gain.share_above(MARGIN)
         yield (
-            f"{target}: average precision {gain.first:.3f} -> {gain.second:.3f}, better by {rule.margin:g} in "
+            f"{target}: average precision {gain.first:.3f} -> {gain.second:.3f}, better by {MARGIN:g} in "
             f"{share:.0%} of the draws, {one.jobs} jobs of {one.users} users"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 from msgspec.structs import replace
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
+from gpuwaste.advice.renewal.renewal_settings import checked_models, every_s
 from gpuwaste.advice.renewal.trial_types import TrialDocument
 from gpuwaste.core import log_event
 from gpuwaste.core.advice_config import ModelsConfig
@@ -46,7 +46,7 @@ class Renewal(Part):
     late = True
 
     def __init__(
-        self, store: HubStore, clock: Clock, cluster: Callable[[], str], models_dir: Path, settings: RenewalSettings
+        self, store: HubStore, clock: Clock, cluster: Callable[[], str], models_dir: Path, settings: ModelsConfig
     ) -> None:
         self.settings = settings
         self.latest: TrialDocument | None = None
@@ -62,13 +62,13 @@ class Renewal(Part):
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
         config, clock = parts.get(Config), parts.get(HostPorts).clock
-        models_dir, settings = Path(config.common.models_dir), RenewalSettings.from_config(config.models)
+        models_dir, settings = Path(config.common.models_dir), checked_models(config.models)
         return cls(parts.get(HubStore), clock, parts.get(ClusterFacts).known, models_dir, settings)
 
     @property
     def reloads(self) -> Reloads:
         """When a model takes another one's place."""
-        return {_RENEWAL: lambda c: setattr(self, "settings", RenewalSettings.from_config(c.models))}
+        return {_RENEWAL: lambda c: setattr(self, "settings", checked_models(c.models))}
 
     def step(self) -> TrialDocument | None:
         """Compare once; None before the cluster is known. Raises GpuwasteError, ModuleNotFoundError."""
@@ -127,9 +127,9 @@ class Renewal(Part):
             BUG.log(error, what="comparison of models")
             return self._failed(f"defect: {type(error).__name__}: {error}")
         self._trouble.over()
-        return self.settings.every_s if found is not None else FIRST_S
+        return every_s(self.settings) if found is not None else FIRST_S
 
     def _failed(self, words: str) -> float:
         if self._trouble.news(words):
             _NOT_COMPARED.log(error=words)
-        return min(RETRY_S, self.settings.every_s)
+        return min(RETRY_S, every_s(self.settings))

@@ -19,10 +19,11 @@ from gpuwaste.advice.predict.drift import ECE_LIMIT, MIN_JOBS, RECENT, ece
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.renewal.decision import RenewalDecision, promotion, rollback
 from gpuwaste.advice.renewal.evidence import card_of, comparisons, evidence
-from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
+from gpuwaste.advice.renewal.renewal_settings import MARGIN
 from gpuwaste.advice.renewal.trial_types import TrialDocument, TrialModel
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core import log_event
+from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.typed import decode
@@ -78,7 +79,7 @@ class Renewer:
         self._drifted: set[tuple[str, str]] | None = None
         self._worse = ""
 
-    def step(self, rule: RenewalSettings) -> TrialDocument:
+    def step(self, rule: ModelsConfig) -> TrialDocument:
         """Look at what there is, tell what is news, change the model where the rule says so. Raises GpuwasteError."""
         now = self._clock.utc_us() // 1_000_000
         champion, challenger = (_Bundle.read(one) for one in (self._registry.champion(), self._registry.challenger()))
@@ -102,7 +103,7 @@ class Renewer:
                 document,
                 challenger=_told_of(challenger),
                 since=self._registry.challenger_since(),
-                comparison=list(evidence(found, rule.margin)),
+                comparison=list(evidence(found, MARGIN)),
                 decision=decision.reason,
             )
             if rule.renew and decision.change:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta
 
+from gpuwaste.advice.predict.prediction import TargetForecast
 from gpuwaste.core.codec import Whole, convert
 
 Action = Literal["pass", "annotate", "warn", "reject"]
@@ -40,20 +41,12 @@ _Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARG
 
 
 @dataclass(slots=True)
-class Expectation:
+class Expectation(TargetForecast):
     """What a model or history expects of one target, as policies and texts take it.
 
-    `p` is a probability 0..1, or `quantiles` ("0.9" -> value) are in the target's unit; `level` is the bundle's own
-    operating point that p reaches (warn, reject), "" for none; `basis` is the number of past jobs where `source` is
-    history. `why` are sentences in the user's own numbers, the strongest first.
+    `why` are sentences in the user's own numbers, the strongest first.
     """
 
-    target: str
-    source: str
-    basis: int
-    p: float | None = None
-    level: str = ""
-    quantiles: Mapping[str, float] = field(default_factory=dict)
     why: tuple[str, ...] = ()
 
 

@@ -81,7 +81,10 @@ class VerdictReads(Part):
         # A user cannot ask by policy: its name, and what it did not say, are the site's own matter.
         policy = question.policy if scope.everything else None
         accounts = None if scope.everything else scope.accounts
-        pick = Pick(start, end, user, policy, min(question.limit, MAX_VERDICTS), accounts, scope.user)
+        pick = Pick(
+            start=start, end=end, user=user, policy=policy, limit=min(question.limit, MAX_VERDICTS), accounts=accounts,
+            reader=scope.user,
+        )  # fmt: skip
         rows = [verdict_json(row) for row in self._store.judged(pick)]
         shown = rows if scope.everything else [{name: row[name] for name in FOR_USERS} for row in rows]
         return VerdictsDocument(generated=now, start=start, end=end, verdicts=convert(shown, list[VerdictRow]))

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from gpuwaste.advice.verdicts.hits import HIT_SHARE, all_ends
 from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdicts_resource import VerdictQuestion
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import ClusterAccount, account_rows
@@ -32,9 +33,9 @@ _ENDS: Final = to_json(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """Which verdicts: times are UTC seconds, None is "any".
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick(VerdictQuestion):
+    """Which verdicts a reader may see of those asked for.
 
     `accounts` is None for a reader who may see all; else the accounts whose verdicts they see beside `reader`'s own,
     as far as they were said aloud.
@@ -42,8 +43,6 @@ class Pick:
 
     start: int = 0
     end: int = FAR_S
-    user: str | None = None
-    policy: str | None = None
     limit: int = ALL
     accounts: Collection[ClusterAccount] | None = None
     reader: str = ""
@@ -131,7 +130,7 @@ class VerdictStore(Part):
     def score(self, since: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], UnderUse]:
         """Return the rows of the queries verdicts_weeks and verdicts_bins, of all since a UTC second, and the rule."""
         under_use = self._store.under_use
-        with self._picked("verdicts_since", {"from_us": Pick(since).parameters()["from_us"]}, under_use) as db:
+        with self._picked("verdicts_since", {"from_us": Pick(start=since).parameters()["from_us"]}, under_use) as db:
             return db.rows("verdicts_weeks"), db.rows("verdicts_bins"), under_use
 
     def pairs(self, model_hash: str, beside: str, since: int) -> list[dict[str, Any]]:
@@ -139,7 +138,7 @@ class VerdictStore(Part):
         pick = {
             "model": model_hash,
             "beside": beside,
-            "from_us": Pick(since).parameters()["from_us"],
+            "from_us": Pick(start=since).parameters()["from_us"],
             "limit": MAX_PAIRS,
         }
         with self._picked("verdicts_beside", pick, self._store.under_use) as db:

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, defstruct, to_builtins
 
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import annotated
-from gpuwaste.core.fields import Document, Interval, Recorded, Table, Utc
+from gpuwaste.core.fields import DatedDocument, Interval, Recorded, Table, Utc
 from gpuwaste.ledger.reports.report_types import Dispute
 
 SCHEMA: Final = 1
@@ -68,13 +68,11 @@ _COLUMNS: Final = (
 )
 
 
-class VerdictsDocument(Document, kw_only=True, frozen=True):
+class VerdictsDocument(DatedDocument, kw_only=True, frozen=True):
     """Verdicts, the newest first."""
 
     document: Literal["verdicts"] = "verdicts"
-    schema: int = SCHEMA
     recorded: Recorded = False
-    generated: Utc
     start: Utc
     end: Utc
     verdicts: list[VerdictRow]

@@ -23,31 +23,36 @@ MAX_LINKS: Final = 1_500_000
 """Inputs and outputs of all nodes."""
 
 
-class GraphNode(Struct):
-    """One operation on arrays; inputs and outputs are indexes of `Graph.sizes`."""
+class Operation(Struct):
+    """What is computed, and how often: of one node of a program, or of a kernel that does several nodes' work."""
 
-    role: Role
     kind: Kind
     dtype: Dtype
-    inputs: list[int]
-    outputs: list[int]
     name: str = ""
     flops: float = 0.0
     trips: float = 1.0
+    into: int | None = None
+    """Input (of a kernel: stored array) whose memory the first output takes, if nobody needs it later."""
+    workspace_b: int = 0
+    """Memory that it needs only while it runs."""
+    early: bool = False
+    """Its output is filled with zeros before: compilers do that together with the first step of that shape."""
+    loop: int = 0
+    """The outermost loop it runs in; 0 is none. What is in a loop stays together."""
+
+
+class GraphNode(Operation, kw_only=True):
+    """One operation on arrays; inputs and outputs are indexes of `Graph.sizes`."""
+
+    role: Role
+    inputs: list[int]
+    outputs: list[int]
     reads: dict[int, int] | None = None
     """Input (by place) → bytes read of it at most, where only a part is read (slices, gathers)."""
     writes: int | None = None
     """Bytes written, where not all of the output is (updates)."""
-    into: int | None = None
-    """Input (by place) whose memory the first output takes, if nobody needs the input later."""
-    workspace_b: int = 0
-    """Memory that it needs only while it runs."""
     parts: int = 1
     """Partial results that it stores, which its users add up."""
-    early: bool = False
-    """Its output is filled with zeros before: compilers do that together with the first step of that shape."""
-    loop: int = 0
-    """The outermost loop it runs in; 0 is none. Nodes of a loop stay together."""
 
 
 class Graph:

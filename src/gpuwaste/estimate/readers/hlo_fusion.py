@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from gpuwaste.estimate.program import Dtype, Kind
-from gpuwaste.estimate.readers.graph import GraphNode, Role
+from gpuwaste.estimate.readers.graph import GraphNode
 from gpuwaste.estimate.readers.hlo_cost import PARTS, role_and_kind, work
 from gpuwaste.estimate.readers.hlo_shape import ArrayShape, leaves
 from gpuwaste.estimate.readers.hlo_text import Computation, Instruction, Module
@@ -18,37 +18,24 @@ _RANK: Final = {kind: rank for rank, kind in enumerate(
 _THROUGH: Final = frozenset({"bitcast", "reshape", "copy", "convert"})
 
 
-class _Fused(Struct):
-    """What a fused computation does, whatever is passed to it."""
-
-    kind: Kind
-    role: Role
-    dtype: Dtype | None
-    flops: float
-    reads: dict[int, int]
-    writes: int | None = None
-    into: int | None = None
-
-
 class Fusions:
     """Fusions by the computation that they call."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._known: dict[str, _Fused] = {}
+        self._known: dict[str, tuple[GraphNode, Dtype | None]] = {}
 
     def node(self, of: Computation, operands: list[ArrayShape]) -> GraphNode:
         """Return the node of a fusion, without its arrays."""
-        fused = self._known.get(of.name)
-        if fused is None:
-            fused = self._known[of.name] = _fused(of)
-        dtype = fused.dtype or (operands[0].dtype if operands else "other")
-        node = GraphNode(fused.role, fused.kind, dtype, [], [], flops=fused.flops)
-        node.reads, node.writes, node.into = fused.reads or None, fused.writes, fused.into
-        return node
+        if of.name not in self._known:
+            self._known[of.name] = _fused(of)
+        fused, dtype = self._known[of.name]
+        first = operands[0].dtype if operands else "other"
+        return replace(fused, dtype=dtype or first, inputs=[], outputs=[], reads=fused.reads or None)
 
 
-def _fused(of: Computation) -> _Fused:
+def _fused(of: Computation) -> tuple[GraphNode, Dtype | None]:
+    """Return what a fused computation does, whatever is passed to it, and its type, None: that of what is passed."""
     types = {each.name: leaves(each.type) for each in of.instructions}
     kind: Kind = "copy"
     flops = 0.0
@@ -65,11 +52,11 @@ def _fused(of: Computation) -> _Fused:
             heavy = coarse in {"mm", "conv"}
             of_what = operands if heavy and operands else types[each.name]
             dtype = of_what[0].dtype if of_what else dtype
-    fused = _Fused(kind, "light", dtype, flops, _reads(of, types))
+    fused = GraphNode(kind, dtype or "other", flops=flops, role="light", inputs=[], outputs=[], reads=_reads(of, types))
     _in_place(of, types, fused)
     if kind in {"mm", "bmm", "conv", "conv1", "dwconv", "gconv", "sort"}:
         fused.role = "heavy"
-    return fused
+    return fused, dtype
 
 
 def _reads(of: Computation, types: dict[str, list[ArrayShape]]) -> dict[int, int]:
@@ -90,7 +77,7 @@ def _reads(of: Computation, types: dict[str, list[ArrayShape]]) -> dict[int, int
     return {number: size for number, size in parts.items() if number not in whole}
 
 
-def _in_place(of: Computation, types: dict[str, list[ArrayShape]], fused: _Fused) -> None:
+def _in_place(of: Computation, types: dict[str, list[ArrayShape]], fused: GraphNode) -> None:
     """Where the result is an update of a parameter, it is written into that parameter's memory."""
     by_name = {each.name: each for each in of.instructions}
     root: Instruction | None = of.instructions[of.root]
@@ -105,4 +92,4 @@ def _in_place(of: Computation, types: dict[str, list[ArrayShape]], fused: _Fused
         fused.into, fused.role = int(target.operands[0]), "update"
         update = types.get(root.operands[2 if root.opcode == "scatter" and len(root.operands) > 2 else 1], [])  # noqa: PLR2004 - same
         fused.writes = sum(leaf.size_b for leaf in update)
-        fused.reads = {**fused.reads, fused.into: fused.writes if root.opcode == "scatter" else 0}
+        fused.reads = {**(fused.reads or {}), fused.into: fused.writes if root.opcode == "scatter" else 0}

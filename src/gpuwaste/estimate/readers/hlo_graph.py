@@ -171,7 +171,9 @@ class _Expansion:
         if isinstance(tree, int):
             if number is not None:
                 self.scalars[tree] = number
-            self.graph.add(GraphNode("source", "copy", self.arrays[tree].dtype, [], [tree], trips=self.trips))
+            self.graph.add(
+                GraphNode("copy", self.arrays[tree].dtype, role="source", inputs=[], outputs=[tree], trips=self.trips)
+            )
         return tree
 
     def _called(self, each: Instruction, how: str) -> Computation:
@@ -215,8 +217,18 @@ class _Expansion:
             for old, new in zip(flat(top), flat(copy), strict=True):
                 if self.graph.fused:
                     self.graph.same.append((old, new))
-                node = GraphNode("update", "copy", self.arrays[new].dtype, [old], [new], name, loop=self.loop, into=0)
-                node.writes, node.reads = 0, {0: 0}
+                node = GraphNode(
+                    "copy",
+                    self.arrays[new].dtype,
+                    name,
+                    into=0,
+                    loop=self.loop,
+                    role="update",
+                    inputs=[old],
+                    outputs=[new],
+                    reads={0: 0},
+                    writes=0,
+                )
                 self.graph.add(node)
             parts.append(copy)
         return tuple(parts)
@@ -258,7 +270,14 @@ class _Expansion:
             if role in {"light", "view", "alias"}:  # most of a program: nothing to compute of it
                 made = self._array(each.type)
                 node = GraphNode(
-                    role, kind, each.type.dtype, inputs, [made], each.name, trips=self.trips, loop=self.loop
+                    kind,
+                    each.type.dtype,
+                    each.name,
+                    trips=self.trips,
+                    loop=self.loop,
+                    role=role,
+                    inputs=inputs,
+                    outputs=[made],
                 )
                 self.graph.add(node)
                 return made
@@ -276,7 +295,7 @@ class _Expansion:
         else:
             role, kind = role_and_kind(each.opcode, each.attributes)
             flops, finer = work(each.opcode, kind, each.attributes, operands, results)
-            node = GraphNode(role, finer, _dtype(kind, operands, results), inputs, [], flops=flops)
+            node = GraphNode(finer, _dtype(kind, operands, results), flops=flops, role=role, inputs=inputs, outputs=[])
             if finer == "mm" and not self.graph.fused:
                 node.parts, node.workspace_b = split(flops, results[0], operands)
             node.early = each.opcode == "select-and-scatter"

@@ -138,7 +138,9 @@ class _Model:
         dtype = self.dtypes[inputs[0]] if inputs and kind != "gather" else self.dtypes[outputs[0]]
         if node.op_type in _UNKNOWN_LENGTH:
             self.graph.unknown_trips += 1
-        added = GraphNode(role, kind, dtype, inputs, outputs, (node.name or node.op_type)[:256], flops)
+        added = GraphNode(
+            kind, dtype, (node.name or node.op_type)[:256], flops, role=role, inputs=inputs, outputs=outputs
+        )
         if kind == "gather" or node.op_type == "Slice":
             added.reads = {0: self.graph.sizes[outputs[0]]}
         self.graph.add(added)

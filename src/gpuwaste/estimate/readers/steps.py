@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from gpuwaste.estimate.program import Dtype, Kind
-from gpuwaste.estimate.readers.graph import Graph, GraphNode
+from gpuwaste.estimate.program import Kind
+from gpuwaste.estimate.readers.graph import Graph, GraphNode, Operation
 
 MAX_SOURCES: Final = 6
 """Stored arrays that a result used several times may need; with more it is stored itself."""
@@ -21,24 +21,14 @@ MAX_INPUTS: Final = 64
 _RANK: Final[dict[Kind, int]] = {"copy": 0, "act": 1, "elem": 1, "gather": 2}
 
 
-class KernelStep(Struct):
+class KernelStep(Operation, kw_only=True):
     """Operations computed together: one kernel, or none where nothing moves."""
 
-    kind: Kind
-    dtype: Dtype
-    name: str
     reads: dict[int, int]
     """Stored array → bytes read of it."""
     writes: list[int]
     """Arrays stored."""
     written_b: float
-    flops: float
-    trips: float
-    loop: int
-    into: int | None = None
-    """Stored array whose memory the first result takes, if nobody needs it later."""
-    workspace_b: int = 0
-    early: bool = False
     reuses: bool = False
     """The result may take the memory of any input of its size that ends here: elementwise work."""
 

@@ -1,7 +1,6 @@
-"""Event: what an outlet hands over, and its envelope: CloudEvents 1.0 with its extensions partitionkey and sequence."""
+"""The envelope of an event: CloudEvents 1.0 with its extensions partitionkey and sequence."""
 
 import hashlib
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -20,21 +19,6 @@ BATCH_TYPE: Final = "application/cloudevents-batch+json"
 _LAST_S: Final = 253_402_300_799  # the end of the year 9999
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event; `key` is the run's, or the subject: events of one key stay in their order."""
-
-    seq: int
-    id: str
-    kind: str
-    key: str
-    at_utc: int
-    data: msgspec.Raw
-    run: RunKey | None = None
-    user: str = ""
-    account: str = ""
-
-
 def event_id(kind: str, subject: str, unique: str = "") -> str:
     """Return an event's id: the same fact has the same from whoever tells it (CONTRACTS.md, "Event")."""
     return hashlib.sha256(f"{kind}\0{subject}\0{unique}".encode("utf-8", "backslashreplace")).hexdigest()
@@ -51,22 +35,20 @@ def tell(
     return StoredEvent(event_id(kind, about, unique), kind, about, at_utc, text, run)
 
 
-def event_of(stored: StoredEvent | HistoryEvent) -> Event:
+def event_of(stored: StoredEvent | HistoryEvent) -> StoredEvent:
     """Return an event of the stream as outlets take it."""
     if isinstance(stored, StoredEvent):
-        data = msgspec.Raw(stored.data.encode())
-        told = (stored.run, stored.user, stored.account)
-        return Event(stored.seq, stored.id, stored.kind, stored.subject, stored.at_utc, data, *told)
+        return stored
     kind, run, job = OF_RUN[stored.kind], stored.run_key, stored.job
     subject = str(run)
     unique = str(stored.at_utc) if stored.kind == "ledger" else ""  # more may be learnt of a run again and again
     known = RunTold(run.cluster, run.job_id, run.start, job, stored.use, stored.script)
     owner = ("", "") if job is None else (job.user, job.account)
-    raw = msgspec.Raw(msgspec.json.encode(known))
-    return Event(stored.seq, event_id(kind, subject, unique), kind, subject, stored.at_utc, raw, run, *owner)
+    text = msgspec.json.encode(known).decode()
+    return StoredEvent(event_id(kind, subject, unique), kind, subject, stored.at_utc, text, run, *owner, stored.seq)
 
 
-def cloud_event(event: Event, cluster: str) -> dict[str, Any]:
+def cloud_event(event: StoredEvent, cluster: str) -> dict[str, Any]:
     """Return an event in structured JSON mode; the source is the cluster whose hub tells it."""
     kind = catalogue().get(event.kind)
     return {
@@ -74,13 +56,13 @@ def cloud_event(event: Event, cluster: str) -> dict[str, Any]:
         "id": event.id,
         "source": _source(cluster),
         "type": PREFIX + event.kind,
-        "subject": event.key or "-",
+        "subject": event.subject or "-",
         "time": datetime.fromtimestamp(min(max(event.at_utc, 0), _LAST_S), UTC).isoformat(),
         "datacontenttype": "application/json",
         **({"dataschema": kind.schema_id} if kind else {}),
-        "partitionkey": event.key or "-",
+        "partitionkey": event.subject or "-",
         "sequence": f"{event.seq:020d}",
-        "data": event.data,
+        "data": msgspec.Raw(event.data.encode()),
     }
 
 
@@ -89,6 +71,6 @@ def _source(cluster: str) -> str:
     return f"/gpuwaste/{quote(cluster, safe='', errors='replace') or '-'}"
 
 
-def encoded(event: Event, cluster: str) -> bytes:
+def encoded(event: StoredEvent, cluster: str) -> bytes:
     """Return an event as JSON."""
     return msgspec.json.encode(cloud_event(event, cluster))

@@ -1,12 +1,21 @@
 """EventKind: one kind of event: its name, what it says, and the type of its data, from which its schema is made."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta, Struct, field
 
-from gpuwaste.core.codec import convert
+from gpuwaste.core.codec import Int64, convert
 from gpuwaste.core.errors import ParseError
+
+
+class OfRun(Struct, frozen=True):
+    """What data about a run begins with."""
+
+    cluster: str
+    job_id: Int64 = field(name="jobid")
+    start: Annotated[Int64, Meta(description="UTC seconds.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""StoredEvent: an event that carries its data, as the hub's store keeps it (CONTRACTS.md, "Event")."""
+"""StoredEvent: an event that carries its data, as the store keeps it and outlets take it (CONTRACTS.md, "Event")."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,9 @@ from gpuwaste.slurm.run import RunKey
 class StoredEvent:
     """What happened to a run, a node, a GPU or a model.
 
-    `data` is JSON of the kind's type. `subject` is what it is about, such as node/NAME; of a run it is the run's key.
-    The store sets `user` and `account`, the run's in accounting, and `seq`, the place in the stream.
+    `data` is JSON of the kind's type. `subject` is what it is about, such as node/NAME; of a run it is the run's key:
+    events of one subject stay in their order. The store sets `user` and `account`, the run's in accounting, and `seq`,
+    the place in the stream.
     """
 
     id: str

@@ -69,7 +69,7 @@ class AccountingImport:
         for row in self._slurm.accounting(start, end):
             found.add(row)
             steps += len(row.steps) if isinstance(row, AccountedRun) else 0
-            if len(found.runs) >= CHUNK or steps >= CHUNK_STEPS:
+            if len(found.records) >= CHUNK or steps >= CHUNK_STEPS:
                 steps = 0
                 told |= self._write(found)
         told |= self._write(found)
@@ -79,7 +79,7 @@ class AccountingImport:
 
     def _write(self, found: SortedRows) -> set[RunKey]:
         """Store the runs so far, and begin with none."""
-        runs, found.runs = found.runs, {}
+        runs, found.records = found.records, {}
         self._store.upsert_jobs(tuple(runs.values()))
         self._learn(tuple(runs.values()))
         return set(runs)

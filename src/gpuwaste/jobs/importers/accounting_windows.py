@@ -59,8 +59,10 @@ def window_pages(
         for cut in read(start, end):
             if held is not None:
                 number += 1
-                yield RawPage(number, place, held.data, start, end, start, held.line)
+                yield RawPage(
+                    number=number, place=place, data=held.data, position=start, until=end, mark=start, line=held.line
+                )
             held = cut
         number += 1
         held = held or Cut(0, 1, b"")
-        yield RawPage(number, place, held.data, start, end, end, held.line)
+        yield RawPage(number=number, place=place, data=held.data, position=start, until=end, mark=end, line=held.line)

@@ -25,18 +25,30 @@ UNREAD: Final = "unread "  # a note of a page with this name and a field's: runs
 KEPT_CLASHES: Final = 2000  # kept aside of a page; all are counted
 
 
-@dataclass(frozen=True, slots=True)
-class PageRow:
-    """A page that was parsed; see table pages. `rows` is a file with a JSON array, one run of each key."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePart:
+    """Where a page of a source lies: bytes of a file (unpacked) or UTC seconds of a window; `line` is its first."""
+
+    position: int
+    until: int
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePlace(PagePart):
+    """The same with its number, and what its lines are numbered in."""
 
     number: int
     place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRow(PagePlace):
+    """A page that was parsed; see table pages. `rows` is a file with a JSON array, one run of each key."""
+
     digest: str
     size_b: int
     packed_b: int
-    position: int
-    until: int
-    line: int
     lines: int
     runs: int
     rows: Path
@@ -74,32 +86,24 @@ def unread_fields(notes: Mapping[str, int]) -> dict[str, int]:
     return {name.removeprefix(UNREAD): runs for name, runs in sorted(notes.items()) if name.startswith(UNREAD)}
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume(PagePart):
     """The last page of a source that was read: where it lies, its digest, the context of that import, and its end."""
 
-    position: int
-    until: int
-    line: int
     digest: str
     context: Mapping[str, str]
     ended: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KeptPage:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptPage(PagePlace):
     """A page that can be parsed again."""
 
     import_id: int
     kind: str
     key: str
     context: Mapping[str, str]
-    number: int
-    place: str
     digest: str
-    position: int
-    until: int
-    line: int
 
 
 class HistoryStore:
@@ -177,7 +181,10 @@ class HistoryStore:
         row = rows[0]
         context = json.loads(row["context"])
         ended = row["ended_utc"] is not None
-        return Resume(row["position"], row["until"], row["line"], row["digest"], context, ended)
+        return Resume(
+            position=row["position"], until=row["until"], line=row["line"], digest=row["digest"], context=context,
+            ended=ended,
+        )  # fmt: skip
 
     def mark(self, key: str) -> int | None:
         """Return where a source stands."""

@@ -94,7 +94,15 @@ def import_again(
 def read_again(files: PageFiles, path: Path, kept: KeptPage, users: UserNames = SAME) -> PageRow:
     """Parse a kept page of the store at `path`. Raises StoreError where it is gone, damaged or of a newer version."""
     data = files.read(kept.digest)
-    raw = RawPage(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
+    raw = RawPage(
+        number=kept.number,
+        place=kept.place,
+        data=data,
+        position=kept.position,
+        until=kept.until,
+        mark=kept.until,
+        line=kept.line,
+    )
     return work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0), users=users)
 
 

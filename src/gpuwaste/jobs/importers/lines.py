@@ -40,7 +40,15 @@ def file_pages(
     damage: list[ParseError] = []
     for number, piece in enumerate(cut(_until_damage(lines, damage), position, line), 1):
         until = piece.position + len(piece.data)
-        yield RawPage(number, place, piece.data, piece.position, until, until, piece.line)
+        yield RawPage(
+            number=number,
+            place=place,
+            data=piece.data,
+            position=piece.position,
+            until=until,
+            mark=until,
+            line=piece.line,
+        )
     if damage:
         raise damage[0]
 

@@ -17,13 +17,13 @@ KEPT_BAD: Final = 2000  # bad rows of a piece that are kept aside; all are count
 
 @dataclass(slots=True)
 class SortedRows:
-    """The rows of a piece of accounting whose first line is `line`; a later row of a run replaces an earlier one.
+    """The rows of a piece of accounting whose first line is `first_line`; a later row of a run replaces an earlier one.
 
     A row of which a single field cannot be read is a run all the same; `unread` has the first such row of each field.
     """
 
-    line: int = 1
-    runs: dict[RunKey, JobRecord] = field(default_factory=dict)
+    first_line: int = 1
+    records: dict[RunKey, JobRecord] = field(default_factory=dict)
     bad: list[Aside] = field(default_factory=list)
     bad_count: int = 0
     unread: dict[str, Aside] = field(default_factory=dict)
@@ -32,11 +32,11 @@ class SortedRows:
     def add(self, row: JobRecord | BadRow) -> None:
         """Take in a row."""
         if isinstance(row, JobRecord):
-            if row.run_key in self.runs:
+            if row.run_key in self.records:
                 self.notes["twice"] += 1
-            self.runs[row.run_key] = row
+            self.records[row.run_key] = row
             return
-        aside = Aside(row.line + self.line - 1, storable(row.reason), storable(row.raw))
+        aside = Aside(row.line + self.first_line - 1, storable(row.reason), storable(row.raw))
         if row.field:
             self.notes[UNREAD + row.field] += 1
             self.unread.setdefault(row.field, aside)

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.jobs.importers import sources
-from gpuwaste.jobs.importers.history_store import Resume
+from gpuwaste.jobs.importers.history_store import PagePlace, Resume
 from gpuwaste.jobs.importers.parsed_page import Notes
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
@@ -20,21 +20,12 @@ EACH_ONCE: Final = frozenset({"csv"})  # kinds whose rows are a run each: a seco
 PAGE_B: Final = 8 * 1024**2  # about how much of a file makes a page
 
 
-@dataclass(frozen=True, slots=True)
-class RawPage:
-    """A raw piece of a source that holds whole runs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawPage(PagePlace):
+    """A raw piece of a source that holds whole runs; `mark` is where the source stands once the page is stored."""
 
-    `place` names what its lines are numbered in, and `line` is the number of its first; `position` to `until` are
-    bytes of a file (unpacked) or UTC seconds of a window; `mark` is where the source stands once the page is stored.
-    """
-
-    number: int
-    place: str
     data: bytes
-    position: int
-    until: int
     mark: int
-    line: int = 1
 
 
 class ImportSource(Protocol):

@@ -35,8 +35,8 @@ def work_page(
     for row in _parsed(kind, context, page, found.notes):
         found.add(users.renamed(row) if isinstance(row, JobRecord) else row)
     rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
-    rows.write_text(to_json(job_row(run) for run in found.runs.values()), encoding="utf-8")
-    steps = to_json(step_rows(found.runs.values()))
+    rows.write_text(to_json(job_row(run) for run in found.records.values()), encoding="utf-8")
+    steps = to_json(step_rows(found.records.values()))
     step_file = rows.with_suffix(".steps.json") if steps != NO_ROWS else None
     if step_file is not None:
         step_file.write_text(steps, encoding="utf-8")
@@ -51,7 +51,7 @@ def work_page(
         until=page.until,
         line=page.line,
         lines=lines,
-        runs=len(found.runs),
+        runs=len(found.records),
         rows=rows,
         bad=found.bad,
         bad_count=found.bad_count,

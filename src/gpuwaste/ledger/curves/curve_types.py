@@ -6,7 +6,7 @@ are UTC milliseconds, all others UTC seconds.
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from gpuwaste.core.fields import Document, MaybeBytes, MaybeUtc, Utc
 from gpuwaste.net.samples import MOST_POINTS
@@ -118,7 +118,7 @@ class RunCurves(Struct, frozen=True, kw_only=True):
     """The samples of one run."""
 
     cluster: str
-    jobid: Annotated[int, Meta(description="The raw job id.")]
+    job_id: Annotated[int, Meta(description="The raw job id.")] = field(name="jobid")
     printed_id: str
     start: Utc
     end: MaybeUtc
@@ -132,6 +132,6 @@ class JobCurves(Document, frozen=True, kw_only=True):
     document: Literal["curves"] = "curves"
     schema: int = SCHEMA
     generated: Utc
-    job_id: str
+    printed_id: str = field(name="job_id")
     runs: list[RunCurves]
     runs_left_out: Annotated[int, Meta(description="Older runs; `start` picks one.")] = 0

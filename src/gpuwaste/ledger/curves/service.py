@@ -149,7 +149,7 @@ class Curves(Part):
             rows.append(
                 RunCurves(
                     cluster=run.cluster,
-                    jobid=run.job_id,
+                    job_id=run.job_id,
                     printed_id=run.printed_id,
                     start=run.start or 0,
                     end=run.end,
@@ -158,7 +158,7 @@ class Curves(Part):
                 )
             )
         return JobCurves(
-            generated=self._clock.utc_us() // 1_000_000, job_id=printed_id, runs=rows, runs_left_out=left_out
+            generated=self._clock.utc_us() // 1_000_000, printed_id=printed_id, runs=rows, runs_left_out=left_out
         )
 
     def _waited(self, future: "Future[NodeCurves]", name: str, until_us: int) -> NodeCurves:

@@ -80,4 +80,4 @@ def _run_with_energy(run: RunRow, drawn: Mapping[RunKey, DrawnEnergy], tariff: T
 
 
 def _key(run: RunRow) -> RunKey | None:
-    return None if run.start is None else RunKey(run.cluster, run.raw_id, run.start)
+    return None if run.start is None else RunKey(run.cluster, run.job_id, run.start)

@@ -20,7 +20,7 @@ def lines(runs: Sequence[RunRow], document: JobDocument) -> Iterator[str]:
     """Yield job id, a blank and the text of each run of whose GPUs something is known."""
     for run in runs:
         if text := admin_comment(run, document.thresholds.min_coverage):
-            yield f"{run.jobid} {text}"
+            yield f"{run.printed_id} {text}"
 
 
 def admin_comment(run: RunRow, min_coverage: float) -> str:

@@ -27,10 +27,10 @@ def lines(runs: Sequence[RunRow], document: JobDocument) -> Iterator[str]:
     """Yield one command for the last run of each id: sacctmgr names a job by its id, and changes its last run."""
     newest: dict[tuple[str, str], float] = {}
     for run in document.runs:
-        key = run.cluster, run.jobid
+        key = run.cluster, run.printed_id
         newest[key] = max(newest.get(key, 0), math.inf if run.start is None else run.start)
     for run in runs:
         text = admin_comment(run, document.thresholds.min_coverage)
-        if text and run.start == newest[run.cluster, run.jobid]:
-            where = f"jobid={run.jobid}", f"cluster={run.cluster}"
+        if text and run.start == newest[run.cluster, run.printed_id]:
+            where = f"jobid={run.printed_id}", f"cluster={run.cluster}"
             yield shlex.join(["sacctmgr", "-i", "modify", "job", "where", *where, "set", f"AdminComment={text}"])

@@ -30,7 +30,7 @@ def summary(run: RunRow, min_coverage: float) -> dict[str, Any]:
         return {}
     places = _by_place(run)
     found: dict[str, Any] = {
-        "_id": f"{run.raw_id}-{run.end}",
+        "_id": f"{run.job_id}-{run.end}",
         "acct": _accounted(run, names),
         "summarization": {
             "version": f"gpuwaste-{own_version()}",
@@ -46,8 +46,8 @@ def summary(run: RunRow, min_coverage: float) -> dict[str, Any]:
 
 def _accounted(run: RunRow, names: Sequence[str]) -> dict[str, Any]:
     found = {
-        "id": str(run.raw_id),
-        "local_job_id": run.raw_id,
+        "id": str(run.job_id),
+        "local_job_id": run.job_id,
         "user": run.user,
         "account": run.account,
         "jobname": run.name,

@@ -147,7 +147,7 @@ def _idle_job(run: HeldRun, advice: list[Advice]) -> IdleJob:
     nodes = sorted({gpu.node for gpu in idle})
     return IdleJob(
         cluster=run.cluster,
-        jobid=run.printed_id,
+        printed_id=run.printed_id,
         name=run.name,
         user=run.user,
         account=run.account,

@@ -43,7 +43,7 @@ def now_page(
 
 def job_link(job: IdleJob) -> str:
     """Return the id by which the page of a job is found: of an array its own."""
-    return job.jobid.partition("_[")[0]
+    return job.printed_id.partition("_[")[0]
 
 
 def told(job: IdleJob) -> str:

@@ -65,7 +65,7 @@ def _idle_table(rows: Sequence[IdleJob], left_out: int, look: Look) -> list[str]
         return ["  none"]
     cells = [
         (
-            uncut(row.jobid),
+            uncut(row.printed_id),
             str(row.gpus),
             str(row.idle),
             local_time(row.since, look.zone)[5:16],

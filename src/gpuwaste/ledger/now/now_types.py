@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Struct, field, to_builtins
 
 from gpuwaste.core.fields import Document, MaybeUtc, Recorded, Seconds, Table, Utc
 from gpuwaste.ledger.reports.report_types import Advice
@@ -42,7 +42,7 @@ class IdleJob(Struct, kw_only=True, frozen=True):
     """A running job that holds idle GPUs."""
 
     cluster: str
-    jobid: Annotated[str, Meta(description="As Slurm prints it.")]
+    printed_id: Annotated[str, Meta(description="As Slurm prints it.")] = field(name="jobid")
     name: str
     user: str
     account: str
@@ -121,7 +121,7 @@ class NowDocument(Document, kw_only=True, frozen=True):
 
     def table(self, _: str = "") -> Table:
         """Return the jobs with idle GPUs."""
-        columns = (name for name in IdleJob.__struct_fields__ if name != "advice")
+        columns = (name for name in IdleJob.__struct_encode_fields__ if name != "advice")
         rows = map(to_builtins, self.idle)
         return ("generated", *columns), (
             {**row, "nodes": ",".join(row["nodes"]), "generated": self.generated} for row in rows

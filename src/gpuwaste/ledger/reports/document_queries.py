@@ -168,7 +168,7 @@ def _started(run: JobRecord) -> int:
 def _again(said: Rescore) -> SaidAgain:
     run = said.run
     return SaidAgain(
-        cluster=run.cluster, raw_id=run.job_id, start=run.start, at=said.at_utc, moment=said.moment, p=said.p,
+        cluster=run.cluster, job_id=run.job_id, start=run.start, at=said.at_utc, moment=said.moment, p=said.p,
         limit_p=said.limit_p, limit_at=said.limit_at, usual=said.usual,
     )  # fmt: skip
 

@@ -31,7 +31,7 @@ def reply(document: JobDocument, url: str) -> Markup:
         lines += [*_cause(finding), ""]
     if not findings:
         lines += ["gpuwaste has found no cause of waste in this job.", ""]
-    where = f"{url}/jobs/{document.job_id}" if url else f"gpuwaste job {document.job_id}"
+    where = f"{url}/jobs/{document.printed_id}" if url else f"gpuwaste job {document.printed_id}"
     lines.append(f"All figures of the job: {where}")
     return Markup("\n").join(map(harmless, lines))
 

@@ -52,7 +52,7 @@ class Comparison:
 
 def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
     """Return the page of a job's runs: their GPUs on one axis of time, those of one `node` where it is named."""
-    path = f"/jobs/{document.job_id}"
+    path = f"/jobs/{document.printed_id}"
     runs = document.runs
     nodes, asked = _nodes(runs), f"?{urlencode({'node': node})}" if node else ""
     tracks = [track for track in _tracks(document) if not node or track.device.node == node]
@@ -93,7 +93,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
 def job_sentence(document: JobDocument) -> str:
     """Say in one sentence how much of a job's GPU-time was idle without being exempt, and why."""
     runs = document.runs
-    job = f"Job {document.job_id} {cut(runs[0].name)}".rstrip()
+    job = f"Job {document.printed_id} {cut(runs[0].name)}".rstrip()
     started = [run for run in runs if run.start is not None]
     if not started:
         return f"{job} has not started."
@@ -140,13 +140,13 @@ def _sum(runs: Sequence[RunRow], name: str) -> float:
 
 def _tracks(document: JobDocument) -> list[Track]:
     """Return the GPUs of all runs, numbered within each."""
-    cells = {(of.cluster, of.raw_id, of.start, of.node, of.gpu_uuid): of.cells for of in document.hours}
+    cells = {(of.cluster, of.job_id, of.start, of.node, of.gpu_uuid): of.cells for of in document.hours}
     several = len(document.runs) > 1
     return [
         Track(
-            f"{run.jobid} GPU {place}" if several else f"GPU {place}",
+            f"{run.printed_id} GPU {place}" if several else f"GPU {place}",
             device,
-            cells.get((run.cluster, run.raw_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
+            cells.get((run.cluster, run.job_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
             (run.start or 0, run.end or document.generated),
         )
         for run in document.runs

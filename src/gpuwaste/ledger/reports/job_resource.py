@@ -44,7 +44,7 @@ def _document(asked: PageRequest) -> JobDocument:
     from gpuwaste.slurm.run import RunKey
 
     found = _queries(asked.reading).job(asked.scope, asked.name, hours=True)
-    runs = [RunKey(run.cluster, run.raw_id, run.start) for run in found.runs if run.start is not None]
+    runs = [RunKey(run.cluster, run.job_id, run.start) for run in found.runs if run.start is not None]
     return replace(found, disputes=asked.reading.get(Disputes).of(runs))
 
 

@@ -15,11 +15,11 @@ def predicted_lines(document: JobDocument, look: Look) -> list[str]:
     found = predicted_times(document)
     if not found:
         return []
-    several = len({one.jobid for one in found}) > 1
+    several = len({one.printed_id for one in found}) > 1
     rows = [
         (
             local_time(one.at, look.zone),
-            f"{uncut(one.jobid)} {one.moment}" if several else one.moment,
+            f"{uncut(one.printed_id)} {one.moment}" if several else one.moment,
             *(percent(one.shown(target)) for target, _ in SHOWN),
         )
         for one in found
@@ -38,4 +38,4 @@ def limit_words(one: PredictedAt, at: str) -> str:
     """Say how likely a run is to reach its limit."""
     usual = ", as all of the user's last jobs like it did" if one.usual else ""
     chance = UNKNOWN if one.limit_p is None else percent(one.limit_p)
-    return f"job {one.jobid} reaches its time limit at {at} with a probability of {chance}{usual}"
+    return f"job {one.printed_id} reaches its time limit at {at} with a probability of {chance}{usual}"

@@ -21,7 +21,7 @@ class PredictedAt(NamedTuple):
     """One moment of one run: when (UTC s), which, probabilities by target; the limit's are of that moment alone."""
 
     at: int
-    jobid: str
+    printed_id: str
     moment: str
     p: Mapping[str, float]
     limit_p: float | None
@@ -35,11 +35,11 @@ class PredictedAt(NamedTuple):
 
 def predicted_times(document: JobDocument) -> list[PredictedAt]:
     """Return the moments, the oldest first, MOST at most; none where nothing was predicted after the submission."""
-    names = {(run.cluster, run.raw_id): run.jobid for run in document.runs}
+    names = {(run.cluster, run.job_id): run.printed_id for run in document.runs}
     again = [
         PredictedAt(
             one.at,
-            names.get((one.cluster, one.raw_id), str(one.raw_id)),
+            names.get((one.cluster, one.job_id), str(one.job_id)),
             _MOMENTS.get(one.moment, one.moment),
             one.p,
             one.limit_p,
@@ -51,7 +51,7 @@ def predicted_times(document: JobDocument) -> list[PredictedAt]:
     if not again:
         return []
     first = [
-        PredictedAt(one.at, document.job_id, "at submission", one.p, None, None, usual=False)
+        PredictedAt(one.at, document.printed_id, "at submission", one.p, None, None, usual=False)
         for one in document.advice
         if one.op == "submit" and one.p is not UNSET
     ]

@@ -264,7 +264,7 @@ def picked_job_document(
     return JobDocument(
         recorded=is_recorded(db),
         generated=now,
-        job_id=printed_id,
+        printed_id=printed_id,
         runs=[_run_row(j) for j in jobs],
         findings=finding_rows(findings_json(runs)),
         notes=_notes(total),
@@ -323,8 +323,6 @@ def _run_row(ledger: JobLedger) -> RunRow:
     started = job.start is not None
     return RunRow(
         **{name: getattr(job, name) for name in _OF_JOB},
-        jobid=job.printed_id,
-        raw_id=job.job_id,
         whole_node=ledger.whole_node,
         running=ledger.running and started,
         suspended_job_s=job.suspended_s,

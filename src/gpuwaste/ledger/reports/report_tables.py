@@ -56,6 +56,6 @@ def _priced(rows: Iterable[Any]) -> Iterable[Mapping[str, Any]]:
 
 def _devices(runs: Iterable[Any]) -> Iterable[Mapping[str, Any]]:
     for run in runs:
-        of_run = {"cluster": run.cluster, "jobid": run.jobid, "state": run.state, "gpu_type": run.gpu_type}
+        of_run = {"cluster": run.cluster, "jobid": run.printed_id, "state": run.state, "gpu_type": run.gpu_type}
         of_run |= {"run_start": run.start, "run_end": run.end}
         yield from ({**of_run, **to_builtins(device)} for device in [*run.devices, *run.shared])

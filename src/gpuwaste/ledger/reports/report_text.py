@@ -114,7 +114,7 @@ def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool =
     typed = any(row.gpu_type for row in shown)
     cells = [
         (
-            uncut(row.jobid),
+            uncut(row.printed_id),
             state_code(row.state),
             str(row.gpus),
             short(row.gpu_s),
@@ -245,7 +245,7 @@ def _levels(document: ReportDocument, look: Look) -> list[str]:
 
 def _run(run: RunRow, look: Look) -> list[str]:
     again = f", restart {run.restarts}" if run.restarts else ""
-    lines = look.title(f"Job {uncut(run.jobid)}{again}: {fit(run.name, 40)}")
+    lines = look.title(f"Job {uncut(run.printed_id)}{again}: {fit(run.name, 40)}")
     lines += facts(
         [
             ("User", fit(run.user, 24)),

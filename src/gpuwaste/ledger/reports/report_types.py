@@ -7,10 +7,11 @@ counts changes that a reader must know of.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 from msgspec.structs import fields
 
 from gpuwaste.core.fields import (
+    DatedDocument,
     Document,
     GpuSeconds,
     Interval,
@@ -145,7 +146,9 @@ class JobRow(GpuTime, frozen=True):
     """One run, or the tasks of an array."""
 
     cluster: str
-    jobid: Annotated[str, Meta(description="As Slurm prints it; of an array its tasks: 30_[0-2].")]
+    printed_id: Annotated[str, Meta(description="As Slurm prints it; of an array its tasks: 30_[0-2].")] = field(
+        name="jobid"
+    )
     name: str
     user: str
     account: str
@@ -202,7 +205,7 @@ class FindingRun(Struct, kw_only=True, frozen=True):
     """A run that a finding is of."""
 
     cluster: str
-    jobid: Annotated[int, Meta(description="The raw job id.")]
+    job_id: Annotated[int, Meta(description="The raw job id.")] = field(name="jobid")
     start: Utc
     printed_id: str
 
@@ -285,8 +288,8 @@ class RunRow(Struct, kw_only=True, frozen=True):
     """One run of a job: accounting's facts, its sums, its devices."""
 
     cluster: str
-    jobid: Annotated[str, Meta(description="As Slurm prints it.")]
-    raw_id: int
+    printed_id: Annotated[str, Meta(description="As Slurm prints it.")] = field(name="jobid")
+    job_id: int = field(name="raw_id")
     name: str
     user: str
     account: str
@@ -338,16 +341,13 @@ class Advice(Struct, kw_only=True, frozen=True):
     held: Annotated[str | UnsetType, Meta(description="What held it back; empty: nothing.")] = UNSET
 
 
-class ReportDocument(Document, kw_only=True, frozen=True):
+class ReportDocument(DatedDocument, kw_only=True, frozen=True):
     """What a scope's runs in a window did with their GPUs.
 
     GPU-time of the totals and of users is cut at the window's edges; jobs, devices and findings are of whole runs.
     """
 
     document: Literal["report"] = "report"
-    schema: int = SCHEMA
-    recorded: Recorded
-    generated: Utc
     scope: Scope
     name: Annotated[
         str, Meta(description="The user, account or cluster, or clusters separated by commas; empty: every cluster.")
@@ -395,7 +395,7 @@ class DeviceHours(Struct, kw_only=True, frozen=True):
     """One GPU of a run over time; what no cell has was not reported."""
 
     cluster: str
-    raw_id: int
+    job_id: int = field(name="raw_id")
     start: Annotated[int, Meta(description="Of the run, UTC seconds.")]
     node: str
     gpu_uuid: str
@@ -406,7 +406,7 @@ class SaidAgain(Struct, kw_only=True, frozen=True):
     """What was predicted of a run after its submission."""
 
     cluster: str
-    raw_id: int
+    job_id: int = field(name="raw_id")
     start: Annotated[int, Meta(description="Of the run, UTC seconds.")]
     at: Utc
     moment: Annotated[str, Meta(description="start, early (10 minutes later), or limit (before the time limit).")]
@@ -431,7 +431,7 @@ class Dispute(Struct, kw_only=True, frozen=True):
 class Neighbour(Struct, kw_only=True, frozen=True):
     """A run that was on a node of another run at the same time."""
 
-    jobid: Annotated[str, Meta(description="As Slurm prints it.")]
+    printed_id: Annotated[str, Meta(description="As Slurm prints it.")] = field(name="jobid")
     name: str
     user: str
     state: str
@@ -444,7 +444,9 @@ class Neighbour(Struct, kw_only=True, frozen=True):
 class Neighbours(Struct, kw_only=True, frozen=True):
     """The runs that were on the nodes of a run at the same time."""
 
-    jobid: Annotated[str, Meta(description="Of the run that they were beside, as Slurm prints it.")]
+    printed_id: Annotated[str, Meta(description="Of the run that they were beside, as Slurm prints it.")] = field(
+        name="jobid"
+    )
     runs: int
     others: Annotated[int, Meta(description="The part of `runs` that the reader may not see.")]
     complete: Annotated[bool, Meta(description="Whether every run of that time was compared.")]
@@ -458,7 +460,7 @@ class JobDocument(Document, kw_only=True, frozen=True):
     schema: int = SCHEMA
     recorded: Recorded
     generated: Utc
-    job_id: str
+    printed_id: str = field(name="job_id")
     runs: list[RunRow]
     findings: list[FindingRow]
     notes: list[str]

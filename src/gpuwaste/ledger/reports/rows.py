@@ -35,7 +35,7 @@ def job_row(line: JobLine) -> JobRow:
     cause = max((c for t in tasks for c in t.causes), key=lambda c: float(c["wasted_gpu_s"]), default=_NO_CAUSE)
     return JobRow(
         cluster=first.cluster,
-        jobid=line.printed_id,
+        printed_id=line.printed_id,
         name=first.name,
         user=first.user,
         account=first.account,

@@ -117,7 +117,7 @@ def levels_of(totals: GpuTime) -> dict[str, float]:
 
 def job_link(row: JobRow) -> str:
     """Return the id by which the page of a line's job is found: of an array its own."""
-    return row.jobid.partition("_[")[0]
+    return row.printed_id.partition("_[")[0]
 
 
 def _sentence(report: ReportDocument, asked: UsageQuery, frame: Frame) -> str:

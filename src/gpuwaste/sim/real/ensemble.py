@@ -20,8 +20,8 @@ def run_figures(
     number: int, outcomes: Sequence[ReplayedOutcome], jobs: Sequence[TraceSubmission], *, complete: bool, wall_s: float
 ) -> RealRun:
     """Return a run's figures over the jobs that ended after they started."""
-    states = dict(sorted(Counter(each.state for each in outcomes).items()))
-    run_s = {(job.job_id, job.submit): min(job.run_s, job.limit_s) for job in jobs}
+    states = dict(sorted(Counter(each.ended.state for each in outcomes).items()))
+    run_s = {(job.job_id, job.submit): min(job.sleep_s, job.limit_s) for job in jobs}
     return RealRun(number=number, complete=complete, states=states, wall_s=round(wall_s, 1), **_values(outcomes, run_s))
 
 
@@ -29,13 +29,13 @@ def _values(outcomes: Sequence[ReplayedOutcome], run_s: dict[tuple[int, int], in
     rows = [
         (
             each.submit,
-            each.submitted,
-            each.start,
-            each.end,
-            run_s.get((each.job_id, each.submit), each.end - each.start),
+            each.ended.submitted,
+            each.ended.start,
+            each.ended.end,
+            run_s.get((each.job_id, each.submit), each.ended.end - each.ended.start),
         )
         for each in outcomes
-        if each.submitted is not None and each.start is not None and each.end is not None
+        if each.ended.submitted is not None and each.ended.start is not None and each.ended.end is not None
     ]
     if not rows:
         return {}
@@ -56,7 +56,9 @@ def _values(outcomes: Sequence[ReplayedOutcome], run_s: dict[tuple[int, int], in
 
 def agreement(runs: Sequence[Sequence[ReplayedOutcome]]) -> Agreement | None:
     """Return how far the starts of each job are apart, over all pairs of runs; None for less than two."""
-    starts = [{(each.job_id, each.submit): each.start for each in run if each.start is not None} for run in runs]
+    starts = [
+        {(each.job_id, each.submit): each.ended.start for each in run if each.ended.start is not None} for run in runs
+    ]
     apart = [
         abs(one[job] - other[job])
         for one, other in itertools.combinations(starts, 2)

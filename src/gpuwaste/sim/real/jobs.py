@@ -19,11 +19,11 @@ _BEYOND_S: Final = 3600  # what a job that hit its limit would have run on: slur
 
 @dataclass(frozen=True, slots=True)
 class TraceSubmission:
-    """One job of the trace: `submit` as in the trace (UTC seconds), `run_s` what it sleeps, `options` of sbatch."""
+    """One job of the trace: `submit` as in the trace (UTC seconds), `sleep_s` what it sleeps, `options` of sbatch."""
 
     job_id: int
     submit: int
-    run_s: int
+    sleep_s: int
     limit_s: int
     options: tuple[str, ...]
 

@@ -22,32 +22,31 @@ COLUMNS: Final = ("job_id", "submit", "submitted", "start", "end", "state", "nod
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayedOutcome:
-    """One job of a run, UTC seconds of the trace's clock; None where it did not happen.
+class Ended:
+    """One line of jobcomp/filetxt; instants are of the played clock, None where it did not happen.
 
-    `submit` is the trace's, `submitted` when slurmctld has it from. `why` is Slurm's word for a job that did not run.
+    `submitted` is when slurmctld has it from; `slurm_id` is None where slurmctld did not take it, or nobody asks.
+    """
+
+    slurm_id: int | None
+    state: str
+    submitted: int | None = None
+    start: int | None = None
+    end: int | None = None
+    nodes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedOutcome:
+    """One job of a run with its end on the trace's clock, UTC seconds; `submit` is the trace's.
+
+    `why` is Slurm's word for a job that did not run.
     """
 
     job_id: int
     submit: int
-    submitted: int | None
-    start: int | None
-    end: int | None
-    state: str
-    nodes: str
+    ended: Ended
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """One line of jobcomp/filetxt; instants are of the played clock."""
-
-    slurm_id: int
-    state: str
-    submitted: int | None
-    start: int | None
-    end: int | None
-    nodes: str
 
 
 def read_ended(data: bytes) -> tuple[list[Ended], int]:
@@ -87,7 +86,9 @@ def write_csv(path: Path, outcomes: Iterable[ReplayedOutcome]) -> None:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
     for each in outcomes:
-        rows.writerow([getattr(each, name) for name in COLUMNS])
+        end = each.ended
+        ran = end.submitted, end.start, end.end, end.state, end.nodes
+        rows.writerow((each.job_id, each.submit, *ran, each.why))
     try:
         write_whole(path, text.getvalue().encode())
     except OSError as error:
@@ -120,6 +121,8 @@ def _outcome(path: Path, number: int, row: Sequence[str]) -> ReplayedOutcome:
     try:
         job, submit, submitted, start, end, state, nodes, why = row
         instants = [int(text) if text else None for text in (submitted, start, end)]
-        return ReplayedOutcome(int(job), int(submit), instants[0], instants[1], instants[2], state, nodes, why)
+        return ReplayedOutcome(
+            int(job), int(submit), Ended(None, state, instants[0], instants[1], instants[2], nodes), why
+        )
     except ValueError:
         raise ParseError(f"{path}: line {number}: not a job: remove the file to play this run again") from None

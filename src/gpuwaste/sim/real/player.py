@@ -5,6 +5,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from gpuwaste.core.errors import SlurmError
@@ -91,18 +92,18 @@ class Player:
         ended = None if slurm_id is None else self._ended.get(slurm_id)
         if ended is None:
             state, why = self._why.get(place, (PENDING, ""))
-            return ReplayedOutcome(job.job_id, job.submit, None, None, None, state, "", why)
+            return ReplayedOutcome(job.job_id, job.submit, Ended(slurm_id, state), why)
         started = ended.start if ended.nodes else None
         times = (ended.submitted, started, ended.end)
         submitted, start, end = (None if at is None else at - self._origin + self._first for at in times)
-        return ReplayedOutcome(job.job_id, job.submit, submitted, start, end, ended.state, ended.nodes)
+        return ReplayedOutcome(job.job_id, job.submit, replace(ended, submitted=submitted, start=start, end=end))
 
     def _played(self, instant: int) -> int:
         return self._origin + instant - self._first
 
     def _submit(self) -> None:
         place, job = self._next, self._jobs[self._next]
-        argv = ["sbatch", "--parsable", "-o", "/dev/null", *job.options, f"--wrap=exec sleep {job.run_s}"]
+        argv = ["sbatch", "--parsable", "-o", "/dev/null", *job.options, f"--wrap=exec sleep {job.sleep_s}"]
         for attempt in range(_TRIES):
             done = self._cluster.run(argv, played=True)
             words = last_line(done.stderr)

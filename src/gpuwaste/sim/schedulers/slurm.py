@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.sim.document import NodesResult
 from gpuwaste.sim.placed import Placed, Placements
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, PlacementLog
@@ -47,14 +48,17 @@ def starts_on(table: JobTable, trace: Trace, cluster: ClusterModel, believed: In
     return Placed(
         start=jobs[:, b.START].copy(),
         run_s=np.where(jobs[:, b.RAN] >= jobs[:, b.RUN], trace.run_s, jobs[:, b.RAN]),
-        requeued=int(jobs[:, b.REQUEUED].sum()),
-        cut_short=int(np.count_nonzero(begun & (jobs[:, b.RAN] < jobs[:, b.RUN]))),
-        gpu_utilization={
-            name or "gpu": round(float(held / (count * span)), 6)
-            for name, held, count in zip(laid.gpu_types, board.gpu_seconds, capacity, strict=True)
-            if span and count
-        },
-        held=held_jobs(board, cluster),
+        result=NodesResult(
+            never_started=int(np.count_nonzero(~begun)),
+            requeued=int(jobs[:, b.REQUEUED].sum()),
+            cut_short=int(np.count_nonzero(begun & (jobs[:, b.RAN] < jobs[:, b.RUN]))),
+            gpu_utilization={
+                name or "gpu": round(float(held / (count * span)), 6)
+                for name, held, count in zip(laid.gpu_types, board.gpu_seconds, capacity, strict=True)
+                if span and count
+            },
+            held=held_jobs(board, cluster),
+        ),
     )
 
 

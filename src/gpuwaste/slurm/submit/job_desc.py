@@ -33,45 +33,27 @@ _INFINITE: Final = "infinite"
 class JobDesc:
     """One submission or modification; a text that is not said is "", a number None.
 
-    `time_min_s` is what --time-min says. `whole_node` is a request for whole nodes (--exclusive). `job_id` is there in
-    a modification alone. `script_hash` is that of the whole script, of which `script` may be the beginning.
+    `asked` has neither user nor instant, and of the script perhaps the beginning only; `script_hash` is that of the
+    whole. `time_min_s` is what --time-min says. `job_id` is there in a modification alone.
     """
 
     uid: int
-    account: str = ""
-    partition: str = ""
-    qos: str = ""
-    name: str = ""
-    time_limit_s: int | None = None
+    asked: JobRequest
     time_min_s: int | None = None
-    nodes: int | None = None
-    cpus: int | None = None
-    mem_b: int | None = None
-    gpus: int = 0
-    gpu_type: str = ""
-    is_array: bool = False
-    interactive: bool = False
-    script: str | None = None
     script_hash: str = ""
-    comment: str = ""
     het_offset: int | None = None
-    whole_node: bool = False
     test_only: bool = False
     job_id: int | None = None
     said: frozenset[str] = frozenset()  # members that were there: what a modification changes
 
     def request(self, user: str, submit: int) -> JobRequest:
         """Return what a model is asked about: the same as of the same script read by slurm.sbatch."""
-        return JobRequest(
-            user, submit, self.account, self.partition, self.qos, self.name, self.time_limit_s, self.nodes,
-            self.cpus, self.mem_b, self.gpus, self.gpu_type, self.is_array, self.interactive, self.script,
-            self.comment, self.whole_node,
-        )  # fmt: skip
+        return replace(self.asked, user=user, submit=submit)
 
     def changed(self, known: JobRequest, submit: int) -> JobRequest:
         """Return a known job's request with what this modification says of it; scripts cannot be modified."""
-        new: dict[str, Any] = {name: getattr(self, name) for name, by in _SAID_BY.items() if self.said & by}
-        return replace(known, submit=submit, comment=self.comment, **new)
+        new: dict[str, Any] = {name: getattr(self.asked, name) for name, by in _SAID_BY.items() if self.said & by}
+        return replace(known, submit=submit, comment=self.asked.comment, **new)
 
 
 _TRES: Final = frozenset({"tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task"})
@@ -97,14 +79,14 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
     script_hash = job.get("script_hash")
     limit = job.get("time_limit")
     user = _count(job, "user_id", (1 << 32) - 2)
-    return JobDesc(
-        uid=uid if user is None else user,
+    asked = JobRequest(
+        user="",
+        submit=0,
         account=_text(job, "account").lower(),  # slurmdbd keeps accounts in lower case
         partition=_text(job, "partition"),
         qos=_text(job, "qos"),
         name=_text(job, "name"),
         time_limit_s=None if limit == _INFINITE else _minutes(job, "time_limit"),
-        time_min_s=_minutes(job, "time_min"),
         nodes=settled.nodes,
         cpus=cpus,
         mem_b=_memory(job, settled.nodes, cpus, gpus),
@@ -113,10 +95,15 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
         is_array=bool(job.get("array_inx")),
         interactive=script is None and "script_bytes" not in job and "job_id" not in job,
         script=script,
-        script_hash=script_hash if isinstance(script_hash, str) and _HASH.fullmatch(script_hash) else "",
         comment=_text(job, "comment"),
-        het_offset=_count(job, "het_job_offset"),
         whole_node=job.get("shared") == 0 and job.get("shared") is not False,
+    )
+    return JobDesc(
+        uid=uid if user is None else user,
+        asked=asked,
+        time_min_s=_minutes(job, "time_min"),
+        script_hash=script_hash if isinstance(script_hash, str) and _HASH.fullmatch(script_hash) else "",
+        het_offset=_count(job, "het_job_offset"),
         test_only=job.get("test_only") is True,
         job_id=_count(job, "job_id"),
         said=frozenset(job) if "job_id" in job else frozenset(),
@@ -124,7 +111,7 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
 
 
 def _amounts(job: Mapping[str, Any]) -> tuple[Settled, int]:
-    """Return GPUs and nodes of the whole job, and its processors: sbatch_amounts.amounts from the other end."""
+    """Return GPUs and nodes of the whole job, and its processors: sbatch_amounts.with_amounts from the other end."""
     nodes = _count(job, "min_nodes") or 1
     said = _count(job, "num_tasks") or 0
     tasks = said or (_count(job, "ntasks_per_node") or 0) * nodes

@@ -9,7 +9,7 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import storable
 from gpuwaste.slurm.submit.request import JobRequest
-from gpuwaste.slurm.submit.sbatch_amounts import amounts
+from gpuwaste.slurm.submit.sbatch_amounts import with_amounts
 from gpuwaste.slurm.submit.sbatch_components import CommandLine, options_of_components, read_argv
 from gpuwaste.slurm.submit.sbatch_options import BY_NAME
 from gpuwaste.slurm.submit.sbatch_words import Directives, Given, directives
@@ -75,29 +75,22 @@ def _checked(script: bytes | str) -> str:
 
 
 def _request(options: Mapping[str, Given], user: str, submit: int, name: str, text: str) -> JobRequest:
-    asked = amounts(options)
-
     def word(option: str) -> str:
         return (options[option].value or "") if option in options else ""
 
-    return JobRequest(
+    request = JobRequest(
         user=user,
         submit=submit,
         account=word("account").lower(),  # slurmdbd keeps accounts in lower case
         partition=word("partition"),
         qos=word("qos"),
         name=word("job-name") if "job-name" in options else name,
-        time_limit_s=asked.time_limit_s,
-        nodes=asked.nodes,
-        cpus=asked.cpus,
-        mem_b=asked.mem_b,
-        gpus=asked.gpus,
-        gpu_type=asked.gpu_type,
         is_array="array" in options,
         script=text,
         comment=word("comment"),
         whole_node=_exclusive(options),
     )
+    return with_amounts(request, options)
 
 
 def _exclusive(options: Mapping[str, Given]) -> bool:

@@ -7,12 +7,13 @@ default limit and memory of a partition, all the memory of a node (--mem=0).
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.submit.gpu_amounts import cpus_by_gpus, cpus_of, settle
+from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.slurm.submit.sbatch_components import MEMORY_OPTIONS, two_memories
 from gpuwaste.slurm.submit.sbatch_gpus import gpus_asked
 from gpuwaste.slurm.submit.sbatch_values import bad, value, whole
@@ -34,20 +35,8 @@ _MIB: Final = 1 << 20
 Options = Mapping[str, Given]
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """What a job asks for as a whole; None is "slurmctld decides"."""
-
-    nodes: int
-    cpus: int
-    mem_b: int | None
-    gpus: int
-    gpu_type: str
-    time_limit_s: int | None
-
-
-def amounts(options: Options) -> Amounts:
-    """Return the amounts of one component. Raises ParseError or UsageError for a value that sbatch refuses."""
+def with_amounts(request: JobRequest, options: Options) -> JobRequest:
+    """Return a component's request with its amounts. Raises ParseError, UsageError for a value that sbatch refuses."""
     low, high = _node_range(options)
     if (tasks := whole(options, "ntasks")) is not None and tasks < low:
         low = high = tasks  # sbatch lowers the number of nodes to that of the tasks
@@ -61,7 +50,8 @@ def amounts(options: Options) -> Amounts:
         by_gpus = cpus_by_gpus(whole(options, "cpus-per-gpu") or 0, gpus)
         more = max(asked.tasks or later, _hosts(options) if low < high else 0)
         cpus = cpus_of(least * of_task, more, by_gpus or of_task)
-    return Amounts(
+    return replace(
+        request,
         nodes=asked.nodes,
         cpus=cpus,
         mem_b=_memory(options, asked.nodes, cpus, asked.gpus),

@@ -17,8 +17,8 @@ CREATE TABLE label (
 CREATE TABLE run (
     id UINTEGER PRIMARY KEY,
     job_id UINTEGER NOT NULL,
-    cluster VARCHAR,  -- with start_s NULL until the run's start is known
-    start_s BIGINT
+    cluster VARCHAR,  -- with "start" NULL until the run's start is known
+    "start" BIGINT
 );
 CREATE TABLE tick (
     id UINTEGER NOT NULL,

@@ -48,7 +48,7 @@ def test_events_are_read_back_by_family_with_the_run_as_key(tmp_path: Path, brok
     way.close()
     jobs, nodes = broker.read("a.job", 400), broker.read("a.node", 1)
     assert [json.loads(message.value())["id"] for message in jobs] == [event.id for event in sent[:-1]]
-    assert [message.key().decode() for message in jobs] == [event.key for event in sent[:-1]]
+    assert [message.key().decode() for message in jobs] == [event.subject for event in sent[:-1]]
     assert dict(jobs[0].headers()) == {"content-type": b"application/cloudevents+json"}
     assert [json.loads(message.value())["type"] for message in nodes] == ["gpuwaste.node.silent"]
 

@@ -66,7 +66,7 @@ def stepped(reader: InletReader, intake: Intake, count: int) -> None:
 
     def done() -> bool:
         reader.step()
-        return intake.state.accepted >= count
+        return intake.state.events["accepted"] >= count
 
     wait_until(done, 60, f"{count} events", poll_s=0.0)
 
@@ -77,8 +77,8 @@ def test_events_of_a_topic_are_taken_from_the_stored_place(tmp_path: Path, broke
     produce(broker, *(sent(fs_full(n)) for n in range(50)), b"nonsense", sent(fs_full(3)))
     reader, intake, stream = running(tmp_path / "in", inlet_text(broker))
     stepped(reader, intake, 50)
-    wait_until(lambda: reader.step() >= 0 and intake.state.repeated == 1, 30, "the last", poll_s=0.0)
-    assert (intake.state.quarantined, intake.state.failures) == (1, 0)
+    wait_until(lambda: reader.step() >= 0 and intake.state.events["repeated"] == 1, 30, "the last", poll_s=0.0)
+    assert (intake.state.events["quarantined"], intake.state.failures) == (1, 0)
     assert ids(stream) == [f"e{n}" for n in range(50)]
     places = intake.store.places("storage")
     assert places is not None
@@ -88,7 +88,7 @@ def test_events_of_a_topic_are_taken_from_the_stored_place(tmp_path: Path, broke
     made: Any = intake.file.make()
     again = InletReader(intake, made, SystemClock())
     stepped(again, intake, 51)
-    assert intake.state.repeated == 1
+    assert intake.state.events["repeated"] == 1
     reader.worker._last()
     again.worker._last()
 
@@ -105,7 +105,7 @@ def test_a_new_inlet_begins_now_unless_its_file_says_else(tmp_path: Path, broker
     again = InletReader(intake, made, SystemClock())
     stepped(again, intake, 1)
     again.worker._last()
-    assert intake.state.accepted == 1
+    assert intake.state.events["accepted"] == 1
 
 
 def test_a_message_of_ten_megabytes_is_set_aside(tmp_path: Path, broker: KafkaBroker) -> None:
@@ -115,7 +115,7 @@ def test_a_message_of_ten_megabytes_is_set_aside(tmp_path: Path, broker: KafkaBr
     reader, intake, _ = running(tmp_path / "in", inlet_text(broker))
     stepped(reader, intake, 1)
     reader.worker._last()
-    assert intake.state.quarantined == 1
+    assert intake.state.events["quarantined"] == 1
     assert "16384 at most" in intake.store.aside(1)[0]["reason"]
 
 

@@ -32,7 +32,7 @@ def filled(directory: Path) -> list[tuple[str, str]]:
     store.upsert_jobs(rows)
     events = [event_of(stored) for stored in EventStore(store, SystemClock()).page(0, 3 * JOBS).events]
     store.close()
-    return [(event.key, event.id) for event in events]
+    return [(event.subject, event.id) for event in events]
 
 
 def check(sent: list[tuple[str, str]], got: list[dict[str, Any]]) -> int:

@@ -11,7 +11,8 @@ from tests.unit.act.events.stream import node_silent, open_stream
 
 from gpuwaste.act.events.outlet import Outlet, OutletDownError
 from gpuwaste.act.events.outlet_files import load_outlet
-from gpuwaste.jobs.events.envelope import Event, event_of
+from gpuwaste.jobs.events.envelope import event_of
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.testing.webhook_receiver import WebhookReceiver, webhook_receiver
 
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
@@ -31,7 +32,7 @@ def outlet(folder: Path, url: str, more: str = 'networks = ["127.0.0.0/8"]', sec
     return load_outlet(file).make()
 
 
-def events_of(jobs: int) -> list[Event]:
+def events_of(jobs: int) -> list[StoredEvent]:
     _, stream, _ = open_stream(jobs)
     return [event_of(stored) for stored in stream.page(0, 10_000).events]
 
@@ -114,8 +115,8 @@ def test_one_event_that_a_receiver_never_takes_costs_no_other(tmp_path: Path, re
     receiver.status = status
     sent = [*events_of(3), event_of(node_silent("bad")), event_of(node_silent("good"))]
     given = outlet(tmp_path, receiver.url).deliver(sent, "gw")
-    assert [(event.key, why) for event, why in given.dead] == [("node/bad", "HTTP 422")]
-    assert [event["subject"] for event in receiver.events] == [e.key for e in sent if e.key != "node/bad"]
+    assert [(event.subject, why) for event, why in given.dead] == [("node/bad", "HTTP 422")]
+    assert [event["subject"] for event in receiver.events] == [e.subject for e in sent if e.subject != "node/bad"]
 
 
 def test_large_events_share_no_request_beyond_a_megabyte(tmp_path: Path, receiver: WebhookReceiver) -> None:

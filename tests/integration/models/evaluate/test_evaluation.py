@@ -83,7 +83,7 @@ def test_the_correction_is_that_of_predict() -> None:
     learnt, busy = question.learnt, busy_users(vectors, our_features().names)
     scored = np.arange(len(jobs)) >= learnt.begin
     online, alike = (
-        roll(jobs, learnt.fitted.as_model(), learnt.raw, scored=scored, busy=known).values[question.test]
+        roll(jobs, learnt.fitted.model, learnt.raw, scored=scored, busy=known).values[question.test]
         for known in (busy, None)
     )
     assert not np.array_equal(online, alike)

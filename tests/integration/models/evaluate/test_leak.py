@@ -65,8 +65,8 @@ def test_labels_of_test_rows_reach_neither_trees_nor_thresholds() -> None:
     one = learn(target, known, vectors, split, threads=1)
     two = learn(target, replace(known, outcome=shuffled), vectors, split, threads=1)
     assert np.array_equal(one.raw, two.raw, equal_nan=True)
-    assert one.fitted.thresholds == two.fitted.thresholds
-    assert one.fitted.calibration == two.fitted.calibration
+    assert one.fitted.model.thresholds == two.fitted.model.thresholds
+    assert one.fitted.model.calibration == two.fitted.model.calibration
 
 
 def test_the_run_time_helps_the_protocol_that_may_see_it_alone(evaluated: Evaluation) -> None:

@@ -31,7 +31,7 @@ def test_events_meet_their_schemas() -> None:
     assert len(found) == 5
     for event in found:
         kind = catalogue()[event.kind]
-        data = json.loads(bytes(event.data))
+        data = json.loads(event.data)
         Draft202012Validator(kind.schema()).validate(data)
         assert kind.problem(data) == ""
         assert kind.problem({**data, "cluster": 7}) == f"{event.kind}: cluster: expected `str`, got `int`"

@@ -13,8 +13,8 @@ from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
 from gpuwaste.act.events.outlet_files import OutletFile
 from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.jobs.events.catalogue import kinds_of
-from gpuwaste.jobs.events.envelope import Event
 from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import record
 
@@ -23,12 +23,12 @@ from gpuwaste.testing.hub_rows import record
 class Receiver:
     """The far end of an outlet: keeps what it gets, fails and refuses as a test says."""
 
-    got: list[Event] = field(default_factory=list)
+    got: list[StoredEvent] = field(default_factory=list)
     faults: list[int] = field(default_factory=list)  # of each call: how many events are taken before it fails, -1: all
     refused: frozenset[str] = frozenset()
     closed: int = 0
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
+    def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
         """Take the events."""
         assert cluster == "gw"
         fault = self.faults.pop(0) if self.faults else -1
@@ -46,7 +46,7 @@ class Receiver:
 def sender(
     receiver: Receiver, events: EventStore, clock: FakeClock, begin: str = "oldest", *patterns: str
 ) -> OutletSender:
-    file = OutletFile("hook", "webhook", kinds_of(patterns, "x"), begin, lambda: receiver)
+    file = OutletFile("hook", "webhook", lambda: receiver, kinds_of(patterns, "x"), begin)
     return OutletSender(file, events, lambda: "gw", clock)
 
 
@@ -69,7 +69,7 @@ def test_an_outlet_gets_the_kinds_that_it_asks_for_in_order() -> None:
     assert [event.seq for event in receiver.got] == sorted(event.seq for event in receiver.got)
     store.upsert_jobs([record(9, "eve")])
     drained(one)
-    assert [event.key for event in receiver.got[4:]] == [f"gw/9@{record(9, 'eve').start}"]
+    assert [event.subject for event in receiver.got[4:]] == [f"gw/9@{record(9, 'eve').start}"]
     assert (one.state.delivered, one.state.dead, one.state.failures) == (5, 0, 0)
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.act.rules.facts import facts_of
+from gpuwaste.act.rules.facts import GpuState, facts_of
 from gpuwaste.act.rules.matching import matches, subjects
-from gpuwaste.act.rules.moments import GpuState, Moment, node_facts, running_facts, waiting_facts
+from gpuwaste.act.rules.moments import Moment, node_facts, running_facts, waiting_facts
 from gpuwaste.act.rules.rule_file import load_rule
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.hub_rows import HOUR, record
 
@@ -53,7 +54,7 @@ def test_a_users_record_is_as_of_each_moment(store: HubStore, seed: int, *, toge
     store.upsert_jobs(jobs)
     draw = random.Random(seed + 100)
     picked = [(job, (job.start or 0) + draw.randrange(5000)) for job in draw.sample(jobs, 40)]
-    moments = [Moment(job.cluster, job.job_id, job.start or 0, at, GpuState()) for job, at in picked]
+    moments = [Moment(RunKey(job.cluster, job.job_id, job.start or 0), at, GpuState()) for job, at in picked]
     with store.reader() as db:
         found = []
         for part in [moments] if together else [[one] for one in moments]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from gpuwaste.act.rules.facts import GpuState
 from gpuwaste.act.rules.matching import Subject, matches, subjects
-from gpuwaste.act.rules.moments import GpuState, ModelMoment, Moment, gpu_state, model_facts, node_facts, running_facts
+from gpuwaste.act.rules.moments import ModelMoment, Moment, gpu_state, model_facts, node_facts, running_facts
 from gpuwaste.act.rules.rule_file import load_rule
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
@@ -81,7 +82,7 @@ def test_cpu_cores_are_of_the_last_two_hours_on_each_node(store: HubStore) -> No
 
 def looked(store: HubStore, *jobs: int) -> dict[int, Subject]:
     with store.reader() as db:
-        running_facts(db, [Moment("gw", job, HOUR, NOW, GpuState()) for job in jobs])
+        running_facts(db, [Moment(RunKey("gw", job, HOUR), NOW, GpuState()) for job in jobs])
         return {int(one.facts["job.id"]): one for one in subjects(db, "running", range(len(jobs)))}
 
 
@@ -102,7 +103,7 @@ def test_what_was_predicted_again_is_the_newest_before_the_instant(store: HubSto
     assert [found[2].facts[name] for name in names] == [None] * 4
     rule = load_rule(SHIPPED / "bound-to-fail.toml")
     with store.reader() as db:
-        running_facts(db, [Moment("gw", job, HOUR, HOUR + 700, GpuState()) for job in (1, 2)])
+        running_facts(db, [Moment(RunKey("gw", job, HOUR), HOUR + 700, GpuState()) for job in (1, 2)])
         hit = subjects(db, "running", matches(db, [rule])[0].places)
     assert [one.facts["job.id"] for one in hit] == [1]
 

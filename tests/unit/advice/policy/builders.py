@@ -32,8 +32,8 @@ warn = 0.75
 [sample]
 pass_ratio = 0
 """
-BAD = SubmissionFacts(REQUEST, NOON, script="same", expected=(FAILS,))
-WASTES = SubmissionFacts(REQUEST, NOON, expected=(GPUS,), suggestions=(FEWER,))
+BAD = SubmissionFacts(REQUEST, local_time=NOON, script="same", expected=(FAILS,))
+WASTES = SubmissionFacts(REQUEST, local_time=NOON, expected=(GPUS,), suggestions=(FEWER,))
 
 
 @dataclass

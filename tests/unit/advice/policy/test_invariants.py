@@ -42,7 +42,7 @@ _FACTS = st.builds(
         whole_node=st.none() | st.booleans(),
         comment=st.sampled_from(["", "gpuwaste:override=I know", "x"]),
     ),
-    st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),  # noqa: DTZ001 the site's own time
+    local_time=st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),  # noqa: DTZ001 the site's own time
     op=st.sampled_from(["submit", "modify"]),
     script=st.sampled_from(["same", "changed", "unknown"]),
     stale=st.booleans(),
@@ -125,7 +125,7 @@ def test_a_day_of_rejects_never_exceeds_the_budget() -> None:
         "[budget]\nrejects_per_user_per_day = 2\n[sample]\npass_ratio = 0\n"
     )
     facts = SubmissionFacts(
-        asking(), datetime(2026, 11, 18, 12), script="same",  # noqa: DTZ001 the site's own time
+        asking(), local_time=datetime(2026, 11, 18, 12), script="same",  # noqa: DTZ001 the site's own time
         expected=(Expectation("failure", "site model", 1, p=0.9),),
     )  # fmt: skip
     day, actions = Day(), []

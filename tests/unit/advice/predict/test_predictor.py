@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tests.unit.advice.predict.site_of_predict import GIB, TRAIN, FormulaModel, Run, history
 
-from gpuwaste.advice.predict.prediction import Prediction, TargetPrediction
+from gpuwaste.advice.predict.prediction import TargetPrediction
+from gpuwaste.advice.predict.prediction_types import PredictDocument
 from gpuwaste.advice.predict.predictor import NO_HISTORY, NO_MODEL, Predictor
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.vectors import vector_of
@@ -18,7 +19,7 @@ from gpuwaste.slurm.submit.request import JobRequest
 FAILING = [Run(Outcome.FAILED if n in {1, 2, 4, 5, 6, 7} else Outcome.COMPLETED, 1200.0 + 60 * n) for n in range(8)]
 
 
-def _target(prediction: Prediction, name: str) -> TargetPrediction:
+def _target(prediction: PredictDocument, name: str) -> TargetPrediction:
     (found,) = [target for target in prediction.targets if target.target == name]
     return found
 
@@ -55,7 +56,7 @@ def test_without_a_model_history_speaks_and_says_so() -> None:
     """Counts of the user's own last jobs, with the note; no model's name."""
     said = Predictor(None, history(FAILING)).predict(TRAIN)
     assert (said.model, said.model_hash) == ("", "")
-    assert said.notes == (NO_MODEL,)
+    assert said.notes == [NO_MODEL]
     failure = _target(said, "failure")
     assert (failure.source, failure.basis, failure.p) == ("history", 8, 0.75)
     assert failure.reasons[0].text == "6 of your last 8 jobs named train failed"
@@ -67,9 +68,9 @@ def test_without_a_model_history_speaks_and_says_so() -> None:
 def test_without_model_and_history_nothing_is_made_up() -> None:
     """A first job: no target at all, two notes."""
     said = Predictor(None, HistoryState()).predict(TRAIN)
-    assert said.targets == ()
-    assert said.changes == ()
-    assert said.notes == (NO_MODEL, NO_HISTORY)
+    assert said.targets == []
+    assert said.changes == []
+    assert said.notes == [NO_MODEL, NO_HISTORY]
 
 
 def test_two_jobs_are_no_history() -> None:
@@ -81,7 +82,7 @@ def test_two_jobs_are_no_history() -> None:
 def test_somebody_else_s_history_is_not_the_user_s() -> None:
     """Bob's first job gets nothing of alice's failures."""
     said = Predictor(None, history(FAILING)).predict(replace(TRAIN, user="bob"))
-    assert said.targets == ()
+    assert said.targets == []
 
 
 def test_a_baseline_bundle_is_no_model_of_the_site() -> None:
@@ -120,7 +121,7 @@ def test_a_job_of_another_name_and_size_tells_nothing_of_the_gpus_needed() -> No
     shell = replace(TRAIN, name="shell", gpus=1)
     said = Predictor(None, history([Run(active=1)], shell)).predict(TRAIN)
     assert "gpus_needed" not in {target.target for target in said.targets}
-    assert said.changes == ()
+    assert said.changes == []
 
 
 def test_history_tells_of_gpus_and_memory() -> None:

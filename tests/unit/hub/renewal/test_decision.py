@@ -7,11 +7,11 @@ import pytest
 
 from gpuwaste.advice.predict.comparison import PairedComparison, PairedFigure
 from gpuwaste.advice.renewal.decision import promotion, rollback
-from gpuwaste.advice.renewal.renewal_settings import RenewalSettings
+from gpuwaste.advice.renewal.renewal_settings import checked_models
 from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
 
-RULE = RenewalSettings(renew=True, min_outcomes=100, min_users=10)
+RULE = ModelsConfig(renew=True, min_outcomes=100, min_users=10)
 
 
 def figure(draws: list[float], first: float = 0.4) -> PairedFigure:
@@ -94,9 +94,9 @@ def test_only_a_model_that_is_surely_worse_than_the_baseline_is_rolled_back() ->
 def test_keys_that_make_no_rule_are_refused(keys: dict[str, object], word: str) -> None:
     """One line that names the key."""
     with pytest.raises(ConfigError, match=rf"\[models\] .*{word}"):
-        RenewalSettings.from_config(replace(ModelsConfig(), **keys))  # type: ignore[arg-type]
+        checked_models(replace(ModelsConfig(), **keys))  # type: ignore[arg-type]
 
 
 def test_as_installed_nothing_is_changed() -> None:
     """The defaults make a rule, and it is off."""
-    assert not RenewalSettings.from_config(ModelsConfig()).renew
+    assert not checked_models(ModelsConfig()).renew

@@ -122,7 +122,7 @@ def test_without_a_start_it_begins_where_the_last_one_was(path: Path) -> None:
 @pytest.mark.parametrize(("ended", "begun", "expected"), [(False, T0, T0 + 500), (True, T0, T0), (False, T0 + 1, T0)])
 def test_only_an_import_that_was_cut_off_is_gone_on_with(ended: bool, begun: int, expected: int) -> None:
     """Who asks for a period again gets all of it."""
-    resume = Resume(T0 + 500, T0 + 600, 1, "", {"from": str(begun)}, ended)
+    resume = Resume(position=T0 + 500, until=T0 + 600, digest="", context={"from": str(begun)}, ended=ended)
     assert AccountingPeriod(T0, T0 + 1000).begin(resume) == expected
 
 

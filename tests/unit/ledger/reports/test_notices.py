@@ -48,7 +48,7 @@ def test_waste_is_told_and_work_is_not() -> None:
     assert (found["alice"].told, found["alice"].wasted_s, found["alice"].address) == (True, TEN_H, "alice@example.org")
     digest = found["alice"].digest
     assert digest is not None
-    assert [row.jobid for row in digest.jobs] == ["7"]
+    assert [row.printed_id for row in digest.jobs] == ["7"]
     assert [fix.lines for fix in digest.findings[0].fixes] == [["#SBATCH --gres=none"], []]
     assert digest.findings[0].runs[0].printed_id == "7"
     assert found["bob"].why == "little_waste"
@@ -150,7 +150,7 @@ def test_a_digest_names_few_jobs() -> None:
     array = [_task(i) for i in range(5)]
     digest = decide(*runs, *array, rules=NoticeRules(jobs=3))["alice"].digest
     assert digest is not None
-    assert [row.jobid for row in digest.jobs] == ["30_[0-4]", "19", "18"]
+    assert [row.printed_id for row in digest.jobs] == ["30_[0-4]", "19", "18"]
     assert (digest.jobs_left_out, len(digest.findings)) == (8, 3)
 
 
@@ -163,5 +163,5 @@ def test_the_staff_s_list() -> None:
     """Staff reads who wasted most, also who opted out, without what is exempt or unknown."""
     found = staff_list([[wasted(), busy()], [wasted("carol", 11, 2 * TEN_H), half_known()]], PERIOD, 0.8, 1)
     assert [row.user for row in found.users] == ["carol"]
-    assert (found.users_left_out, found.unclear_jobs, found.job_count) == (1, 1, 3)
+    assert (found.users_left_out, found.unclear_jobs, found.waste.jobs) == (1, 1, 3)
     assert staff_list([[wasted()]], (LATER, LATER + 1), 0.8, 5).users == []

@@ -75,7 +75,7 @@ def test_a_job_is_found_by_each_of_its_ids() -> None:
 
     def ids(printed: str) -> list[str]:
         document = job_document(db, printed, SETTINGS, LATER)
-        return [] if document is None else [run.jobid for run in document.runs]
+        return [] if document is None else [run.printed_id for run in document.runs]
 
     assert ids("30") == ["30_0", "30_1"]
     assert ids("30_1") == ["30_1"]
@@ -130,7 +130,7 @@ def test_a_coordinator_sees_his_accounts_and_his_own_runs() -> None:
     ]
     db = store(running, [])
     shown = top_document(db, T0, SETTINGS, T0 + 60, accounts={ClusterAccount("gw", "chemistry")}, reader="carol")
-    assert sorted(row.jobid for row in shown.jobs) == ["1", "2"]
+    assert sorted(row.printed_id for row in shown.jobs) == ["1", "2"]
     nobody = top_document(db, T0, SETTINGS, T0 + 60, accounts=(), reader=None)
     assert nobody.jobs == []
 

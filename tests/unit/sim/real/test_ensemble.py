@@ -4,12 +4,12 @@ import pytest
 
 from gpuwaste.sim.real.ensemble import agreement, run_figures
 from gpuwaste.sim.real.jobs import TraceSubmission
-from gpuwaste.sim.real.outcomes import ReplayedOutcome
+from gpuwaste.sim.real.outcomes import Ended, ReplayedOutcome
 from gpuwaste.sim.spread import spread
 
 
 def outcome(job: int, submit: int, start: int | None, end: int | None, state: str = "COMPLETED") -> ReplayedOutcome:
-    return ReplayedOutcome(job, submit, None if start is None else submit + 1, start, end, state, "n1")
+    return ReplayedOutcome(job, submit, Ended(job, state, None if start is None else submit + 1, start, end, "n1"))
 
 
 def test_figures_of_a_run() -> None:

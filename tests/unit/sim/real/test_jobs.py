@@ -47,7 +47,7 @@ def test_a_job_that_hits_its_limit_is_ended_by_slurmctld() -> None:
 def test_a_job_without_a_limit_names_none() -> None:
     """It runs what it ran, under the partition's limit."""
     _, (found,), _ = submissions(table_of([job(1, "cpu=1", limit=None, partition="gone")]), MODEL)
-    assert (found.run_s, found.options) == (100, ("--ntasks=1",))
+    assert (found.sleep_s, found.options) == (100, ("--ntasks=1",))
 
 
 def test_gpus_by_node_where_they_divide() -> None:

@@ -40,8 +40,8 @@ def test_any_bytes_are_read(data: bytes) -> None:
 def test_the_csv_of_a_run_is_read_back(tmp_path: Path) -> None:
     """What is written is read back equal, jobs that did not start included."""
     jobs = [
-        ReplayedOutcome(1, 10, 11, 20, 30, "COMPLETED", "n[0-1],n4"),
-        ReplayedOutcome(2, 12, None, None, None, "REFUSED", "", 'a "quoted", reason'),
+        ReplayedOutcome(1, 10, Ended(None, "COMPLETED", 11, 20, 30, "n[0-1],n4")),
+        ReplayedOutcome(2, 12, Ended(None, "REFUSED"), 'a "quoted", reason'),
     ]
     write_csv(tmp_path / "run.csv", jobs)
     assert read_csv(tmp_path / "run.csv") == jobs

@@ -23,7 +23,7 @@ def answer(question: EvaluationTask) -> MethodAnswer:
 
 def said(learnt: FittedModel, question: EvaluationTask) -> MethodAnswer:
     """Return the answer of something learnt; its thresholds are those of the validation part."""
-    values, points = learnt.values(question.table, question.busy)[question.test], learnt.fitted.thresholds
+    values, points = learnt.values(question.table, question.busy)[question.test], learnt.fitted.model.thresholds
     if question.target.kind == "quantiles":
         return MethodAnswer(values, levels=question.target.quantiles)
     return MethodAnswer(values, points.get("f1", 0.5), points.get("reject", float("nan")))

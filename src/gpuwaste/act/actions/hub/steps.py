@@ -26,7 +26,7 @@ def told(
     run = intent.run
     data = ActionStep(
         cluster=run.cluster if run else "",
-        jobid=run.job_id if run else None,
+        job_id=run.job_id if run else None,
         start=run.start if run else None,
         subject=intent.subject,
         user=intent.user,
@@ -57,7 +57,7 @@ def entry(row: ActionRow, wait: str = "") -> ActionEntry:
         kind=intent.kind,
         subject=intent.subject,
         cluster=run.cluster if run else "",
-        jobid=run.job_id if run else None,
+        job_id=run.job_id if run else None,
         start=run.start if run else None,
         user=intent.user,
         account=intent.account,

@@ -8,7 +8,8 @@ from typing import Final, TextIO
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key
-from gpuwaste.jobs.events.envelope import Event, encoded
+from gpuwaste.jobs.events.envelope import encoded
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 PRIORITIES: Final = {"debug": 7, "info": 6, "notice": 5}
 
@@ -30,7 +31,7 @@ class JournalOutlet:
         self._prefix = f"<{priority}>event "
         self._out = out
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
+    def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
         """Write the events. Raises OutletDownError where the journal takes no more."""
         try:
             self._out.write("".join(f"{self._prefix}{encoded(event, cluster).decode()}\n" for event in events))

@@ -8,7 +8,8 @@ from gpuwaste.act.events.kafka_client import KafkaConnection, check_connection, 
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.typed_toml import key
-from gpuwaste.jobs.events.envelope import MEDIA_TYPE, Event, encoded
+from gpuwaste.jobs.events.envelope import MEDIA_TYPE, encoded
+from gpuwaste.jobs.events.stored_event import StoredEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,9 @@ class Kafka:
         self._client = client
         self._producer: Any = None
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
+    def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
         """Produce the events and wait for all acknowledgements. Raises OutletDownError."""
-        failed: list[tuple[Event, Any]] = []
+        failed: list[tuple[StoredEvent, Any]] = []
         producer = self._connected()
         for event in events:
             self._produce(producer, event, cluster, failed)
@@ -52,7 +53,7 @@ class Kafka:
             self._producer.flush(1.0)
             self._producer = None
 
-    def _produce(self, producer: Any, event: Event, cluster: str, failed: list[tuple[Event, Any]]) -> None:
+    def _produce(self, producer: Any, event: StoredEvent, cluster: str, failed: list[tuple[StoredEvent, Any]]) -> None:
         def told(error: Any, _: object) -> None:
             if error is not None:
                 failed.append((event, error))
@@ -61,7 +62,7 @@ class Kafka:
         headers = [("content-type", MEDIA_TYPE.encode())]
         try:
             producer.produce(
-                topic, encoded(event, cluster), (event.key or "-").encode(), headers=headers, on_delivery=told
+                topic, encoded(event, cluster), (event.subject or "-").encode(), headers=headers, on_delivery=told
             )
         except (BufferError, self._client.KafkaException) as error:
             if isinstance(error, BufferError):

@@ -15,7 +15,8 @@ from gpuwaste.core.credentials import expanded
 from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.core.text import decoded, words_of
 from gpuwaste.core.typed_toml import key
-from gpuwaste.jobs.events.envelope import BATCH_TYPE, MEDIA_TYPE, Event, encoded
+from gpuwaste.jobs.events.envelope import BATCH_TYPE, MEDIA_TYPE, encoded
+from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.net.addresses import Endpoint, embedded_address, ip_address, is_public, parse_target_url
 from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, tls_context
 
@@ -64,10 +65,10 @@ class Webhook:
         self._clock = clock
         self._tls = tls_context(settings.ca) if self._endpoint.scheme == "https" else None
 
-    def deliver(self, events: Sequence[Event], cluster: str) -> DeliveryResult:
+    def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
         """Send the events. Raises OutletDownError."""
         bodies = [(event, encoded(event, cluster)) for event in events]
-        dead: list[tuple[Event, str]] = []
+        dead: list[tuple[StoredEvent, str]] = []
         for part in _parts(bodies, self._settings.batch):
             refused = self._send(part)
             if refused and len(part) > 1:  # one of them may be what the receiver does not take
@@ -79,7 +80,7 @@ class Webhook:
     def close(self) -> None:
         """Do nothing: no connection outlasts a request."""
 
-    def _send(self, part: Sequence[tuple[Event, bytes]]) -> str:
+    def _send(self, part: Sequence[tuple[StoredEvent, bytes]]) -> str:
         """Return why the receiver will never take these, "" where it has. Raises OutletDownError."""
         self._check_address()
         texts = [text for _, text in part]
@@ -136,9 +137,9 @@ def make(settings: WebhookOutletSettings, where: str) -> Webhook:
     return Webhook(settings, receiver, secret, networks, SystemClock())
 
 
-def _parts(bodies: Sequence[tuple[Event, bytes]], most: int) -> Iterator[list[tuple[Event, bytes]]]:
+def _parts(bodies: Sequence[tuple[StoredEvent, bytes]], most: int) -> Iterator[list[tuple[StoredEvent, bytes]]]:
     """Yield the events of each request: `most` of them, MAX_BODY bytes, one at least."""
-    part: list[tuple[Event, bytes]] = []
+    part: list[tuple[StoredEvent, bytes]] = []
     size = _OVERHEAD
     for event, text in bodies:
         if part and (len(part) == most or size + len(text) + 1 > MAX_BODY):

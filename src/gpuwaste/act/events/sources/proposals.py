@@ -11,24 +11,14 @@ from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.policy import PolicyProposed
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.sim import kept_simulations
+from gpuwaste.sim.document import Proposal
 
 _KIND: Final = "policy.proposed"
 _MOST_TOLD: Final = 100_000
 
 
-class _Proposal(Struct):
-    change: str
-    scheduler: str
-    jobs: int
-    mean_wait_s: float
-    low_s: float
-    high_s: float
-    later: float
-    among: int
-
-
 class _ProposalDocument(Struct):
-    proposal: _Proposal | None = None
+    proposal: Proposal | None = None
 
 
 class _ProposalFile(Struct):

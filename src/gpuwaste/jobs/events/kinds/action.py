@@ -1,20 +1,18 @@
 """Family action: what rules want done to a run or a node, and each step until it is done, or not."""
 
-from dataclasses import dataclass
 from typing import Annotated, Final
 
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 
 from gpuwaste.core.codec import Int64
 from gpuwaste.jobs.events.event_kind import EventKind
 
 
-@dataclass(frozen=True, slots=True)
-class ActionStep:
+class ActionStep(Struct, frozen=True):
     """One step of an action."""
 
     cluster: str
-    jobid: Annotated[Int64 | None, Meta(description="null: the action is about no run.")]
+    job_id: Annotated[Int64 | None, Meta(description="null: the action is about no run.")] = field(name="jobid")
     start: Annotated[Int64 | None, Meta(description="UTC seconds; null: the action is about no run.")]
     subject: Annotated[str, Meta(description="The run's key, node/NAME or model/NAME.")]
     user: str

@@ -1,40 +1,32 @@
 """Family gpu: GPUs that fail."""
 
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from gpuwaste.core.codec import Int64, Number, Whole
-from gpuwaste.jobs.events.event_kind import EventKind
+from gpuwaste.jobs.events.event_kind import EventKind, OfRun
 
 
-@dataclass(frozen=True, slots=True)
-class GpuLost:
-    """A GPU that the driver lost while a run held it."""
+class OfHeldGpu(OfRun, frozen=True):
+    """What data about a GPU of a run begins with."""
 
-    cluster: str
-    jobid: Int64
-    start: Annotated[Int64, Meta(description="UTC seconds.")]
     user: str
     account: str
     node: str
     gpu_uuid: str
+
+
+class GpuLost(OfHeldGpu, frozen=True):
+    """A GPU that the driver lost while a run held it."""
+
     since_utc: Annotated[Int64, Meta(description="The hour in which it was first lost, UTC seconds.")]
     lost_s: Annotated[Number, Meta(description="For how long, as far as reported when the event was sent.")]
 
 
-@dataclass(frozen=True, slots=True)
-class GpuXid:
+class GpuXid(OfHeldGpu, frozen=True):
     """Xid errors of a GPU while a run held it."""
 
-    cluster: str
-    jobid: Int64
-    start: Annotated[Int64, Meta(description="UTC seconds.")]
-    user: str
-    account: str
-    node: str
-    gpu_uuid: str
     xid: Annotated[Whole, Meta(description="NVIDIA's number of the error.")]
     hour_utc: Annotated[Int64, Meta(description="The hour in which they were seen, UTC seconds.")]
     count: Annotated[Whole, Meta(description="How many, as far as reported when the event was told.")]

@@ -1,38 +1,30 @@
 """Family job: what happens to runs, and what was said of their submission."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
 from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import Int64, Number
-from gpuwaste.jobs.events.event_kind import EventKind
+from gpuwaste.jobs.events.event_kind import EventKind, OfRun
 from gpuwaste.jobs.job_event import EventKind as HistoryKind
 from gpuwaste.jobs.job_event import RunUse
 from gpuwaste.slurm.accounting.job import JobRecord
 
 
-@dataclass(frozen=True, slots=True)
-class RunTold:
+class RunTold(OfRun, frozen=True):
     """A run, as accounting and the ledger know it when the event is handed over."""
 
-    cluster: str
-    jobid: Int64
     start: Annotated[Int64, Meta(description="UTC seconds; of job.submitted the submission.")]
     job: Annotated[JobRecord | None, Meta(description="null where accounting tells this run no more.")]
     use: Annotated[RunUse | None, Meta(description="null before the end, and where nothing is known of its GPUs.")]
     script: Annotated[str, Meta(description="The hash of the batch script, where a verdict was said of it.")] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JobRescored:
+class JobRescored(OfRun, frozen=True):
     """A running job that was predicted again, as if it were submitted at that instant."""
 
-    cluster: str
-    jobid: Int64
-    start: Annotated[Int64, Meta(description="UTC seconds.")]
     user: str
     account: str
     moment: Annotated[Literal["start", "early"], Meta(description="early: 10 minutes after the start.")]
@@ -40,13 +32,9 @@ class JobRescored:
     model_hash: Annotated[str, Meta(description="Empty: from job history, without a model.")]
 
 
-@dataclass(frozen=True, slots=True)
-class LimitNear:
+class LimitNear(OfRun, frozen=True):
     """A running job that will probably reach its time limit."""
 
-    cluster: str
-    jobid: Int64
-    start: Annotated[Int64, Meta(description="UTC seconds.")]
     user: str
     account: str
     limit_at: Annotated[Int64, Meta(description="When Slurm ends it, UTC seconds.")]

@@ -1,21 +1,16 @@
 """Family waste: GPUs that are held idle, and the causes that the ledger finds."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from gpuwaste.core.codec import Int64, Number, Whole
-from gpuwaste.jobs.events.event_kind import EventKind
+from gpuwaste.core.codec import Number, Whole
+from gpuwaste.jobs.events.event_kind import EventKind, OfRun
 
 
-@dataclass(frozen=True, slots=True)
-class IdleHeld:
+class IdleHeld(OfRun, frozen=True):
     """The GPUs of a running job that did nothing when last heard of."""
 
-    cluster: str
-    jobid: Int64
-    start: Annotated[Int64, Meta(description="UTC seconds.")]
     user: str
     account: str
     gpus: Annotated[Whole, Meta(description="GPUs of the run that are idle now.")]
@@ -23,13 +18,9 @@ class IdleHeld:
     wasted_gpu_s: Annotated[Number, Meta(description="GPU-seconds wasted since the run's start.")]
 
 
-@dataclass(frozen=True, slots=True)
-class CauseFound:
+class CauseFound(OfRun, frozen=True):
     """A cause of waste of a run that has ended, with its evidence."""
 
-    cluster: str
-    jobid: Int64
-    start: Annotated[Int64, Meta(description="UTC seconds.")]
     user: str
     account: str
     cause: Annotated[str, Meta(description="The finding's kind, such as gpus_untouched.")]

@@ -55,7 +55,15 @@ class SacctJson:
         for number, cut in enumerate(self._cuts(), 1):
             until = cut.position + len(cut.data)
             if cut.position >= start:
-                yield RawPage(number, self.key, cut.data, cut.position, until, until, cut.line)
+                yield RawPage(
+                    number=number,
+                    place=self.key,
+                    data=cut.data,
+                    position=cut.position,
+                    until=until,
+                    mark=until,
+                    line=cut.line,
+                )
 
     def _cuts(self) -> Iterator[Cut]:
         return job_pages(read_lines(self.path), self._page_b)

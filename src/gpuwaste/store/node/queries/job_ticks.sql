@@ -8,5 +8,5 @@ SELECT
         JOIN tick t ON t.id = s.tick
         JOIN gpu g ON g.id = s.gpu
         JOIN run r ON r.id = s.run
-        WHERE r.job_id = $job_id AND coalesce(r.start_s, $start) = $start AND t.t_us > $since_us AND t.t_us <= $until_us
+        WHERE r.job_id = $job_id AND coalesce(r."start", $start) = $start AND t.t_us > $since_us AND t.t_us <= $until_us
     ), []) AS gpus;
