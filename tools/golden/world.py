@@ -39,11 +39,12 @@ from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_batch import encode_hour
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.roller import Roller
 from gpuwaste.ledger.shared_runs import SharedRuns
-from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.gres import GresOnNode

@@ -38,7 +38,8 @@ from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.version import own_version
-from gpuwaste.net.batch import Batch, Envelope
+from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.net.batch import Envelope
 from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.net.exporter import Answers
 from gpuwaste.net.hub_client import HubClient
@@ -128,7 +129,7 @@ class _Hours:
 
     book: HourAggregator
     outbox: Outbox
-    shipper: Shipper[Batch]
+    shipper: Shipper[HourBatch]
     sink: HourSink
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from gpuwaste.advice.policy.declarations import Policy
 from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
-from gpuwaste.advice.verdicts.verdict import Op
 from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.jobs.verdict import Op
 from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:

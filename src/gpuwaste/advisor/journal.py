@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
-from gpuwaste.net.batch import encode_verdict
+from gpuwaste.jobs.verdict import Verdict
 
 MAX_HELD: Final = 20_000  # lines in memory while nothing can be written: about 20 MB
 SUFFIX: Final = ".jsonl"

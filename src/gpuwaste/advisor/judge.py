@@ -8,10 +8,10 @@ from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.features import feature_hash
 from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
-from gpuwaste.advice.verdicts.verdict import START, Verdict, new_id
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
 from gpuwaste.core.clock import Clock
+from gpuwaste.jobs.verdict import START, Verdict, new_id
 from gpuwaste.slurm.submit.job_desc import JobDesc
 
 _REASONS: Final = 8  # sentences kept in a verdict's row

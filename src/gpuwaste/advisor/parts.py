@@ -14,6 +14,7 @@ from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.predict.champion import Champion
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.advice.predict.trial import ModelTrial
+from gpuwaste.advice.verdicts.verdict_batch import VerdictBatch
 from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, booted_by, saved
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.counters import Counters
@@ -40,7 +41,7 @@ from gpuwaste.core.version import own_version
 from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.net.batch import Envelope, VerdictBatch
+from gpuwaste.net.batch import Envelope
 from gpuwaste.net.exporter import MetricsServer, ProgramCollector
 from gpuwaste.net.hub_client import SCORE_PATH, WAITS_PATH, HubClient
 from gpuwaste.net.shipper import Shipper

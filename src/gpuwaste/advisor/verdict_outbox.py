@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.advice.policy.facts import Spent
+from gpuwaste.advice.verdicts.verdict_batch import VerdictBatch, VerdictLine
 from gpuwaste.core.units import DAY_S
-from gpuwaste.net.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictLine
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch
 from gpuwaste.net.durable_file import DurableFile
 
 MAX_BATCH_ROWS: Final = 5000
@@ -116,7 +117,7 @@ class VerdictOutbox(DurableFile):
                 rows.append(VerdictLine(id_, payload))
 
         self._run(collect)
-        return VerdictBatch(tuple(rows)) if rows else None
+        return Batch(tuple(rows)) if rows else None
 
     def ack(self, batch: VerdictBatch, rejected: Mapping[int, str] | None = None) -> list[tuple[VerdictLine, str]]:
         """Let go of what the hub has.

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from gpuwaste.advice.verdicts.verdict import is_token
+from gpuwaste.advice.verdicts.verdict_batch import MAX_VERDICT_BYTES, VerdictLine
 from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
 from gpuwaste.core import log_event
@@ -18,7 +18,7 @@ from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.typed import convert, decoder
 from gpuwaste.core.worker import Worker
-from gpuwaste.net.batch import MAX_VERDICT_BYTES, VerdictLine
+from gpuwaste.jobs.verdict import is_token
 
 CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
 _PAUSE_S: Final = 0.002

@@ -20,9 +20,10 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.gpu_claims import GpuClaims
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_batch import parse_hours
 from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.net.addresses import is_loopback_address
-from gpuwaste.net.batch import Envelope, parse_rows
+from gpuwaste.net.batch import Envelope
 from gpuwaste.net.peers import is_own_address
 from gpuwaste.net.signing import Caller
 from gpuwaste.store.database import Database
@@ -164,7 +165,7 @@ def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[dict[int, 
     """Return the good rows by line, and the reason by line for the others."""
     good: dict[int, AllocationHour] = {}
     rejected: dict[int, str] = {}
-    for line, row in parse_rows(body):
+    for line, row in parse_hours(body):
         if isinstance(row, ParseError):
             rejected[line] = str(row)
         elif row.node != envelope.node:

@@ -9,10 +9,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gpuwaste.act.notify.notice_store import NoticeStatus
-from gpuwaste.advice.verdicts.verdict import ACTIONS
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.verdict import ACTIONS
 from gpuwaste.views.rewriter import RESULTS
 
 MAX_NODES: Final = 16_384  # with a batch age each; without check_origin a node's name is what its agent writes

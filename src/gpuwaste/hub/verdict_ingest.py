@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Self
 
-from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_batch import parse_verdicts
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
@@ -20,7 +20,8 @@ from gpuwaste.jobs.events.envelope import event_id
 from gpuwaste.jobs.events.event_store import VERDICT
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
-from gpuwaste.net.batch import Envelope, parse_verdicts
+from gpuwaste.jobs.verdict import Verdict
+from gpuwaste.net.batch import Envelope
 from gpuwaste.net.signing import Caller
 from gpuwaste.store.database import Database
 

@@ -19,7 +19,6 @@ from gpuwaste.act.events.event_reads import EventReads
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.events.event_types import CatalogueDocument, OutletsDocument
 from gpuwaste.act.events.sources import SourceStores, sources
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import convert
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.places import OF_USER
@@ -27,6 +26,7 @@ from gpuwaste.hub.routes.events import MAX_STREAMS
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.catalogue import catalogue
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.net.batch import Envelope
 from gpuwaste.slurm.site.cluster_model import Node

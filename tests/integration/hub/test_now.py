@@ -8,7 +8,6 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.show.pages.parsed import without_spans
 
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.codec import convert
@@ -16,6 +15,7 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.now.now_reads import FRESH_S, OLD_S, NowReads
 from gpuwaste.ledger.now.now_text import now_text

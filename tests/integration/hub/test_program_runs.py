@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Answer, Rig
 
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.net.hub_client import PROGRAM_RUNS_PATH
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
 from gpuwaste.slurm.run import RunKey

@@ -16,7 +16,6 @@ from gpuwaste.act.rescoring_part import RescoringPart
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
-from gpuwaste.advice.verdicts.verdict import Action, Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.errors import ConfigError, StoreError
@@ -24,6 +23,7 @@ from gpuwaste.hub.retention import TableRetention
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.job import JobRescored
+from gpuwaste.jobs.verdict import Action, Verdict
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore

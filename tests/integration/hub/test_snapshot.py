@@ -18,12 +18,13 @@ from gpuwaste.advice.policy.loading import load_files
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.vectors import vector_of
 from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError, WireError
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.net.batch import Envelope, VerdictBatch, encode_verdict
+from gpuwaste.net.batch import Batch, Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.snapshot_tar import read_tar, write_tar
 from gpuwaste.slurm.submit.request import JobRequest
@@ -216,9 +217,9 @@ def test_half_a_tar_and_garbage_are_one_error(tmp_path: Path) -> None:
 def test_verdicts_are_posted_with_a_checked_acknowledgement(hub: Rig) -> None:
     """What the hub rejects is named by line; a hub that refuses the whole batch says so in its own words."""
     rows = tuple(encode_verdict(row) for row in (said(1), verdict(2, cluster="other"), said(3)))
-    ack = client(hub).post_verdicts(ENVELOPE, VerdictBatch(rows))
+    ack = client(hub).post_verdicts(ENVELOPE, Batch(rows))
     assert (ack.accepted, list(ack.rejected)) == (2, [3])
     with pytest.raises(AuthError, match="may not send verdicts"):
-        client(hub, 1001).post_verdicts(ENVELOPE, VerdictBatch(rows[:1]))
+        client(hub, 1001).post_verdicts(ENVELOPE, Batch(rows[:1]))
     with pytest.raises(WireError, match="not served here"):
-        client(hub).post_verdicts(Envelope("other", "ctl", "b", "1"), VerdictBatch(rows[:1]))
+        client(hub).post_verdicts(Envelope("other", "ctl", "b", "1"), Batch(rows[:1]))

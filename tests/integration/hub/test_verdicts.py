@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.advisor.verdicts import verdict
 
-from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advice.verdicts.verdict_counts import EVERY_S, VerdictCounts
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
@@ -20,7 +20,8 @@ from gpuwaste.core.typed import convert
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.roles import Roles
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.net.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
+from gpuwaste.jobs.verdict import Verdict
+from gpuwaste.net.batch import Batch, Envelope, encode_batch, json_line
 from gpuwaste.net.signing import Caller
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.testing.clocks import FakeClock
@@ -34,7 +35,7 @@ HIDDEN = "likely to fail"  # what shadow verdicts would have said
 def body(*verdicts: Verdict, cluster: str = "gw", protocol: int = 1) -> bytes:
     """Return the body of a batch from an advisor on the controller's host."""
     rows = tuple(encode_verdict(row) for row in verdicts)
-    return encode_batch(Envelope(cluster, "ctl", "boot", "1", protocol), VerdictBatch(rows, "b1"))
+    return encode_batch(Envelope(cluster, "ctl", "boot", "1", protocol), Batch(rows, "b1"))
 
 
 def now() -> int:

@@ -11,9 +11,9 @@ from tests.examples import examples
 from tests.unit.advisor.verdicts import verdict
 
 from gpuwaste.advice.verdicts import verdict_store
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey

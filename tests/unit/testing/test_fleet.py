@@ -8,7 +8,7 @@ import pytest
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
-from gpuwaste.net.batch import encode_hour
+from gpuwaste.ledger.hour_batch import encode_hour
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet_compare import Comparison, compare

@@ -6,11 +6,42 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from gpuwaste.advice.policy.expected_waits import WaitTable
-from gpuwaste.advice.verdicts.verdict import MAX_LINES, TOLD, Action, Expectation, Mode, Op, Suggestion
 from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.jobs.verdict import MAX_LINES, TOLD, Action, Mode, Op
 from gpuwaste.slurm.submit.request import JobRequest
 
 Spent = Literal["reject", "override"]
+
+
+@dataclass(slots=True)
+class Expectation:
+    """What a model or history expects of one target, as policies and texts take it.
+
+    `p` is a probability 0..1, or `quantiles` ("0.9" -> value) are in the target's unit; `level` is the bundle's own
+    operating point that p reaches (warn, reject), "" for none; `basis` is the number of past jobs where `source` is
+    history. `why` are sentences in the user's own numbers, the strongest first.
+    """
+
+    target: str
+    source: str
+    basis: int
+    p: float | None = None
+    level: str = ""
+    quantiles: Mapping[str, float] = field(default_factory=dict)
+    why: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Suggestion:
+    """A smaller request: the exact option, why it is enough, and what it saves: GPUs, seconds of limit, bytes.
+
+    `kind` is the name of the change's file in predict/changes (gpus, memory, time_limit).
+    """
+
+    kind: str
+    option: str
+    text: str
+    saves: float
 
 
 @dataclass(slots=True)
@@ -59,7 +90,7 @@ class DecisionStep:
 
 @dataclass(slots=True)
 class PolicyOutcome:
-    """What a policy says of one submission; the fields are those of core.verdict.Verdict.
+    """What a policy says of one submission; the fields are those of jobs.verdict.Verdict.
 
     `lines` are at most three: the user's lines where `action` is warn or reject, else those of
     `would_be`. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so,

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gpuwaste.advice.predict.prediction import Prediction, RequestChange, TargetPrediction
-from gpuwaste.advice.verdicts.verdict import Action
 from gpuwaste.core.fields import Document, Recorded
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.jobs.program_estimate import ProgramEstimate
+from gpuwaste.jobs.verdict import Action
 from gpuwaste.slurm.submit.request import JobRequest
 
 

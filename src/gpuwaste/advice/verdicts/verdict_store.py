@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from gpuwaste.advice.verdicts.hits import HIT_SHARE, all_ends
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import ClusterAccount, account_rows
@@ -17,6 +16,7 @@ from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import FAR_S
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import VERDICT_COLUMNS, to_json

@@ -7,8 +7,8 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import Any, Final
 
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.text import storable
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails, StepRecord
 from gpuwaste.slurm.accounting.job import JobRecord

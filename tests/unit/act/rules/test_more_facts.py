@@ -11,9 +11,9 @@ from gpuwaste.act.rules.moments import GpuState, ModelMoment, Moment, gpu_state,
 from gpuwaste.act.rules.rule_file import load_rule
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.held import held_runs
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.slurm.run import RunKey

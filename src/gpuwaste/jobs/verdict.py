@@ -40,37 +40,6 @@ _Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARG
 
 
 @dataclass(slots=True)
-class Expectation:
-    """What a model or history expects of one target, as policies and texts take it.
-
-    `p` is a probability 0..1, or `quantiles` ("0.9" -> value) are in the target's unit; `level` is the bundle's own
-    operating point that p reaches (warn, reject), "" for none; `basis` is the number of past jobs where `source` is
-    history. `why` are sentences in the user's own numbers, the strongest first.
-    """
-
-    target: str
-    source: str
-    basis: int
-    p: float | None = None
-    level: str = ""
-    quantiles: Mapping[str, float] = field(default_factory=dict)
-    why: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Suggestion:
-    """A smaller request: the exact option, why it is enough, and what it saves: GPUs, seconds of limit, bytes.
-
-    `kind` is the name of the change's file in predict/changes (gpus, memory, time_limit).
-    """
-
-    kind: str
-    option: str
-    text: str
-    saves: float
-
-
-@dataclass(slots=True)
 class Verdict:
     """One row of the audit.
 
