@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain, repeat
 from typing import Final, Self
 
@@ -21,6 +22,7 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.gpu_claims import GpuClaims
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_batch import parse_hours
+from gpuwaste.ledger.hour_store import put_hours, upsert_hours
 from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.net.addresses import is_loopback_address
 from gpuwaste.net.batch import Envelope
@@ -56,7 +58,7 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         """Without `unaccounted` rows are taken whatever accounting has."""
         super().__init__(identity, site, clock, inbox)
         self._store = store
-        self._commits = GroupCommit(store.upsert_hours, metrics.committed)
+        self._commits = GroupCommit(partial(upsert_hours, store), metrics.committed)
         self._metrics = metrics
         self._claims = GpuClaims(store)
         self.check_origin = check_origin
@@ -87,7 +89,7 @@ class Ingest(BatchReceiver[AllocationHour], Part):
 
     def merge(self, db: Database, batches: Sequence[OpenedBatch[AllocationHour]]) -> Callable[[], None]:
         """Write the rows of opened batches, as one commit of several batches does."""
-        changed = self._store.put_hours(db, [row for batch in batches for row in batch.rows])
+        changed = put_hours(self._store, db, [row for batch in batches for row in batch.rows])
 
         def count() -> None:
             self._metrics.committed(len(batches))

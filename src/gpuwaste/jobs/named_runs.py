@@ -5,9 +5,9 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from gpuwaste.core.scope import ClusterAccount, account_rows
+from gpuwaste.jobs.run_rows import job_record
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.json_rows import job_record
 
 _FIRST_NUMBER: Final = re.compile(r"[0-9]{1,18}(?![0-9])")
 

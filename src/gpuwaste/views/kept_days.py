@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.touched import Touched
+from gpuwaste.store.hub.changes import Touched
 from gpuwaste.views.view_query import Window, days_text, used
 
 MIN_DAYS: Final = 45

@@ -16,6 +16,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.job_event import event_from_json
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
 from gpuwaste.net.batch import Batch, Envelope
@@ -92,7 +93,7 @@ class Sites:
         """Run a hub with a file that knows the runs."""
         hub = self._hub("file", {})
         store = HubStore.open(hub.directory / "state" / "hub.duckdb", SystemClock())
-        store.upsert_jobs(runs())
+        upsert_jobs(store, runs())
         store.close()
         hub.start()
         return hub
@@ -101,7 +102,7 @@ class Sites:
         """Make the lake with the runs."""
         self.data.mkdir(exist_ok=True)
         store = LakeStore.open_lake(self.location, SystemClock(), self.directory)
-        store.upsert_jobs(runs())
+        upsert_jobs(store, runs())
         store.close()
 
     def stop(self) -> None:

@@ -20,6 +20,7 @@ from gpuwaste.core.typed import convert
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.roles import Roles
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.net.batch import Batch, Envelope, encode_batch, json_line
 from gpuwaste.net.signing import Caller
@@ -180,8 +181,8 @@ def with_verdicts(hub: Rig) -> Rig:
         said(6, user="bob", account="proj2", action="pass", would_be="warn", held="floor", lines=(HIDDEN,)),
     ]
     assert post(hub, body(*rows)).json["accepted"] == 6
-    hub.store.upsert_jobs([run(10 + n, rows[n - 1].id) for n in (1, 2, 4)])
-    hub.store.upsert_jobs([run(10 + n, rows[n - 1].id, "bob", "proj2") for n in (5, 6)])
+    upsert_jobs(hub.store, [run(10 + n, rows[n - 1].id) for n in (1, 2, 4)])
+    upsert_jobs(hub.store, [run(10 + n, rows[n - 1].id, "bob", "proj2") for n in (5, 6)])
     return hub
 
 
@@ -295,7 +296,7 @@ def test_a_modification_is_shown_with_its_job(hub: Rig) -> None:
 def test_a_token_of_another_user_s_verdict_tells_nothing(hub: Rig) -> None:
     """A comment that was copied by hand to alice's job does not show her what was said to bob."""
     audited = with_verdicts(hub)
-    audited.store.upsert_jobs([replace(run(20, said(5).id), user="alice")])
+    upsert_jobs(audited.store, [replace(run(20, said(5).id), user="alice")])
     assert audited.get(ALICE, "/v1/jobs/20").json["advice"] == []
 
 

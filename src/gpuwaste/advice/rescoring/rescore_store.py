@@ -10,11 +10,11 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.run_rows import job_record
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
-from gpuwaste.store.hub.columns import Columns
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.json_rows import job_record, to_json
+from gpuwaste.store.hub.json_rows import Columns, to_json
 
 MOST: Final = 1000  # of one job's runs that are read
 _COLUMNS: Final = Columns(Rescore)

@@ -24,6 +24,7 @@ from gpuwaste.hub.threads import REPORTS_AT_ONCE
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import clusters
 from gpuwaste.jobs.named_runs import pick_named
+from gpuwaste.jobs.run_store import history_events
 from gpuwaste.ledger.energy.energy_costs import job_with_energy
 from gpuwaste.ledger.energy.energy_reads import EnergyReads
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
@@ -150,7 +151,7 @@ class DocumentQueries(Part):
         """Return events for the advisor and for training."""
         if not (scope.everything or scope.agent):
             raise Refusal(FORBIDDEN, "the history is for operators")
-        events = self._store.history(after, min(limit, MAX_HISTORY))
+        events = history_events(self._store, after, min(limit, MAX_HISTORY))
         following = events[-1].seq if events else after
         counted = asdict(self._store.under_use)
         return {"events": [event.to_json() for event in events], "next": following, "under_use": counted}
