@@ -48,7 +48,9 @@ class Hub:
         self.parts = Parts(config, ports, self.store, Bus(), *(() if inbox is None else (inbox,)))
         metrics = self.get(HubMetrics)
         metrics.registry.register(ProgramCollector(own_version(), self.clock.utc_us, Path(config.hub.state_dir)))
-        for kind in _kinds():
+        kinds = tuple(_kinds())
+        self.parts.declare(kinds)
+        for kind in kinds:
             self.get(kind)
         metrics.more += [part.metrics for part in self.parts.all()]
         self.services = Services.of(self.parts)

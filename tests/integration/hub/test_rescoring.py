@@ -10,7 +10,7 @@ import pytest
 from tests.integration.hub.bundles import promote
 from tests.integration.hub.rig import Rig, running_hub
 
-from gpuwaste.act.notify.notice_store import NoticeStore
+from gpuwaste.act.notify.notice_store import NoticeStore, add_notices
 from gpuwaste.act.notify.parts import NotifyParts
 from gpuwaste.act.rescoring_part import RescoringPart
 from gpuwaste.advice.predict.predictions import Predictions
@@ -338,11 +338,11 @@ def test_all_of_a_pass_is_kept_or_nothing(tmp_path: Path) -> None:
         }  # fmt: skip
         said, told = [Rescore(run, "start", HOUR)], [tell("job.rescored", data, HOUR, run=run, unique="start")]
         with pytest.raises(StoreError):
-            store.add(said, told, [notice, notice])
+            store.add(said, told, lambda db: add_notices(db, [notice, notice]))
         assert not moments(rig)
         assert not events(rig)
         assert not statuses(rig)
-        assert store.add(said, told, [notice]) == 1
+        assert store.add(said, told, lambda db: add_notices(db, [notice])) == 1
         assert store.add(said, told) == 0
         assert (len(moments(rig)), len(events(rig)), list(statuses(rig))) == (1, 1, ["alice"])
 
