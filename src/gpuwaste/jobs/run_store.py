@@ -3,15 +3,15 @@
 Also which partitions give a job whole nodes. What a function has written is committed, and on disk, when it returns.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from gpuwaste.core.scope import ClusterAccount
+from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.job_columns import FAR_S
 from gpuwaste.jobs.job_event import HistoryEvent, RunUse
-from gpuwaste.jobs.named_runs import pick_named
 from gpuwaste.jobs.run_changes import judge_again, take_changed, take_details, take_steps
 from gpuwaste.jobs.run_rows import JOB_COLUMNS, STEP_COLUMNS, job_record, job_row, step_rows
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -19,6 +19,8 @@ from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
+
+_FIRST_NUMBER: Final = re.compile(r"[0-9]{1,18}(?![0-9])")
 
 
 def upsert_jobs(store: HubStore, jobs: Sequence[JobRecord]) -> int:
@@ -67,6 +69,21 @@ def runs_named(
         return pick_named(db, printed_id, accounts=accounts, reader=reader)
 
 
+def pick_named(
+    db: Database,
+    printed_id: str,
+    *,
+    accounts: Collection[ClusterAccount] | None = None,
+    reader: str | None = None,
+) -> list[JobRecord]:
+    """Return every run that an id names, and leave them picked on this connection, for a document of them.
+
+    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; None is every run.
+    """
+    db.run("ledger_job_runs", _named_parameters(printed_id, accounts, reader))
+    return [job_record(row) for row in db.rows("ledger_picked")]
+
+
 def history_events(store: HubStore, after: int, limit: int) -> list[HistoryEvent]:
     """Return up to `limit` events of runs whose seq is greater than `after`, in order."""
     page = {"after": after, "limit": limit}
@@ -94,6 +111,19 @@ def whole_node_partitions(store: HubStore, cluster: str) -> frozenset[str]:
     """Return the partitions of a cluster in which a job holds its nodes alone."""
     with store.reader() as db:
         return frozenset(str(row["name"]) for row in db.rows("partitions_whole", {"cluster": cluster}))
+
+
+def _named_parameters(
+    printed_id: str, accounts: Collection[ClusterAccount] | None, reader: str | None
+) -> dict[str, Any]:
+    number = _FIRST_NUMBER.match(printed_id)
+    return {
+        "printed_id": printed_id,
+        "first": int(number[0]) if number else None,
+        "number": printed_id.isdecimal(),
+        "accounts": account_rows(accounts),
+        "reader": reader,
+    }
 
 
 def _uses(

@@ -19,8 +19,7 @@ from gpuwaste.core.worker import Bus
 from gpuwaste.hub.threads import REPORTS_AT_ONCE
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import clusters
-from gpuwaste.jobs.named_runs import pick_named
-from gpuwaste.jobs.run_store import history_events
+from gpuwaste.jobs.run_store import history_events, pick_named
 from gpuwaste.ledger.energy.energy_costs import job_with_energy
 from gpuwaste.ledger.energy.energy_reads import EnergyReads
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
