@@ -29,6 +29,7 @@ from gpuwaste.jobs.events.envelope import encoded, tell
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.kinds.node import NodeHeard
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
@@ -106,8 +107,7 @@ def receiver() -> Iterator[str]:
 def filled(store: HubStore, jobs: int) -> None:
     """Store runs that have started and ended."""
     for first in range(0, jobs, _PAGE):
-        store.upsert_jobs(
-            [
+        upsert_jobs(store, [
                 JobRecord(
                     "gw", n + 1, START + n, user=f"user{n % 300}", account=f"a{n % 40}", name="train", partition="gpu",
                     start=START + n + 60, end=START + n + 3660, elapsed_s=3600, state="COMPLETED", gpus=0, cpus=8,

@@ -28,7 +28,9 @@ from urllib.parse import urlencode
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.net.hub_client import LINK_PATH
 from gpuwaste.net.signing import request_digest
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -107,8 +109,8 @@ def fill(path: Path, runs: int, now: int) -> None:
     for first in range(0, runs + 1, _BATCH):
         made = [run_of(number, runs, now) for number in range(first, min(first + _BATCH, runs + 1))]
         jobs, hours = zip(*made, strict=True)
-        store.upsert_jobs(list(jobs))
-        store.upsert_hours(list(hours))
+        upsert_jobs(store, list(jobs))
+        upsert_hours(store, list(hours))
     store.close()
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final
 import psutil
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_fields
 from gpuwaste.store.hub.hub_store import HubStore
@@ -205,9 +206,9 @@ def slow_path(home: Path, rows: int) -> None:
                 continue
             runs.append(row)
             if len(runs) >= CHUNK:
-                store.upsert_jobs(runs)
+                upsert_jobs(store, runs)
                 count, runs = count + len(runs), []
-    store.upsert_jobs(runs)
+    upsert_jobs(store, runs)
     store.close()
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = round(usage.ru_utime + usage.ru_stime, 1)

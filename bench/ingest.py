@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, BatchRow, Envelope, encode_hour
+from gpuwaste.ledger.hour_batch import HourBatch, HourLine, encode_hour
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, Envelope
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
 
@@ -40,11 +41,11 @@ def make_hour(rng: random.Random, index: int, seq: int) -> AllocationHour:
     )  # fmt: skip
 
 
-def make_batches(rows: int, seq: int, max_bytes: int) -> list[Batch]:
+def make_batches(rows: int, seq: int, max_bytes: int) -> list[HourBatch]:
     """Return full batches of `rows` rows; the same seed gives the same keys with a higher seq."""
     rng = random.Random(7)  # noqa: S311 a figure is repeatable
-    batches: list[Batch] = []
-    part: list[BatchRow] = []
+    batches: list[HourBatch] = []
+    part: list[HourLine] = []
     size = 0
     for index in range(rows):
         row = encode_hour(make_hour(rng, index, seq))
@@ -56,7 +57,7 @@ def make_batches(rows: int, seq: int, max_bytes: int) -> list[Batch]:
     return [*batches, Batch(tuple(part))]
 
 
-def send(hub: LoneHub, batches: list[Batch], senders: int) -> float:
+def send(hub: LoneHub, batches: list[HourBatch], senders: int) -> float:
     """Send all from `senders` threads; returns the seconds until the last acknowledgement."""
     envelope = Envelope("gw", "n1", "boot", "bench")
     waiting = list(batches)

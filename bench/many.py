@@ -20,7 +20,8 @@ from pathlib import Path
 
 from bench.ingest import make_batches
 from gpuwaste.core.errors import RetryableWireError
-from gpuwaste.net.batch import Batch, Envelope
+from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.net.batch import Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
@@ -65,14 +66,14 @@ def _takes(hub: LoneHub) -> bool:
     return hub.words("hub-takes-batches") > 0
 
 
-def _sent(client: HubClient, batch: Batch) -> int:
+def _sent(client: HubClient, batch: HourBatch) -> int:
     """Send a batch until it is acknowledged, as an agent does."""
     while True:
         with contextlib.suppress(RetryableWireError):
             return client.post_hours(Envelope("gw", "n1", "boot", "bench"), batch).accepted
 
 
-def send(hubs: Sequence[LoneHub], batches: Sequence[Batch]) -> Round:
+def send(hubs: Sequence[LoneHub], batches: Sequence[HourBatch]) -> Round:
     """Send all batches, to the hubs in turn, and wait until all rows are in the tables."""
     waiting, lock, failures = list(enumerate(batches)), threading.Lock(), list[BaseException]()
 

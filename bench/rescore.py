@@ -89,7 +89,7 @@ def measured(home: Path, jobs: int, running: int, due: int) -> dict[str, float |
     config = NotifyConfig(address="{user}@example.org")
     notify = NotifyParts.made(config, store, LedgerSettings(), clock, lambda: Accounting(now, failed=False))
     kept = RescoreStore(store, clock)
-    more: dict[str, Any] = {"settings": settings, "notices": notify.limits}
+    more: dict[str, Any] = {"settings": settings, "noted": notify.limits.writer}
     rescorer = Rescorer(kept, predictions, lambda: CLUSTER, clock, tells=lambda: True, **more)
     alone = [one.job for one in kept.due(CLUSTER, settings.lead, ALONE)]
     figures: dict[str, float | int] = {"jobs": jobs, "running": running + due}

@@ -22,6 +22,7 @@ from bench.soak_phase import Phase, print_head, print_phase
 from bench.soak_samples import EVERY_S, SERIES, bytes_of_a_gpu_day
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 from gpuwaste.testing.fleet import FleetPlan, write_tokens
@@ -119,7 +120,7 @@ def fill_jobs(hub: LoneHub, nodes: int, hours: int) -> int:
     count = 0
     for first in range(0, nodes, 50):
         jobs = [job for node in range(first, min(first + 50, nodes)) for job in jobs_of(node, hours)]
-        count += store.upsert_jobs(jobs)
+        count += upsert_jobs(store, jobs)
     store.close()
     return count
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet_rows import rows_of_hour
@@ -23,7 +24,7 @@ def fill_hours(store: Path, nodes: int, hours: int) -> None:
     """Put `hours` hours of rows, in whole days, into a store that no hub holds; all but the first day are copies."""
     hub = HubStore.open(store, SystemClock())
     for node in range(nodes):
-        hub.upsert_hours([row for hour in range(_DAY_H) for row in rows_of_hour(node, hour, 1, final=True)])
+        upsert_hours(hub, [row for hour in range(_DAY_H) for row in rows_of_hour(node, hour, 1, final=True)])
     hub.close()
     with connect(store, {"memory_limit": "2GB"}) as db:
         for day in range(1, hours // _DAY_H):

@@ -24,6 +24,7 @@ from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import read_table, read_tables
 from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.run_store import history_events
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.process_memory import peak_rss_b
@@ -79,8 +80,8 @@ def at_once(path: Path) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     store = HubStore.open(path, SystemClock())
     last = store.counts()["last_event"]
-    timed(figures, "history_page_first", lambda: store.history(0, PAGE))
-    events = timed(figures, "history_page_last", lambda: store.history(last - PAGE, PAGE))
+    timed(figures, "history_page_first", lambda: history_events(store, 0, PAGE))
+    events = timed(figures, "history_page_last", lambda: history_events(store, last - PAGE, PAGE))
     with store.reader() as db:
         snapshot = timed(figures, "read_table", lambda: read_table(db, "bench", store.under_use))
     store.close()

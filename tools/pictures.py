@@ -18,6 +18,7 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.cli.main import main as gpuwaste
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.clocks import ShiftedClock
@@ -94,7 +95,7 @@ def draw_jobs(rig: Rig) -> None:
             number += 1
             start = NOW - HOUR_S * (3 + place * 16 + drawn.randrange(12))
             hours = drawn.randrange(2, 8)
-            rig.store.upsert_jobs([
+            upsert_jobs(rig.store, [
                 record(
                     number, user, account, submit=start - 600, start=start, end=start + hours * HOUR_S,
                     elapsed_s=hours * HOUR_S, gpus=gpus, gpu_type="a100", cpus=8 * gpus, name=name,

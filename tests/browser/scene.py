@@ -5,6 +5,7 @@ from typing import Any, Final
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.hub_rows import batch, hour, record
 
@@ -33,20 +34,21 @@ def fill(rig: Rig, now: int) -> None:
              printed_id=f"{ARRAY}_{place}", state="FAILED" if place == 3 else "COMPLETED")
         for place in range(10)
     ]  # fmt: skip
-    rig.store.upsert_jobs(tasks)
+    upsert_jobs(rig.store, tasks)
     _send(
         rig, [_hour(task.job_id, task.start or 0, 0, {12: HOUR_S * 1000}, f"GPU-s{n}") for n, task in enumerate(tasks)]
     )
-    rig.store.upsert_jobs([_ran(HOSTILE + place, now - 5 * HOUR_S, 1, name=name) for place, name in enumerate(_EVIL)])
-    rig.store.upsert_jobs([_ran(NOBODY, now - 30 * HOUR_S, 4, gpus=2, name="unreported")])
-    rig.store.upsert_jobs([_ran(5000 + n, now - 40 * HOUR_S, 1, name=f"small-{n}") for n in range(70)])
+    upsert_jobs(rig.store, [_ran(HOSTILE + place, now - 5 * HOUR_S, 1, name=name) for place, name in enumerate(_EVIL)])
+    upsert_jobs(rig.store, [_ran(NOBODY, now - 30 * HOUR_S, 4, gpus=2, name="unreported")])
+    upsert_jobs(rig.store, [_ran(5000 + n, now - 40 * HOUR_S, 1, name=f"small-{n}") for n in range(70)])
 
 
 def _train(rig: Rig, job: int, start: int, hours: int, *, name: str, busy: int = 1) -> None:
     """Store a job of four GPUs of which `busy` work, and whose agent was away in its second hour."""
-    rig.store.upsert_jobs(
+    upsert_jobs(
+        rig.store,
         [_ran(job, start, hours, gpus=4, name=name, gpu_type="a100", alloc_tres="cpu=8,gres/gpu=4", cpus=8,
-              submit_line="sbatch --gres=gpu:a100:4 train.sh", time_limit_s=4 * HOUR_S)]
+              submit_line="sbatch --gres=gpu:a100:4 train.sh", time_limit_s=4 * HOUR_S)],
     )  # fmt: skip
     rows = []
     for gpu in range(4):

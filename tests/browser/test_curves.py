@@ -13,6 +13,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
 
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.hub_rows import batch, hour, record
@@ -47,7 +48,7 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         issuer = MungeIssuer(Munge(munge), HUB)
         with running_hub(tmp_path_factory.mktemp("hub"), agents=issuer, hub_keys=keys) as rig:
             run: dict[str, Any] = {"submit": START - 60, "start": START, "end": START + 300}
-            rig.store.upsert_jobs([record(JOB, "alice", gpus=2, alloc_tres="cpu=4,gres/gpu=2", **run)])
+            upsert_jobs(rig.store, [record(JOB, "alice", gpus=2, alloc_tres="cpu=4,gres/gpu=2", **run)])
             span: dict[str, Any] = {
                 "hour_utc": START,
                 "t0_ms": START * 1000,

@@ -11,6 +11,7 @@ from tests.browser.scene import ALICE, BOB, OPER
 from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.hub_rows import batch, hour, record
@@ -30,7 +31,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 def start(live: Rig) -> int:
     """Let alice's job 7 run, whose node has not reported for an hour at least; return its start, UTC seconds."""
     begin = int(time.time()) // 3600 * 3600 - 7200
-    live.store.upsert_jobs([job(begin)])
+    upsert_jobs(live.store, [job(begin)])
     idle = hour(
         7, run_key=RunKey("gw", 7, begin), hour_utc=begin, t0_ms=begin * 1000, t1_ms=(begin + 3600) * 1000,
         util_ms={0: 3_600_000}, idle_run_ms=3_600_000,
@@ -70,7 +71,7 @@ def test_a_job_s_page_shows_its_end_without_a_reload(live: Rig, start: int, read
     page.get_by_text("Raw numbers").click()
     page.get_by_role("textbox", name="If the figures").fill("it was waiting for data")
     marked(page)
-    live.store.upsert_jobs([job(start, end=start + 3600, state="COMPLETED")])
+    upsert_jobs(live.store, [job(start, end=start + 3600, state="COMPLETED")])
     expect(page.locator("main p").first).to_contain_text("COMPLETED", timeout=PATIENCE_MS)
     assert is_same(page)
     assert page.locator("#words").input_value() == "it was waiting for data"
@@ -90,7 +91,7 @@ def test_an_operator_s_page_of_now_shows_a_job_that_starts(live: Rig, start: int
     marked(page)
     expect(page.locator("h1")).to_contain_text("1 GPU is held by a job now")
     hold: dict[str, Any] = {"submit": start, "start": start + 60, "end": None, "state": "RUNNING"}
-    live.store.upsert_jobs([record(9, "bob", **hold, gpus=1, alloc_tres="cpu=4,gres/gpu=1")])
+    upsert_jobs(live.store, [record(9, "bob", **hold, gpus=1, alloc_tres="cpu=4,gres/gpu=1")])
     expect(page.locator("h1")).to_contain_text("2 GPUs are held by jobs now", timeout=PATIENCE_MS)
     assert is_same(page)
     assert found.violations() == []

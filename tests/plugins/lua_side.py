@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuwaste.advice.submit_frames import encode_reply
-from gpuwaste.advice.verdicts.verdict import Action
+from gpuwaste.jobs.verdict import Action
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.scripted_advisor import Answer
 

@@ -10,7 +10,7 @@ import pytest
 from tests.plugins.client_driver import Client
 
 from gpuwaste.advice.submit_frames import HEADER, encode_reply
-from gpuwaste.advice.verdicts.verdict import MAX_LINE, Action
+from gpuwaste.jobs.verdict import MAX_LINE, Action
 from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.testing.patience import patient
 

@@ -22,6 +22,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.curves.agents import AgentSamples
 from gpuwaste.ledger.curves.curve_types import CurveSeries, GpuCurves, NodeCurves, NodeSamples
 from gpuwaste.ledger.curves.limits import QuestionBudget
@@ -285,7 +286,7 @@ def test_a_thousand_requests_of_a_user_make_a_node_work_within_bounds(munge: str
 
 
 def _thousand(hub: Rig) -> Counter[int]:
-    hub.store.upsert_jobs([record(9000, "bob"), *(record(job, "alice") for job in range(1, 201))])
+    upsert_jobs(hub.store, [record(9000, "bob"), *(record(job, "alice") for job in range(1, 201))])
     targets = [f"/v1/jobs/{1 + number % 200}/curves" for number in range(1000)]
     with ThreadPoolExecutor(8) as users:
         return Counter(users.map(lambda target: hub.get(ALICE, target).status, targets))

@@ -18,6 +18,7 @@ from tests.unit.advice.predict.bundles import manifest_of, probability_graph, qu
 from gpuwaste.advice.predict.bundle import BASELINE, our_features
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.models.export import write_files
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.backup_format import About, BackupSource, tar_parts
@@ -137,7 +138,7 @@ def backup(scene: Scene) -> Path:
     """Return a backup of a small hub, with a raw page, that root keeps."""
     folder = Path(tempfile.mkdtemp(dir=scene.place))
     store = HubStore.open(folder / "hub.duckdb", SystemClock())
-    store.upsert_jobs([JobRecord("gw", 7, 5, user="alice", start=1_700_000_000, end=1_700_000_100, state="COMPLETED")])
+    upsert_jobs(store, [JobRecord("gw", 7, 5, user="alice", start=1_700_000_000, end=1_700_000_100, state="COMPLETED")])
     rows, schema = store.copy_to(folder / "copy.duckdb")
     store.close()
     page = folder / "page"

@@ -10,7 +10,9 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.batch_counts import MAX_NODES, BatchCounts
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.unaccounted import MOST_GPUS, Unaccounted
 from gpuwaste.ledger.unaccounted_store import UnaccountedStore
 from gpuwaste.slurm.run import RunKey
@@ -48,7 +50,7 @@ def at(job: int, hour_utc: int, **more: Any) -> AllocationHour:
 def test_ancient_hours_of_unknown_runs_are_rejected_with_the_reason(hub: Rig) -> None:
     """Back to 2000, or before their own run: named by line, not stored; what accounting has is taken at any age."""
     day = HOUR // DAY_S * DAY_S
-    hub.store.upsert_jobs([record(5, "alice", start=day - 400 * DAY_S, end=day - 399 * DAY_S)])
+    upsert_jobs(hub.store, [record(5, "alice", start=day - 400 * DAY_S, end=day - 399 * DAY_S)])
     rows = [
         at(1, 946_684_800),
         at(2, day - 31 * DAY_S),
@@ -83,7 +85,7 @@ def test_a_node_fills_its_own_quota_and_nobody_else_s(hub: Rig) -> None:
     assert int(answer.headers["retry-after"]) >= 60
     assert len(hub.hours()) == 300
     assert hub.post(batch(at(1, HOUR, node="gpu2"), node="gpu2"), origin="10.0.0.2").json["accepted"] == 1
-    hub.store.upsert_jobs([record(5001, "alice", start=HOUR, end=HOUR + 1800)])
+    upsert_jobs(hub.store, [record(5001, "alice", start=HOUR, end=HOUR + 1800)])
     assert hub.post(batch(at(5001, HOUR))).json["accepted"] == 1
 
 
@@ -92,7 +94,7 @@ def test_hours_that_come_before_accounting_are_kept_and_free_the_quota(hub: Rig)
     honest = [at(job, HOUR) for job in range(1, 401)]
     assert hub.post(batch(*honest[:300])).json["accepted"] == 300
     assert hub.post(batch(*honest[300:])).status == 503
-    hub.store.upsert_jobs([record(job, "alice", start=HOUR, end=None) for job in range(1, 401)])
+    upsert_jobs(hub.store, [record(job, "alice", start=HOUR, end=None) for job in range(1, 401)])
     assert hub.post(batch(*honest[300:])).json["accepted"] == 100
     assert [row["job_id"] for row in hub.hours()] == list(range(1, 401))
 
@@ -100,12 +102,13 @@ def test_hours_that_come_before_accounting_are_kept_and_free_the_quota(hub: Rig)
 def test_runs_that_were_elsewhere_or_over_take_no_hours(hub: Rig) -> None:
     """What accounting has settled otherwise is rejected by line; what it may still settle counts for the quota."""
     day = HOUR // DAY_S * DAY_S
-    hub.store.upsert_jobs(
+    upsert_jobs(
+        hub.store,
         [
             record(1, "alice", start=day - 9 * DAY_S, end=day - 8 * DAY_S, nodes="gpu[2-9]"),
             record(2, "alice", start=day - 9 * DAY_S, end=day - 8 * DAY_S),
             record(3, "alice", start=day, end=None, nodes="None assigned"),
-        ]
+        ],
     )
     over = at(2, day - 5 * DAY_S, run_key=RunKey("gw", 2, day - 9 * DAY_S))
     answer = hub.post(batch(at(1, day - 9 * DAY_S), over, at(3, day)))
@@ -119,7 +122,7 @@ def test_runs_that_were_elsewhere_or_over_take_no_hours(hub: Rig) -> None:
 
 def test_gpus_that_a_node_makes_up_are_bounded(hub: Rig) -> None:
     """A run whose GPUs accounting does not count is no way to rows without end: a node has so many GPUs, no more."""
-    hub.store.upsert_jobs([replace(record(7, "alice", start=HOUR, end=None), gpus=None)])
+    upsert_jobs(hub.store, [replace(record(7, "alice", start=HOUR, end=None), gpus=None)])
     taken = 0
     for first in range(0, 3000, 500):
         answer = hub.post(batch(*(at(7, HOUR, gpu_uuid=f"GPU-{number}") for number in range(first, first + 500))))
@@ -132,8 +135,8 @@ def test_what_accounting_never_tells_is_pruned_and_nothing_else(tmp_path: Path) 
     """Only once accounting was read for so long after the hour; hours of known runs and young ones stay."""
     clock = FakeClock(HOUR)
     store = HubStore.open(tmp_path / "hub.duckdb", clock)
-    store.upsert_jobs([record(1, "alice")])
-    store.upsert_hours([hour(1), hour(2), at(3, HOUR + 20 * DAY_S)])
+    upsert_jobs(store, [record(1, "alice")])
+    upsert_hours(store, [hour(1), hour(2), at(3, HOUR + 20 * DAY_S)])
     unaccounted = Unaccounted(UnaccountedStore(store), clock, 30)
     clock.advance(40 * DAY_S)
     for read_until in (None, HOUR, HOUR + 30 * DAY_S):

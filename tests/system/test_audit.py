@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from tests.system.test_hub import Front
 
-from gpuwaste.advice.verdicts.verdict import Verdict, new_id
-from gpuwaste.net.batch import Envelope, VerdictBatch, encode_batch, encode_verdict
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
+from gpuwaste.jobs.verdict import Verdict, new_id
+from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until
@@ -43,7 +44,7 @@ def said(**more: Any) -> Verdict:
 def post(front: Front, *verdicts: Verdict, user: str = "gpuwaste") -> int:
     """Send verdicts with a user's real credential; returns the status."""
     rows = tuple(encode_verdict(row) for row in verdicts)
-    body = encode_batch(Envelope(CLUSTER_NAME, "controller", "boot", "0"), VerdictBatch(rows))
+    body = encode_batch(Envelope(CLUSTER_NAME, "controller", "boot", "0"), Batch(rows))
     return front.send("POST", TARGET, body, front.credential(user, "POST", TARGET, body)).status
 
 

@@ -14,6 +14,7 @@ from tests.system.conftest import SiteFactory
 from tests.system.prometheus_server import Prometheus
 from tests.system.test_prometheus import exporter, jobs, prometheus
 
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.curves.prometheus import PrometheusSamples
 from gpuwaste.net.samples import RunWindow, SampleQuestion
 from gpuwaste.net.signing import request_digest
@@ -105,7 +106,7 @@ def test_prometheus_has_what_a_node_does_not(prometheus: Prometheus, tmp_path: P
     assert samples.ask(question, ("GPU-0",)) is None
     with running_hub(tmp_path / "hub", hub_keys={"prometheus_url": prometheus.url}) as hub:
         run: dict[str, Any] = {"submit": now - 60, "start": now - 60, "end": now + 60, "state": "COMPLETED"}
-        hub.store.upsert_jobs([record(77, "alice", **run)])
+        upsert_jobs(hub.store, [record(77, "alice", **run)])
         (told,) = hub.get(ALICE, "/v1/jobs/77/curves").json["runs"][0]["nodes"]
     assert (told["state"], told["source"], [found["gpu_uuid"] for found in told["gpus"]]) == (
         "answered",

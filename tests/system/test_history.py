@@ -11,9 +11,9 @@ from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod
 from gpuwaste.jobs.importers.history_store import HistoryStore
 from gpuwaste.jobs.importers.importer import import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile, SacctLive
+from gpuwaste.jobs.run_rows import job_record
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.store.hub.json_rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.job_mix import run_job_mix
 

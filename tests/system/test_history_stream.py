@@ -13,6 +13,7 @@ from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.importers.accounting import ImportSettings
 from gpuwaste.jobs.importers.accounting_importer import Importer, QuarantinedRows
+from gpuwaste.jobs.run_store import history_events
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster import LoopbackCluster
@@ -53,14 +54,14 @@ def test_submissions_starts_and_ends_are_told(cluster: LoopbackCluster, tmp_path
     def told() -> dict[int, list[str]]:
         importer.step()
         found: dict[int, list[str]] = {}
-        for event in store.history(0, 10_000):
+        for event in history_events(store, 0, 10_000):
             found.setdefault(event.run_key.job_id, []).append(event.kind)
         return {job: kinds for job, kinds in found.items() if job >= first}
 
     wait_until(lambda: {second, array} <= told().keys(), 60, "accounting to tell the jobs that wait")
     assert told() == {first: ["started"], second: ["submitted"], array: ["submitted"]}
     follower = Follower(HistoryState(), slurm.cluster_name())
-    follower.apply(store.history(0, 10_000))
+    follower.apply(history_events(store, 0, 10_000))
     cluster.run(["scontrol", "release", str(held)])
     cluster.run(["scancel", str(first)])
     ends = len(jobs) + 1  # two tasks of the array
@@ -68,7 +69,7 @@ def test_submissions_starts_and_ends_are_told(cluster: LoopbackCluster, tmp_path
     assert told()[second] == ["submitted", "started", "ended"]
     assert told()[first] == ["started", "ended"]
     assert all(kinds.count("submitted") <= 1 for kinds in told().values())
-    follower.apply(store.history(follower.seq, 10_000))
+    follower.apply(history_events(store, follower.seq, 10_000))
     assert not follower._open
     assert follower.counts["lost"] == 0
     with store.reader() as db:

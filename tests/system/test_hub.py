@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.net.signing import request_digest
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess

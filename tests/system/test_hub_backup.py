@@ -20,6 +20,7 @@ from bench.ingest import START, make_batches
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.importers.page_files import PageFiles
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.net.batch import Envelope
@@ -39,13 +40,14 @@ def hub_in(directory: Path) -> Iterator[LoneHub]:
     """Run a hub whose store has jobs and a raw page."""
     state = directory / "state"
     store = HubStore.open(state / "hub.duckdb", SystemClock())
-    store.upsert_jobs(
+    upsert_jobs(
+        store,
         [
             JobRecord(
                 "gw", 1000 + i, 5, user=f"u{i % 7}", start=START - 600, end=1_700_400_000, gpus=8, state="COMPLETED"
             )
             for i in range(JOBS)
-        ]
+        ],
     )
     store.close()
     pages = PageFiles(state / "hub.duckdb")

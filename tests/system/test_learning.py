@@ -12,11 +12,11 @@ import pytest
 from tests.conftest import ClusterFactory
 from tests.system.asking import wait_told
 
+from gpuwaste.jobs.run_rows import job_record
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.json_rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.job_mix import run_job_mix

@@ -23,7 +23,6 @@ from gpuwaste.advice.predict import texts
 from gpuwaste.advice.predict.predict_body import parse_requests
 from gpuwaste.advice.predict.request_json import requests_from_json
 from gpuwaste.advice.submit_frames import decode_body
-from gpuwaste.advice.verdicts.verdict import verdict_from_json
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import UNLIMITED
 from gpuwaste.core.errors import UsageError
@@ -34,6 +33,7 @@ from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.estimate.readers import hlo, neutral
 from gpuwaste.estimate.readers.hlo_comments import without_comments, without_leading
 from gpuwaste.jobs.history import keys
+from gpuwaste.jobs.verdict import verdict_from_json
 from gpuwaste.ledger import gpu_options as gpu_request
 from gpuwaste.show import cells
 from gpuwaste.show.charts.labels import lines_of

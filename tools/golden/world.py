@@ -37,13 +37,16 @@ from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.roller import Roller
 from gpuwaste.ledger.shared_runs import SharedRuns
-from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.gres import GresOnNode
@@ -170,8 +173,8 @@ class World:
 
     def store_others(self, records: Sequence[JobRecord], hours: Sequence[AllocationHour]) -> None:
         """Keep runs and hours of another cluster, which another hub or an import has brought into the store."""
-        self.hub.store.upsert_jobs(list(records))
-        self.hub.store.upsert_hours(list(hours))
+        upsert_jobs(self.hub.store, list(records))
+        upsert_hours(self.hub.store, list(hours))
 
     def tools(self, person: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
         """Return the list of tools of the Model Context Protocol and what some calls answer."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.advice.submit_frames import encode_reply
-from gpuwaste.advice.verdicts.verdict import Action
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.jobs.verdict import Action
 from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ManagedProcess, wait_until

@@ -20,7 +20,8 @@ from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.jobs.map_types import MapAnswer
 from gpuwaste.ledger.curves.curve_types import JobCurves, NodeSamples
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
-from gpuwaste.net.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
+from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.net.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope
 from gpuwaste.net.health import HealthAnswer
 from gpuwaste.net.samples import RunWindow, SampleQuestion
 from gpuwaste.net.signing import ACK_HEADER

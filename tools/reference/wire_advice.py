@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.advice.submit_frames import HEADER, MAX_REPLY, MAX_REQUEST, VERSION, decode_reply, encode_reply
-from gpuwaste.advice.verdicts.verdict import ACTIONS, MAX_LINE, MAX_LINES
+from gpuwaste.jobs.verdict import ACTIONS, MAX_LINE, MAX_LINES
 from tools.reference.markdown import code, table
 
 _COMMON: Final = Path(__file__).parents[2] / "plugins" / "job_submit"

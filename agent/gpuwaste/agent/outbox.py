@@ -18,7 +18,8 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.version import own_version
 from gpuwaste.ledger.hour import AllocationHour, hour_from_line
-from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, BatchRow, Envelope, encode_hour
+from gpuwaste.ledger.hour_batch import HourBatch, HourLine, encode_hour
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, Envelope
 from gpuwaste.net.durable_file import DurableFile
 from gpuwaste.net.shipper import Shipper
 
@@ -73,12 +74,12 @@ class Outbox(DurableFile, Part):
         payloads = self._run(lambda connection: connection.execute(sql).fetchall())
         return [hour for (payload,) in payloads if (hour := self._decoded(payload)) is not None]
 
-    def take(self, max_bytes: int = MAX_BATCH_BYTES, max_rows: int = MAX_BATCH_ROWS) -> Batch | None:
+    def take(self, max_bytes: int = MAX_BATCH_BYTES, max_rows: int = MAX_BATCH_ROWS) -> HourBatch | None:
         """Return the oldest rows whose newest version is not acknowledged, in a new batch, or None where there is none.
 
         They stay here until `ack`. A row that is larger than `max_bytes` alone is a batch of its own.
         """
-        rows: list[BatchRow] = []
+        rows: list[HourLine] = []
 
         def collect(connection: sqlite3.Connection) -> None:
             rows.clear()
@@ -87,12 +88,12 @@ class Outbox(DurableFile, Part):
                 size += len(row[8]) + 1
                 if rows and size > max_bytes:
                     break
-                rows.append(BatchRow(row[:6], row[6], bool(row[7]), row[8]))
+                rows.append(HourLine(row[:6], row[6], bool(row[7]), row[8]))
 
         self._run(collect)
         return Batch(tuple(rows)) if rows else None
 
-    def ack(self, batch: Batch, rejected: Mapping[int, str] | None = None) -> list[tuple[BatchRow, str]]:
+    def ack(self, batch: HourBatch, rejected: Mapping[int, str] | None = None) -> list[tuple[HourLine, str]]:
         """Note that the hub has the batch: a row that is final goes, any other stays with its acknowledged seq.
 
         `rejected` maps line numbers (the first row is line 2) to reasons: those rows are kept in the table `rejected`.
@@ -101,7 +102,7 @@ class Outbox(DurableFile, Part):
         """
         refused = [(batch.rows[line - 2], reason) for line, reason in (rejected or {}).items()]
 
-        def settle(connection: sqlite3.Connection) -> list[tuple[BatchRow, str]]:
+        def settle(connection: sqlite3.Connection) -> list[tuple[HourLine, str]]:
             new = [(row, reason) for row, reason in refused if _reject(connection, row, reason)]
             keys = [(*row.key, row.seq) for row in batch.rows]
             connection.executemany(f"DELETE FROM hours WHERE {_MATCH} AND seq = ? AND final", keys)  # noqa: S608 constants
@@ -127,7 +128,7 @@ class Outbox(DurableFile, Part):
             return None
 
 
-def _reject(connection: sqlite3.Connection, row: BatchRow, reason: str) -> bool:
+def _reject(connection: sqlite3.Connection, row: HourLine, reason: str) -> bool:
     """Keep a refused row aside; true where no version of it was there."""
     known = connection.execute(f"SELECT 1 FROM rejected WHERE {_MATCH}", row.key).fetchone()  # noqa: S608 constants
     connection.execute(
@@ -145,7 +146,7 @@ class HourShipping(Part):
         envelope = Envelope(ports.site.cluster, ports.site.node, _boot_id(), own_version())
         self._outbox = parts.get(Outbox)
         send = ports.hub.post_hours
-        self.shipper: Shipper[Batch] = Shipper(self._outbox, send, envelope, ports.clock, every_s=every_s)
+        self.shipper: Shipper[HourBatch] = Shipper(self._outbox, send, envelope, ports.clock, every_s=every_s)
 
     def depth(self) -> int | None:
         """Return how many rows wait, None where the outbox does not answer."""

@@ -10,9 +10,9 @@ from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.policy.policies_types import PolicyReplayRow
 from gpuwaste.advice.predict.targets import labels, request_cap
 from gpuwaste.advice.verdicts.hits import HIT_SHARE
-from gpuwaste.advice.verdicts.verdict import TOLD, Action
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.history.table import ABSENT, Floats, JobTable
+from gpuwaste.jobs.verdict import TOLD, Action
 
 ALL: Final = "all"
 

@@ -5,7 +5,7 @@ from collections import Counter
 from datetime import date
 
 from gpuwaste.advice.policy.facts import Spent as Kind
-from gpuwaste.advice.verdicts.verdict import TOLD
+from gpuwaste.jobs.verdict import TOLD
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
 
 

@@ -34,7 +34,7 @@ class RescoringPart(Part):
             parts.get(ClusterFacts).known,
             clock,
             settings=RescoreSettings.from_config(parts.get(Config)),
-            notices=parts.get(NotifyParts).limits,
+            noted=parts.get(NotifyParts).limits.writer,
             tells=lambda: bool(events.senders),
         )
         parts.get(Bus).subscribe(Imported, lambda _: rescorer.worker.wake())

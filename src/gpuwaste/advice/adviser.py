@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, Policy
 from gpuwaste.advice.policy.expected_waits import WaitTable
-from gpuwaste.advice.policy.facts import Spending, SubmissionFacts
+from gpuwaste.advice.policy.facts import Spending, SubmissionFacts, Suggestion
 from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
 from gpuwaste.advice.policy.spending import NothingSpent, no_chance
 from gpuwaste.advice.predict.expectation import expectations, suggestions
 from gpuwaste.advice.submission import AdviceRequest, Outlook, SubmitAdvice
-from gpuwaste.advice.verdicts.verdict import Suggestion
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from gpuwaste.advice.advice_of_runs import AdviceOfRuns
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.renewal.renewal import Renewal
 from gpuwaste.advice.verdicts.verdict_counts import VerdictCounts
@@ -11,5 +12,6 @@ PARTS: Final = (
     Predictions,
     VerdictCounts,
     VerdictReads,
+    AdviceOfRuns,
     Renewal,
 )

@@ -24,6 +24,7 @@ from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import read_tables
 from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.run_store import history_events
 from gpuwaste.net.snapshot_tar import write_tar
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -78,7 +79,7 @@ class Live:
                 self._follower = follower
                 self._predictor = self.champion.predictor(follower)
             self._saved_at_us = None  # nobody boots from the one before
-        while events := self._store.history(self._follower.seq, PAGE):
+        while events := history_events(self._store, self._follower.seq, PAGE):
             with self._lock:
                 self._follower.apply(events)
         if self._clock.mono_us() - (self._saved_at_us or self._began_us) >= SAVE_EVERY_S * 1e6:

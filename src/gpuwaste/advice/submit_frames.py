@@ -9,8 +9,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gpuwaste.advice.verdicts.verdict import ACTIONS, MAX_LINE, MAX_LINES, Action
 from gpuwaste.core.errors import ParseError
+from gpuwaste.jobs.verdict import ACTIONS, MAX_LINE, MAX_LINES, Action
 
 VERSION: Final = 1
 HEADER: Final = struct.Struct("!IH")

@@ -10,7 +10,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, WireErro
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.jobs.job_event import HistoryEvent
+from gpuwaste.jobs.job_event import HistoryEvent, event_from_json
 from gpuwaste.net.hub_client import HubClient
 
 SAVED: Final = "history"
@@ -64,7 +64,7 @@ def _up_to_now(hub: HubClient, follower: Follower) -> Follower:
 
 def pages(hub: HubClient, follower: Follower, page: int = PAGE) -> Iterator[list[HistoryEvent]]:
     """Yield what the follower does not know yet; each page has to be applied before the next one is asked for."""
-    while events := hub.history(follower.seq, page):
+    while events := hub.history(follower.seq, page, event_from_json):
         before = follower.seq
         yield events
         if len(events) < page:
@@ -75,8 +75,8 @@ def pages(hub: HubClient, follower: Follower, page: int = PAGE) -> Iterator[list
 
 def _far_behind(hub: HubClient, follower: Follower) -> bool:
     """Tell whether there is more to read than a snapshot takes, or a store that knows less than we do."""
-    if not hub.history(follower.seq + FAR_BEHIND, 1):
-        return follower.seq > 0 and not hub.history(follower.seq - 1, 1)
+    if not hub.history(follower.seq + FAR_BEHIND, 1, event_from_json):
+        return follower.seq > 0 and not hub.history(follower.seq - 1, 1, event_from_json)
     return True
 
 

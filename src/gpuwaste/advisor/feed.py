@@ -26,6 +26,7 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Bus, Worker, backoff_s
 from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.job_event import event_from_json
 from gpuwaste.net.health import HealthAnswer
 from gpuwaste.net.hub_client import HubClient
 
@@ -141,7 +142,7 @@ class Feed(Part):
         self._lag_s = self._hub_lag_s()
         while not self.worker.stopping.is_set():
             began_us = self._clock.mono_us()
-            events = self._hub.history(self._asked, PAGE)
+            events = self._hub.history(self._asked, PAGE, event_from_json)
             if events and events[-1].seq <= self._asked:
                 raise WireError(f"the hub's history does not continue after event {self._asked}: see hub_url")
             self._pending.items.extend(events)

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Self
 
-from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
-from gpuwaste.net.batch import encode_verdict
+from gpuwaste.jobs.verdict import Verdict
 
 MAX_HELD: Final = 20_000  # lines in memory while nothing can be written: about 20 MB
 SPOOL: Final = "spool"

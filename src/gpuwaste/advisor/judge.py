@@ -11,7 +11,6 @@ from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.predict.features import feature_hash
 from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
-from gpuwaste.advice.verdicts.verdict import START, Verdict, new_id
 from gpuwaste.advisor.advisor_models import AdvisorModels
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.counters import Counters
@@ -20,6 +19,7 @@ from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts
+from gpuwaste.jobs.verdict import START, Verdict, new_id
 from gpuwaste.slurm.submit.job_desc import JobDesc
 
 _REASONS: Final = 8  # sentences kept in a verdict's row

@@ -14,7 +14,6 @@ from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.texts import name_facts, script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.submit_frames import decode_body, encode_reply
-from gpuwaste.advice.verdicts.verdict import Op, Verdict
 from gpuwaste.advisor.advisor_history import Freshness, KnownJobs
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.journal import VerdictJournal
@@ -28,6 +27,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.parts import Parts
 from gpuwaste.core.units import MINUTE_S
+from gpuwaste.jobs.verdict import Op, Verdict
 from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
 from gpuwaste.slurm.submit.request import JobRequest
 

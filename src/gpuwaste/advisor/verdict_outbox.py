@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.advice.policy.facts import Spent
+from gpuwaste.advice.verdicts.verdict_batch import VerdictBatch, VerdictLine
 from gpuwaste.advisor.slurm_facts import AdvisorPorts
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.version import own_version
-from gpuwaste.net.batch import MAX_BATCH_BYTES, Envelope, VerdictBatch, VerdictLine
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, Envelope
 from gpuwaste.net.durable_file import DurableFile
 from gpuwaste.net.shipper import Shipper
 
@@ -129,7 +130,7 @@ class VerdictOutbox(DurableFile, Part):
                 rows.append(VerdictLine(id_, payload))
 
         self._run(collect)
-        return VerdictBatch(tuple(rows)) if rows else None
+        return Batch(tuple(rows)) if rows else None
 
     def ack(self, batch: VerdictBatch, rejected: Mapping[int, str] | None = None) -> list[tuple[VerdictLine, str]]:
         """Let go of what the hub has.

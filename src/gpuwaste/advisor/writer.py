@@ -9,7 +9,7 @@ from typing import Final, Self
 
 import msgspec
 
-from gpuwaste.advice.verdicts.verdict import is_token
+from gpuwaste.advice.verdicts.verdict_batch import MAX_VERDICT_BYTES, VerdictLine
 from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.server import Server
 from gpuwaste.advisor.slurm_facts import AdvisorPorts
@@ -21,7 +21,7 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.typed import convert, decoder
 from gpuwaste.core.worker import Worker
-from gpuwaste.net.batch import MAX_VERDICT_BYTES, VerdictLine
+from gpuwaste.jobs.verdict import is_token
 
 CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
 _PAUSE_S: Final = 0.002

@@ -44,6 +44,13 @@ class KeyColumn:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class PartColumn:
+    """The column in which the store keeps a part of a compound value, where it has not the part's own name."""
+
+    name: str
+
+
 def convert(data: object, kind: type[_T], what: str) -> _T:
     """Return parsed JSON as a value of the type. Raises ParseError: one line that names what it is and the field."""
     return _checked(lambda: typed.convert(data, kind, str_keys=True), what)

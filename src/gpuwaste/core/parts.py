@@ -58,6 +58,11 @@ class Parts:
         """Take what parts are made of: the configuration, the clock, the store, where the host is met."""
         self._made: dict[type, Any] = {type(one): one for one in (*given, self)}
         self._making: list[type] = []
+        self._kinds: Sequence[type[Part]] = ()
+
+    def declare(self, kinds: Sequence[type[Part]]) -> None:
+        """Take the classes of parts that there are: who asks for a class of one of them gets that one."""
+        self._kinds = kinds
 
     def get(self, kind: type[_T]) -> _T:
         """Return the part of a class, or what was given of it, of a subclass too."""
@@ -103,6 +108,10 @@ class Parts:
     def _make(self, kind: type) -> Any:
         if not issubclass(kind, Part):
             raise TypeError(f"{kind.__name__} is no part, and was not given: this is a bug in gpuwaste")
+        if (
+            declared := next((one for one in self._kinds if one is not kind and issubclass(one, kind)), None)
+        ) is not None:
+            return self.get(declared)
         if kind in self._making:
             circle = " -> ".join(one.__name__ for one in [*self._making, kind])
             raise TypeError(f"parts need each other: {circle}: this is a bug in gpuwaste")

@@ -17,7 +17,7 @@ from gpuwaste.core.worker import Worker
 from gpuwaste.hub.batch_receiver import BatchReceiver, OpenedBatch
 from gpuwaste.jobs.importers.accounting_importer import QuarantinedRows
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.hub_store import Aside, HubStore
+from gpuwaste.store.hub.hub_store import Aside, HubStore, put_aside
 from gpuwaste.store.hub.inbox import Arrival, InboxBacklog, InboxPage, note_folded, page, turn, waiting
 
 LOOK_S: Final = 1.0
@@ -164,4 +164,4 @@ class BatchFolder:
         lines = batch.body.split(b"\n")
         source = self._receivers[batch.kind].what if batch.kind in self._receivers else batch.kind
         rows = [Aside(line, reason, lines[line - 1].decode(errors="replace")) for line, reason in rejected.items()]
-        self._store.put_aside(db, source, [row for row in rows if row.raw])
+        put_aside(db, source, [row for row in rows if row.raw], self._store.now())

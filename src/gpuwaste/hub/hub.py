@@ -47,7 +47,9 @@ class Hub:
         self.parts = Parts(config, ports, self.store, Bus(), *(() if inbox is None else (inbox,)))
         metrics = self.get(HubMetrics)
         metrics.registry.register(ProgramCollector(own_version(), self.clock.utc_us, Path(config.hub.state_dir)))
-        self.parts.make(_kinds())
+        kinds = tuple(_kinds())
+        self.parts.declare(kinds)
+        self.parts.make(kinds)
         self.exchange = Exchange(HubReading(self.parts), ports.limits or ServiceLimits())
         self.app = build_app(self.exchange, own_version())
 

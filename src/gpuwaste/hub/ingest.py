@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain, repeat
 from typing import Final, Self
 
@@ -22,9 +23,11 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.gpu_claims import GpuClaims
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_batch import parse_hours
+from gpuwaste.ledger.hour_store import put_hours, upsert_hours
 from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.net.addresses import is_loopback_address
-from gpuwaste.net.batch import Envelope, parse_rows
+from gpuwaste.net.batch import Envelope
 from gpuwaste.net.peers import is_own_address
 from gpuwaste.net.signing import Caller, sender_of
 from gpuwaste.store.database import Database
@@ -57,7 +60,7 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         super().__init__(identity, site, clock, inbox)
         self._store = store
         self.counts = BatchCounts(clock)
-        self._commits = GroupCommit(store.upsert_hours, self.counts.committed)
+        self._commits = GroupCommit(partial(upsert_hours, store), self.counts.committed)
         self._claims = GpuClaims(store)
         self.check_origin = check_origin
         self._unaccounted = unaccounted
@@ -94,7 +97,7 @@ class Ingest(BatchReceiver[AllocationHour], Part):
 
     def merge(self, db: Database, batches: Sequence[OpenedBatch[AllocationHour]]) -> Callable[[], None]:
         """Write the rows of opened batches, as one commit of several batches does."""
-        changed = self._store.put_hours(db, [row for batch in batches for row in batch.rows])
+        changed = put_hours(self._store, db, [row for batch in batches for row in batch.rows])
 
         def count() -> None:
             self.counts.committed(len(batches))
@@ -172,7 +175,7 @@ def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[dict[int, 
     """Return the good rows by line, and the reason by line for the others."""
     good: dict[int, AllocationHour] = {}
     rejected: dict[int, str] = {}
-    for line, row in parse_rows(body):
+    for line, row in parse_hours(body):
         if isinstance(row, ParseError):
             rejected[line] = str(row)
         elif row.node != envelope.node:

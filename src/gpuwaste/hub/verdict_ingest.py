@@ -7,7 +7,7 @@ from typing import Final, Self
 from prometheus_client import Counter
 from prometheus_client.core import Metric
 
-from gpuwaste.advice.verdicts.verdict import ACTIONS, Verdict
+from gpuwaste.advice.verdicts.verdict_batch import parse_verdicts
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
@@ -22,7 +22,8 @@ from gpuwaste.jobs.events.envelope import event_id
 from gpuwaste.jobs.events.event_store import VERDICT
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
-from gpuwaste.net.batch import Envelope, parse_verdicts
+from gpuwaste.jobs.verdict import ACTIONS, Verdict
+from gpuwaste.net.batch import Envelope
 from gpuwaste.net.signing import Caller, sender_of
 from gpuwaste.store.database import Database
 

@@ -23,6 +23,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import RunsStored
 from gpuwaste.jobs.map_types import HeldOnNode, MapRun
+from gpuwaste.jobs.run_store import runs_of_id
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.clients.scontrol import RunningJob
@@ -216,7 +217,7 @@ class GpuAssignments(Part):
         A run that accounting has not ended has no nodes here: what it holds is for slurmctld to say, when asked for it
         alone, and "no positions" would be an answer.
         """
-        for record in self._store.runs_of(self._site.cluster(), job_id):
+        for record in runs_of_id(self._store, self._site.cluster(), job_id):
             if record.start is not None:
                 held = expand(record.nodes) if record.ended and record.nodes else ()
                 nodes = dict.fromkeys(held, HeldOnNode(()))

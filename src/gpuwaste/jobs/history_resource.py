@@ -28,12 +28,13 @@ class HistoryQuestion:
 
 def history(reading: Reading, scope: Scope, question: HistoryQuestion) -> dict[str, Any]:
     """Return the events of runs after event `after`."""
+    from gpuwaste.jobs.run_store import history_events
     from gpuwaste.store.hub.hub_store import HubStore
 
     if not (scope.everything or scope.agent):
         raise Refusal(FORBIDDEN, "the history is for operators")
     store = reading.get(HubStore)
-    events = store.history(question.after, min(question.limit, MAX_HISTORY))
+    events = history_events(store, question.after, min(question.limit, MAX_HISTORY))
     following = events[-1].seq if events else question.after
     counted = asdict(store.under_use)
     return {"events": [event.to_json() for event in events], "next": following, "under_use": counted}

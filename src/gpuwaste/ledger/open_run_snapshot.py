@@ -14,7 +14,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_by_user
 from gpuwaste.store.database import Database, query_text
-from gpuwaste.store.hub.changed_ends import ChangedEnds
+from gpuwaste.store.hub.changes import ChangedEnds
 from gpuwaste.store.hub.hub_store import HubStore
 
 _NUMBERS: Final = count()

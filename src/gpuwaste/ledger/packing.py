@@ -7,15 +7,15 @@ whole vectors. Packed, they lie in one place for each stretch.
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.rollup import ChangedError
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.table_parts import STRETCH_S
 
-STRETCH_S: Final = 32 * DAY_S
 Which = Mapping[str, Any]
 """The parameters of a query: a stretch from_s to before to_s, and what is first and last of a slice of it."""
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
+from gpuwaste.ledger.hour_store import note_rolled
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -52,7 +53,7 @@ class Rollup:
         if not due:
             return 0
         db.run("rollup_rows", {**day, **self._hang})
-        self._store.note_rolled(which["day"] + DAY_S)
+        note_rolled(self._store, which["day"] + DAY_S)
         try:
             with self._store.exchanging(db):
                 self._exchange(db, day, due)

@@ -1,30 +1,23 @@
-"""A batch of hours or of verdicts as it travels: NDJSON with an envelope line first, and its acknowledgement.
+"""A batch as it travels: NDJSON with an envelope line first, and its acknowledgement. It knows no type of row.
 
-Line numbers in an acknowledgement count from 1, the envelope; the first row is line 2.
+Whoever knows a type writes and reads its lines: ledger/hour_batch.py, advice/verdicts/verdict_batch.py. Line numbers of
+an acknowledgement count from 1, the envelope; the first row is line 2.
 """
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import uuid4
 
-import msgspec
-
-from gpuwaste.advice.verdicts.verdict import Verdict, verdict_from_json
 from gpuwaste.core.errors import ParseError
-from gpuwaste.ledger.hour import AllocationHour, hour_from_line
 
 PROTOCOL: Final = 1
 PROTOCOL_MIN: Final = 1
 PROTOCOL_MAX: Final = PROTOCOL + 1  # one version ahead is understood: its additions are ignored
 MAX_BATCH_BYTES: Final = 1024 * 1024
-MAX_VERDICT_BYTES: Final = 64 * 1024
 FIRST_ROW_LINE: Final = 2
 _MAX_NAME: Final = 256
-
-RowKey = tuple[str, int, int, str, str, int]
-_T = TypeVar("_T")
 
 
 class BatchLine(Protocol):
@@ -36,68 +29,20 @@ class BatchLine(Protocol):
         ...
 
 
-class BatchLines(Protocol):
-    """Rows that travel together, whatever they tell."""
-
-    @property
-    def batch_id(self) -> str:
-        """What the acknowledgement names."""
-        ...
-
-    @property
-    def rows(self) -> Sequence[BatchLine]:
-        """The rows in their order."""
-        ...
+L = TypeVar("L", bound=BatchLine)
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class BatchRow:
-    """One row of a batch: its identity, its version and its line of JSON (no newline)."""
+class Batch(Generic[L]):
+    """Rows that travel together, in their order; the acknowledgement names the batch by its id."""
 
-    key: RowKey
-    seq: int
-    final: bool
-    line: bytes
-
-    def __str__(self) -> str:
-        """Name the row in a log."""
-        return f"{self.key} seq {self.seq}"
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Rows that travel together."""
-
-    rows: tuple[BatchRow, ...]
+    rows: tuple[L, ...]
     batch_id: str = field(default_factory=lambda: uuid4().hex)
 
-    def part(self, rows: Sequence[BatchRow]) -> "Batch":
+    def part(self, rows: Sequence[L]) -> "Batch[L]":
         """Return a batch of its own id with some of these rows."""
         return Batch(tuple(rows))
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictLine:
-    """One verdict of a batch: its id and its line of JSON (no newline)."""
-
-    id: str
-    line: bytes
-
-    def __str__(self) -> str:
-        """Name the verdict in a log."""
-        return f"verdict {self.id}"
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictBatch:
-    """Verdicts that travel together."""
-
-    rows: tuple[VerdictLine, ...]
-    batch_id: str = field(default_factory=lambda: uuid4().hex)
-
-    def part(self, rows: Sequence[VerdictLine]) -> "VerdictBatch":
-        """Return a batch of its own id with some of these verdicts."""
-        return VerdictBatch(tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,37 +82,14 @@ def json_line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
-def encode_hour(hour: AllocationHour) -> BatchRow:
-    """Return the row as it travels. Raises ParseError where it holds what the wire form cannot (NaN)."""
-    try:
-        return BatchRow(hour.key, hour.seq, hour.final, json_line(hour.to_wire()))
-    except ValueError as error:
-        raise ParseError(f"hours row of {hour.run_key}: {error}") from error
-
-
-_NO_SHADOW: Final = b'"shadow":{},'
-
-
-def encode_verdict(verdict: Verdict) -> VerdictLine:
-    """Return the verdict as it travels: in ASCII, other characters are JSON's escapes, half a surrogate pair too."""
-    try:
-        line = msgspec.json.encode(verdict)  # an eighth of json's time, and the same bytes where all is ASCII
-    except UnicodeEncodeError:
-        line = b"\xff"
-    if not line.isascii():
-        line = json.dumps(verdict.to_json(), separators=(",", ":")).encode()
-    # Without a model on trial the verdict has no `shadow`; quotes in a user's text are escaped.
-    return VerdictLine(verdict.id, line if verdict.shadow else line.replace(_NO_SHADOW, b"", 1))
-
-
-def encode_batch(envelope: Envelope, batch: BatchLines) -> bytes:
-    """Return the body of POST /v1/hours or /v1/verdicts."""
+def encode_batch(envelope: Envelope, batch: Batch[L]) -> bytes:
+    """Return the body of a POST: the envelope and the rows."""
     return b"\n".join([envelope.line(batch.batch_id), *(row.line for row in batch.rows), b""])
 
 
 def parse_envelope(body: bytes) -> tuple[Envelope, str]:
     """Return the envelope and the batch id of a body. Raises ParseError; the protocol's number is not judged here."""
-    fields = _object(body.partition(b"\n")[0], "the batch's first line")
+    fields = json_object(body.partition(b"\n")[0], "the batch's first line")
     protocol = fields.get("protocol")
     if isinstance(protocol, bool) or not isinstance(protocol, int):
         raise ParseError("the batch's first line: protocol is not a whole number")
@@ -181,19 +103,23 @@ def parse_envelope(body: bytes) -> tuple[Envelope, str]:
     return Envelope(protocol=protocol, **names), batch_id
 
 
-def parse_rows(body: bytes) -> Iterator[tuple[int, AllocationHour | ParseError]]:
-    """Yield each row's line number with the row, or with what is wrong with it; blank lines are no rows."""
-    return _rows(body, hour_from_line)
+def parse_rows(body: bytes, read: Callable[[bytes], _T]) -> Iterator[tuple[int, _T | ParseError]]:
+    """Yield each row's line number with the row, or with what is wrong with it; blank lines are no rows.
+
+    `read` makes a row of its line, or raises ParseError.
+    """
+    for number, line in enumerate(body.split(b"\n")[1:], start=FIRST_ROW_LINE):
+        if not line.strip():
+            continue
+        try:
+            yield number, read(line)
+        except ParseError as error:
+            yield number, error
 
 
-def parse_verdicts(body: bytes) -> Iterator[tuple[int, Verdict | ParseError]]:
-    """Yield each verdict as `parse_rows` does a row."""
-    return _rows(body, _verdict)
-
-
-def parse_ack(body: bytes, batch: BatchLines) -> Ack:
+def parse_ack(body: bytes, batch: Batch[L]) -> Ack:
     """Return the acknowledgement of `batch`. Raises ParseError where it is another's, or does not cover each row."""
-    fields = _object(body, "the acknowledgement")
+    fields = json_object(body, "the acknowledgement")
     if fields.get("batch_id") != batch.batch_id:
         raise ParseError(f"the hub acknowledges batch {str(fields.get('batch_id'))[:40]!r}, not {batch.batch_id}")
     rejected: dict[int, str] = {}
@@ -209,23 +135,8 @@ def parse_ack(body: bytes, batch: BatchLines) -> Ack:
     return Ack(batch.batch_id, accepted, rejected)
 
 
-def _rows(body: bytes, read: Callable[[bytes], _T]) -> Iterator[tuple[int, _T | ParseError]]:
-    for number, line in enumerate(body.split(b"\n")[1:], start=FIRST_ROW_LINE):
-        if not line.strip():
-            continue
-        try:
-            yield number, read(line)
-        except ParseError as error:
-            yield number, error
-
-
-def _verdict(line: bytes) -> Verdict:
-    if len(line) > MAX_VERDICT_BYTES:
-        raise ParseError(f"verdict: {len(line)} bytes, at most {MAX_VERDICT_BYTES}")
-    return verdict_from_json(_object(line, "verdict"))
-
-
-def _object(text: bytes, what: str) -> dict[str, Any]:
+def json_object(text: bytes, what: str) -> dict[str, Any]:
+    """Return the JSON object of a line. Raises ParseError that begins with `what`."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -4,9 +4,9 @@ What travels is imported where it is read or written: a report needs none of it,
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from gpuwaste.core.errors import (
@@ -24,8 +24,7 @@ from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, UnreachedEr
 from gpuwaste.net.signing import ACK_HEADER, CredentialIssuer, RetryableAuthError, sign_request, verify_ack
 
 if TYPE_CHECKING:
-    from gpuwaste.jobs.job_event import HistoryEvent
-    from gpuwaste.net.batch import Ack, Batch, BatchLines, Envelope, VerdictBatch
+    from gpuwaste.net.batch import Ack, Batch, Envelope, L
 
 ROLE_HEADER: Final = "Gpuwaste-Role"
 STANDS_BY: Final = "stands-by"
@@ -57,6 +56,7 @@ _NOT_INSTALLED: Final = 501
 _LATER: Final = 503
 _STANDS_BY_S: Final = 5.0  # where such a hub does not say when to come back
 _MAX_DIGITS: Final = 6  # of Retry-After, in seconds; a date is not read
+_T = TypeVar("_T")
 
 
 class RefusedError(WireError):
@@ -148,16 +148,17 @@ class HubClient:
         """Return the hub's prediction for a job, one for each component of a het job."""
         return _predictions(self.get(PREDICT_PATH, {"job": printed_id}), None)
 
-    def history(self, after: int, limit: int) -> "list[HistoryEvent]":
-        """Return what happened to runs after event `after`, at most `limit` events. Raises as `get`, ParseError."""
-        from gpuwaste.jobs.job_event import event_from_json  # noqa: PLC0415 as the module says
+    def history(self, after: int, limit: int, read: Callable[[object], _T]) -> list[_T]:
+        """Return what happened to runs after event `after`, at most `limit` events, each as `read` takes it.
 
+        Raises as `get` and `read` do.
+        """
         found = self.get(HISTORY_PATH, {"after": after, "limit": limit}).get("events")
         if not isinstance(found, list):
             raise WireError(f"{self._endpoint.url}: the history has no events: is it of another version?")
-        return [event_from_json(item) for item in found]
+        return list(map(read, found))
 
-    def post_hours(self, envelope: "Envelope", batch: "Batch") -> "Ack":
+    def post_hours(self, envelope: "Envelope", batch: "Batch[L]") -> "Ack":
         """Send a batch and return the hub's acknowledgement, its signature checked.
 
         Raises RefusedError where the hub refuses the batch as a whole; otherwise as `get`. After any error the hub may
@@ -165,11 +166,11 @@ class HubClient:
         """
         return self._post_rows(HOURS_PATH, envelope, batch)
 
-    def post_verdicts(self, envelope: "Envelope", batch: "VerdictBatch") -> "Ack":
+    def post_verdicts(self, envelope: "Envelope", batch: "Batch[L]") -> "Ack":
         """Send verdicts and return the hub's acknowledgement, its signature checked. Raises as `post_hours`."""
         return self._post_rows(VERDICTS_PATH, envelope, batch)
 
-    def _post_rows(self, path: str, envelope: "Envelope", batch: "BatchLines") -> "Ack":
+    def _post_rows(self, path: str, envelope: "Envelope", batch: "Batch[L]") -> "Ack":
         from gpuwaste.net.batch import encode_batch, parse_ack  # noqa: PLC0415 as the module says
 
         if self._issuer is None:

@@ -6,7 +6,6 @@ What is recorded is what the user states: it is bounded, shown beside how the jo
 import json
 from typing import Final, Self
 
-from gpuwaste.advice.verdicts.verdict import END, MAX_LINE, PLAN_POLICY, START, Verdict, new_id
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
@@ -19,6 +18,7 @@ from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.verdict import END, MAX_LINE, PLAN_POLICY, START, Verdict, new_id
 from gpuwaste.plan.document import PlansRecorded, SubmittedPlan
 
 _FARTHEST_S: Final = 3660 * DAY_S  # from now: what no queue reaches

@@ -1,6 +1,9 @@
 """The key of one run of one job (CONTRACTS.md, "Run key")."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from gpuwaste.core.codec import PartColumn
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -13,7 +16,7 @@ class RunKey:
 
     cluster: str
     job_id: int
-    start: int
+    start: Annotated[int, PartColumn("run_start")]
 
     def __str__(self) -> str:
         """Print as cluster/jobid@start, for logs."""

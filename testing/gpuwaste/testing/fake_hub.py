@@ -9,7 +9,8 @@ from typing import Any, Final, Self
 
 from gpuwaste.core.errors import AuthError, ParseError, RetryableWireError
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, RowKey, json_line, parse_envelope, parse_rows
+from gpuwaste.ledger.hour_batch import RowKey, parse_hours
+from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, json_line, parse_envelope
 from gpuwaste.net.signing import Caller, CredentialChecker, Via, sign_ack, verify_request
 
 MAX_BODY_BYTES: Final = 1024 * 1024
@@ -94,7 +95,7 @@ class FakeHub:
             return _error(400, str(error))
         if not PROTOCOL_MIN <= envelope.protocol <= PROTOCOL_MAX:
             return _error(426, "protocol out of range", protocol=[PROTOCOL_MIN, PROTOCOL_MAX])
-        parsed = list(parse_rows(body))
+        parsed = list(parse_hours(body))
         rejected = {line: str(row) for line, row in parsed if isinstance(row, ParseError)}
         good = {line: row for line, row in parsed if isinstance(row, AllocationHour)}
         received = Received(envelope, batch_id, caller, tuple(good.values()))

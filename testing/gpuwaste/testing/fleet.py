@@ -14,7 +14,8 @@ from typing import Final
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.net.batch import Ack, Batch, Envelope
+from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.net.batch import Ack, Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.shipper import Shipper
 from gpuwaste.net.tokens import TokenIssuer
@@ -104,7 +105,7 @@ class _Agent:
         secret.write_text(token(node), encoding="ascii")
         self.outbox = Outbox(place / "outbox.sqlite")
         self._client = HubClient(plan.url, TokenIssuer(secret))
-        self.shipper: Shipper[Batch] = Shipper(
+        self.shipper: Shipper[HourBatch] = Shipper(
             self.outbox,
             self._send,
             Envelope(CLUSTER, node_name(node), "boot", "soak"),
@@ -113,7 +114,7 @@ class _Agent:
             rng=random.Random(node),  # noqa: S311 spreads load, keeps no secret
         )
 
-    def _send(self, envelope: Envelope, batch: Batch) -> Ack:
+    def _send(self, envelope: Envelope, batch: HourBatch) -> Ack:
         began = time.monotonic()
         try:
             ack = self._client.post_hours(envelope, batch)

@@ -3,7 +3,8 @@
 from typing import Any
 
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpuwaste.net.batch import Ack, Batch, Envelope
+from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.net.batch import Ack, Envelope
 
 Parameters = Mapping[str, str | int]
 Document = dict[str, Any] | Callable[[Parameters], dict[str, Any]] | Exception
@@ -22,7 +23,7 @@ class MemoryHub:
         self.envelopes: set[Envelope] = set()
         self.jobs: list[int] = []
         self.posts = 0
-        self.judge: Callable[[Batch], dict[int, str]] = lambda _: {}
+        self.judge: Callable[[HourBatch], dict[int, str]] = lambda _: {}
 
     def get(self, path: str, params: Parameters | None = None) -> dict[str, Any]:
         """Answer; a path that has no document is the test's mistake."""
@@ -32,7 +33,7 @@ class MemoryHub:
             raise document
         return document if isinstance(document, dict) else document(params or {})
 
-    def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
+    def post_hours(self, envelope: Envelope, batch: HourBatch) -> Ack:
         """Judge the batch and keep what is taken."""
         self.envelopes.add(envelope)
         self.posts += 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_advisor import LoneAdvisor
@@ -65,7 +66,7 @@ def tell(state_dir: Path, records: list[JobRecord]) -> None:
     """Put runs into a hub's store before it starts."""
     state_dir.mkdir(parents=True, exist_ok=True)
     store = HubStore.open(state_dir / "hub.duckdb", SystemClock())
-    store.upsert_jobs(records)
+    upsert_jobs(store, records)
     store.close()
 
 

@@ -15,6 +15,7 @@ from gpuwaste.advice.predict.bundle import BASELINE
 from gpuwaste.advice.predict.bundle_files import read_bundle
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.submit_frames import HEADER, VERSION, encode_frame
+from gpuwaste.advice.verdicts.verdict_batch import VerdictLine
 from gpuwaste.advisor.boot import SAVED
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.clock import SystemClock
@@ -22,7 +23,6 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.net.batch import VerdictLine
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, read_reply, run_as, spooled

@@ -13,7 +13,6 @@ from tests.unit.advice.policy.builders import REJECTING, policies
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submit_frames import HEADER, decode_reply, encode_frame
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advisor.advisor_history import Freshness, KnownJobs
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.counters import Counters
@@ -22,6 +21,7 @@ from gpuwaste.advisor.request_handler import RequestHandler
 from gpuwaste.advisor.server import Connection
 from gpuwaste.advisor.users import HostUser, Users
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 
 HOSTILE = {

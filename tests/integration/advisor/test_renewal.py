@@ -11,6 +11,7 @@ from tests.integration.hub.bundles import write
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
@@ -52,7 +53,7 @@ class Loop:
         """Put runs into the store while the hub is down."""
         (self.hub.directory / "state").mkdir(parents=True, exist_ok=True)
         store = HubStore.open(self.hub.directory / "state" / "hub.duckdb", SystemClock())
-        store.upsert_jobs(records)
+        upsert_jobs(store, records)
         store.close()
 
     def start(self) -> None:

@@ -18,6 +18,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.show.predictions import prediction
 
 from gpuwaste.cli.mcp_answer import MOST
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
@@ -34,7 +35,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub on a Unix socket, which tells it who asks: the user of the tests, who has job 7; alice has job 8."""
     slurm = FakeSlurm(node_list=[Node("gpu1", address="10.0.0.1")])
     with running_hub(tmp_path, slurm) as rig:
-        rig.store.upsert_jobs([record(7, ME, "proj9", name="mine"), record(8, "alice", name="hers")])
+        upsert_jobs(rig.store, [record(7, ME, "proj9", name="mine"), record(8, "alice", name="hers")])
         assert rig.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
         configure(tmp_path, f"unix:{rig.socket}")
         yield rig
@@ -115,7 +116,7 @@ def test_an_operator_reads_every_job(tmp_path: Path) -> None:
     """The same question of a user whom sacctmgr calls an operator is answered."""
     slurm = FakeSlurm(node_list=[Node("gpu1", address="10.0.0.1")], levels={ME: "Operator"})
     with running_hub(tmp_path, slurm) as rig:
-        rig.store.upsert_jobs([record(8, "alice")])
+        upsert_jobs(rig.store, [record(8, "alice")])
         configure(tmp_path, f"unix:{rig.socket}")
         (job,) = documents(tmp_path, ("job", {"job_id": "8"}))
     assert job["runs"][0]["user"] == "alice"
@@ -123,7 +124,7 @@ def test_an_operator_reads_every_job(tmp_path: Path) -> None:
 
 def test_a_hostile_job_name_stays_one_json_string(rig: Rig) -> None:
     """A name with a control sequence, quotes and an instruction comes back as the same string, escaped."""
-    rig.store.upsert_jobs([record(9, ME, "proj9", name=HOSTILE)])
+    upsert_jobs(rig.store, [record(9, ME, "proj9", name=HOSTILE)])
     _, (result,) = asked(rig.directory, ("job", {"job_id": "9"}))
     text = text_of(result)
     assert json.loads(text)["runs"][0]["name"] == HOSTILE
@@ -133,7 +134,7 @@ def test_a_hostile_job_name_stays_one_json_string(rig: Rig) -> None:
 
 def test_a_huge_answer_is_cut_and_says_so(rig: Rig) -> None:
     """Of 600 jobs as many come as fit; `left_out` counts the others, and the totals are of all."""
-    rig.store.upsert_jobs([record(n, ME, "proj9", name="x" * 100) for n in range(1000, 1600)])
+    upsert_jobs(rig.store, [record(n, ME, "proj9", name="x" * 100) for n in range(1000, 1600)])
     _, (result,) = asked(rig.directory, ("report", {**WINDOW, "rows": 1000}))
     text = text_of(result)
     document = json.loads(text)

@@ -18,6 +18,7 @@ from tests.unit.show.predictions import REQUEST, prediction, reason, target
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
@@ -220,7 +221,7 @@ def _runs() -> list[JobRecord]:
 def _fill(path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     store = HubStore.open(path, SystemClock())
-    store.upsert_jobs(_runs())
+    upsert_jobs(store, _runs())
     store.close()
 
 

@@ -10,7 +10,9 @@ from tests.integration.cli.test_what_if import hours_of
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -33,9 +35,9 @@ def store_of(folder: Path, *, measured: tuple[int, ...] = (0, 1, 2)) -> str:
         )
         for n in range(4)
     ]  # fmt: skip
-    store.upsert_jobs(jobs)
+    upsert_jobs(store, jobs)
     rows = [hour for job in jobs[:3] for gpu in range(4) for hour in hours_of(job, gpu, {90 if gpu == 0 else 0: RUN_S})]
-    store.upsert_hours([with_energy(hour) if hour.run_key.job_id in measured else hour for hour in rows])
+    upsert_hours(store, [with_energy(hour) if hour.run_key.job_id in measured else hour for hour in rows])
     store.close()
     return str(path)
 

@@ -17,7 +17,9 @@ from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.history.swf_table import swf_table
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.sim import simulation
 from gpuwaste.sim.schedulers import easy
 from gpuwaste.sim.simulation import Machine, simulate
@@ -88,9 +90,9 @@ def test_right_sized_requests_of_a_store(tmp_path: Path, capsys: pytest.CaptureF
         )
         for n in range(5)
     ]  # fmt: skip
-    store.upsert_jobs(jobs)
+    upsert_jobs(store, jobs)
     seen = [(job, gpu, {90 if gpu == 0 else 0: 1000}) for job in jobs[:4] for gpu in range(4)]
-    store.upsert_hours([hour for one in seen for hour in hours_of(*one)])
+    upsert_hours(store, [hour for one in seen for hour in hours_of(*one)])
     store.close()
     found = simulated(capsys, "--store", str(tmp_path / "hub.duckdb"), "--what-if", "gpus")
     assert (found["resource"], found["processors"]) == ("gpus", 4)

@@ -12,6 +12,7 @@ import pytest
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.server import FILES
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.patience import patient
@@ -223,11 +224,12 @@ def test_a_proposal_is_computed_under_its_units_filters_and_applies_nothing(tmp_
     config.write_text(f'[hub]\nstate_dir = "{tmp_path}/hub"\n')
     config.chmod(0o644)
     times, tres = [HOUR + 60 * number for number in range(60)], "cpu=4,gres/gpu=1"
-    store.upsert_jobs(
+    upsert_jobs(
+        store,
         [
             record(number, "alice", submit=at, start=at, end=at + 1800, time_limit_s=7200, req_tres=tres)
             for number, at in enumerate(times, 1)
-        ]
+        ],
     )
     store.close()
     argv = [sys.executable, "-m", "gpuwaste.testing.unit_filter", str(unit), sys.executable, "-m", "gpuwaste.cli"]

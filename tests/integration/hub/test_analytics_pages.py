@@ -8,6 +8,7 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_pages import ALICE, OPER
 
 from gpuwaste.core.typed import convert
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.show.view_document import ComparisonDocument
 from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from gpuwaste.views.view import all_views
@@ -25,7 +26,7 @@ def filled(shared_hub: Rig) -> Rig:
 
 def with_jobs(hub: Rig) -> Rig:
     """Give a hub two jobs of two users, one of whom has a hostile name for it."""
-    hub.store.upsert_jobs([record(7, "alice", gpus=1), record(8, "bob", "<b>proj</b>", name="</svg><script>")])
+    upsert_jobs(hub.store, [record(7, "alice", gpus=1), record(8, "bob", "<b>proj</b>", name="</svg><script>")])
     assert hub.post(batch(hour(7))).status == 200
     return hub
 
@@ -111,7 +112,7 @@ def test_a_view_beside_the_period_before(filled: Rig, view: str) -> None:
 def test_two_systems_are_beside_each_other(hub: Rig) -> None:
     """Clusters that differ are named in the headings; an unknown one has nothing and fails nothing."""
     filled = with_jobs(hub)
-    filled.store.upsert_jobs([record(9, "alice", cluster="other")])
+    upsert_jobs(filled.store, [record(9, "alice", cluster="other")])
     text = filled.page(OPER, f"/analytics/jobs?{EDGES}&clusters=gw&other_clusters=other").body.decode()
     assert "<h2>other</h2>" in text
     assert "<h2>gw</h2>" in text

@@ -11,6 +11,8 @@ from tests.unit.advisor.verdicts import verdict
 
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.slurm.site.coordination import AccountPlace
 from gpuwaste.testing.clocks import ShiftedClock
@@ -33,13 +35,14 @@ def two(tmp_path: Path) -> Iterator[Rig]:
         places=[AccountPlace("gw", "proj1", "root", "")],
     )
     with running_hub(tmp_path, slurm, clock=ShiftedClock(NOW), hub_keys={"check_origin": False}) as rig:
-        rig.store.upsert_jobs(
+        upsert_jobs(
+            rig.store,
             [
                 record(7, "alice"),
                 record(17, "alice", **OPEN),
                 record(9, "dave", **ELSEWHERE),
                 record(19, "dave", **ELSEWHERE, **OPEN),
-            ]
+            ],
         )
         yield rig
 
@@ -103,8 +106,8 @@ def test_what_was_told_in_another_cluster_stays_there(two: Rig) -> None:
 def used(two: Rig) -> Rig:
     """Add hours: alice's job 7 of gw was busy, dave's job 9 of east idle; alice has job 29 in east, of no agent."""
     idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "final": True}
-    two.store.upsert_jobs([record(29, "alice", "proj2", **ELSEWHERE)])
-    two.store.upsert_hours([hour(7, final=True), hour(9, run_key=RunKey("east", 9, HOUR), gpu_uuid="GPU-e", **idle)])
+    upsert_jobs(two.store, [record(29, "alice", "proj2", **ELSEWHERE)])
+    upsert_hours(two.store, [hour(7, final=True), hour(9, run_key=RunKey("east", 9, HOUR), gpu_uuid="GPU-e", **idle)])
     return two
 
 
@@ -206,7 +209,7 @@ def test_pages_of_a_coordinator_offer_no_cluster_of_others(used: Rig) -> None:
 
 def test_a_hub_of_one_cluster_offers_no_choice(hub: Rig) -> None:
     """Nothing is asked of clusters where there is but one."""
-    hub.store.upsert_jobs([record(7, "alice")])
+    upsert_jobs(hub.store, [record(7, "alice")])
     found = hub.page(ALICE, f"/me?{AROUND}")
     assert found.status == 200
     assert 'name="cluster"' not in found.body.decode()

@@ -19,6 +19,7 @@ from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
 
 from gpuwaste.agent import sample_server
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.net.exporter import MetricsServer, Reply
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.slurm.run import RunKey
@@ -56,7 +57,7 @@ class Hubs:
         issuer = MungeIssuer(Munge(self._munge), HUB)
         keys = {"agent_url": agent_url, **hub_keys}
         rig = self._stack.enter_context(running_hub(self._directory, slurm, agents=issuer, hub_keys=keys))
-        rig.store.upsert_jobs([record(9, "alice", **RUN)])
+        upsert_jobs(rig.store, [record(9, "alice", **RUN)])
         return rig
 
 
@@ -135,7 +136,7 @@ def test_hours_stand_in_for_what_a_node_does_not_tell(node: Node, hubs: Hubs) ->
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     hub = hubs(f"http://127.0.0.1:{port}")
-    hub.store.upsert_jobs([record(9, "alice", **RUN, nodes="gpu[1,9]", n_nodes=2)])
+    upsert_jobs(hub.store, [record(9, "alice", **RUN, nodes="gpu[1,9]", n_nodes=2)])
     assert hub.post(an_hour()).json["accepted"] == 1
     first, last = curves(hub)["runs"][0]["nodes"]
     assert (first["state"], first["gpus"], first["hours"]) == ("unreachable", [], [HOUR_MEAN])
@@ -146,7 +147,7 @@ def test_a_run_past_retention_is_called_so(node: Node, hubs: Hubs) -> None:
     """Of a run before the node's oldest day come its hours, and for how long the node keeps samples."""
     hub = hubs(f"http://127.0.0.1:{node.port}")
     old = START - 20 * 86_400
-    hub.store.upsert_jobs([record(8, "alice", submit=old, start=old, end=old + 300)])
+    upsert_jobs(hub.store, [record(8, "alice", submit=old, start=old, end=old + 300)])
     row = {"run_key": RunKey("gw", 8, old), "hour_utc": old, "t0_ms": old * 1000, "t1_ms": old * 1000 + 300_000}
     assert hub.post(an_hour(**row)).json["accepted"] == 1
     (found,) = curves(hub, "/v1/jobs/8/curves")["runs"][0]["nodes"]
@@ -167,7 +168,7 @@ def test_an_agent_that_does_not_serve_samples_is_called_so(munge: str, hubs: Hub
 
 def test_without_a_configured_url_no_agent_is_asked(hub: Rig) -> None:
     """A hub as it is installed asks no agent: the hours are there, and why nothing else is."""
-    hub.store.upsert_jobs([record(9, "alice", **RUN)])
+    upsert_jobs(hub.store, [record(9, "alice", **RUN)])
     assert hub.post(an_hour()).status == 200
     (found,) = curves(hub)["runs"][0]["nodes"]
     assert (found["state"], found["words"]) == ("not_asked", "agents are not asked: [hub] agent_url is not set")
@@ -181,7 +182,7 @@ def test_gpus_that_the_ledger_does_not_know_of_the_run_are_left_out(node: Node, 
     hub = hubs(f"http://127.0.0.1:{node.port}")
     (found,) = curves(hub)["runs"][0]["nodes"]
     assert ([gpu["gpu_uuid"] for gpu in found["gpus"]], found["gpus_left_out"]) == (["GPU-a"], 1)
-    hub.store.upsert_jobs([record(9, "alice", **{**RUN, "end": START + 301}, gpus=2)])
+    upsert_jobs(hub.store, [record(9, "alice", **{**RUN, "end": START + 301}, gpus=2)])
     assert hub.post(an_hour(gpu_uuid="GPU-z")).json["accepted"] == 1
     (found,) = curves(hub)["runs"][0]["nodes"]
     assert ([gpu["gpu_uuid"] for gpu in found["gpus"]], found["gpus_left_out"]) == (["GPU-z"], 1)
@@ -194,8 +195,8 @@ def test_older_runs_are_counted_within_what_the_reader_may_see(node: Node, hubs:
     times: list[dict[str, Any]] = [
         {"submit": START - at_s, "start": START - at_s, "end": START - at_s + 10} for at_s in (60, 120, 180, 240)
     ]
-    hub.store.upsert_jobs([record(9, "alice", **more, state="REQUEUED") for more in times])
-    hub.store.upsert_jobs([record(9, "bob", "proj2", submit=START - 900, start=START - 900, end=START - 800)])
+    upsert_jobs(hub.store, [record(9, "alice", **more, state="REQUEUED") for more in times])
+    upsert_jobs(hub.store, [record(9, "bob", "proj2", submit=START - 900, start=START - 900, end=START - 800)])
     told = {uid: curves(hub, uid=uid) for uid in (OPER, ALICE)}
     assert [run["start"] for run in told[ALICE]["runs"]] == [START, START - 60, START - 120, START - 180]
     assert told[OPER]["runs"] == told[ALICE]["runs"]
@@ -218,7 +219,7 @@ def test_the_runs_of_a_node_are_asked_one_after_the_other(
     earlier: list[dict[str, Any]] = [
         {"submit": START - at_s, "start": START - at_s, "end": START - at_s + 10} for at_s in (60, 120, 180)
     ]
-    hub.store.upsert_jobs([record(9, "alice", **more, state="REQUEUED") for more in earlier])
+    upsert_jobs(hub.store, [record(9, "alice", **more, state="REQUEUED") for more in earlier])
     runs = curves(hub)["runs"]
     assert [node["state"] for run in runs for node in run["nodes"]] == ["answered"] + ["past_retention"] * 3
     assert refused == []
@@ -228,7 +229,7 @@ def test_only_so_many_nodes_are_asked_and_one_can_be_picked(node: Node, hubs: Hu
     """Of a run on 40 nodes the first 16 are asked, the others are counted, and each of them can be asked for."""
     slurm = FakeSlurm(node_list=[])
     hub = hubs(f"http://127.0.0.1:{node.port}", slurm)
-    hub.store.upsert_jobs([record(9, "alice", **RUN, nodes="gpu[1-40]", n_nodes=40)])
+    upsert_jobs(hub.store, [record(9, "alice", **RUN, nodes="gpu[1-40]", n_nodes=40)])
     (run,) = curves(hub)["runs"]
     assert (len(run["nodes"]), run["nodes_left_out"]) == (16, 24)
     (run,) = curves(hub, "/v1/jobs/9/curves?node=gpu40")["runs"]

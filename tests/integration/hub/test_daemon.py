@@ -16,7 +16,8 @@ from tests.integration.small_disk import disk_of
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
+from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.net.signing import sign_request
@@ -40,7 +41,7 @@ def lone(tmp_path: Path, munge: str) -> Iterator[LoneHub]:
     hub.stop()
 
 
-def one(job: int, seq: int = 1) -> Batch:
+def one(job: int, seq: int = 1) -> HourBatch:
     return Batch((encode_hour(hour(job, seq=seq)),))
 
 

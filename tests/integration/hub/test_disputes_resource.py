@@ -11,6 +11,7 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.disputes.disputes import Disputes
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import record
@@ -22,7 +23,7 @@ ALICE, BOB = 1001, 1002
 def hub(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub where root is an operator, with a dispute of alice and one of bob."""
     with running_hub(tmp_path, FakeSlurm(levels={"root": "Operator"})) as rig:
-        rig.store.upsert_jobs([record(20, "alice"), record(21, "bob")])
+        upsert_jobs(rig.store, [record(20, "alice"), record(21, "bob")])
         rig.hub.get(Disputes).say(Scope("alice"), "20", b"words=%3Dwarm")
         rig.hub.get(Disputes).say(Scope("bob"), "21", b"words=busy")
         yield rig

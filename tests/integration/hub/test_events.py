@@ -19,7 +19,6 @@ from gpuwaste.act.events.event_reads import EventReads
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.events.event_types import CatalogueDocument, OutletsDocument
 from gpuwaste.act.events.sources import SourceStores, sources
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import convert
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.places import OF_USER
@@ -27,6 +26,8 @@ from gpuwaste.hub.routes.events import MAX_STREAMS
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.catalogue import catalogue
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.net.batch import Envelope
 from gpuwaste.slurm.site.cluster_model import Node
@@ -47,8 +48,9 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     outlets = tmp_path / "outlets.d"
     with running_hub(tmp_path, slurm, clock=ShiftedClock(NOW), hub_keys={"outlets_dir": str(outlets)}) as found:
         found.hub.get(ClusterFacts).refresh()
-        found.store.upsert_jobs(
-            [record(7, "alice", **OPEN, name="train"), record(8, "bob", "proj2", **{**OPEN, "nodes": "gpu2"})]
+        upsert_jobs(
+            found.store,
+            [record(7, "alice", **OPEN, name="train"), record(8, "bob", "proj2", **{**OPEN, "nodes": "gpu2"})],
         )
         assert found.post(batch(used(7, 0))).status == 200
         yield found
@@ -95,7 +97,7 @@ def test_idle_gpus_open_grow_and_close(rig: Rig) -> None:
     assert rig.post(batch(*rows)).status == 200
     rig.hub.get(EventService).look()
     assert told(rig, kinds="waste.*")[1:] == [("gpuwaste.waste.grown", waste)]
-    rig.store.upsert_jobs([record(7, "alice", end=HOUR + 5000, elapsed_s=5000, state="CANCELLED")])
+    upsert_jobs(rig.store, [record(7, "alice", end=HOUR + 5000, elapsed_s=5000, state="CANCELLED")])
     rig.hub.get(EventService).look()
     assert told(rig, kinds="waste.*")[2:] == [("gpuwaste.waste.closed", waste)]
     data = asked(rig, ALICE, "/v1/events?kinds=waste.opened")["events"][0]["data"]
@@ -111,11 +113,12 @@ def test_a_restart_tells_nothing_twice(rig: Rig) -> None:
     later(rig, 60)
     assert rig.hub.get(EventService).look() == 0
     assert told(rig) == before
-    rig.store.upsert_jobs(
+    upsert_jobs(
+        rig.store,
         [
             record(7, "alice", end=NOW + 30, elapsed_s=2430, state="CANCELLED"),
             record(8, "bob", "proj2", end=NOW + 30, elapsed_s=2430, nodes="gpu2"),
-        ]
+        ],
     )
     rig.hub.get(EventService)._sources = sources(SourceStores(rig.store, rig.hub.get(EventService).store))
     rig.hub.get(EventService).look()
@@ -128,7 +131,7 @@ def test_causes_are_told_as_runs_are_judged(rig: Rig) -> None:
     rig.hub.get(EventService).look()
     end = NOW + 600
     later(rig, 1200)
-    rig.store.upsert_jobs([record(7, "alice", end=end, elapsed_s=end - HOUR, state="COMPLETED")])
+    upsert_jobs(rig.store, [record(7, "alice", end=end, elapsed_s=end - HOUR, state="COMPLETED")])
     row = used(7, 0, until=end, seq=3)
     assert rig.post(batch(row)).status == 200
     later(rig, 40_000)
@@ -220,7 +223,7 @@ def test_events_can_be_followed_and_taken_up_again(rig: Rig) -> None:
     """From a place on, with id and type of each; Last-Event-ID goes on behind what was seen."""
     first = followed(rig, OPER, "/v1/events/stream?after=0", {}, 2)
     assert [event["event"] for event in first] == ["gpuwaste.job.started"] * 2
-    rig.store.upsert_jobs([record(9, "alice")])
+    upsert_jobs(rig.store, [record(9, "alice")])
     more = followed(rig, ALICE, "/v1/events/stream?after=0&kinds=job.ended", {"Last-Event-ID": first[-1]["id"]}, 1)
     assert more[0]["data"]["subject"] == f"gw/9@{HOUR}"
 
@@ -252,7 +255,7 @@ def test_a_user_has_four_streams_however_many_they_ask_for_at_once(rig: Rig) -> 
 
 def test_a_reader_who_is_behind_pauses_between_pages(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bob, who may see none of 3,000 events, makes the hub read half of the time at most, until he has read them."""
-    rig.store.upsert_jobs([record(n, "alice") for n in range(100, 1600)])
+    upsert_jobs(rig.store, [record(n, "alice") for n in range(100, 1600)])
     last, reads = rig.hub.get(EventReads).last(), []
     read, done = rig.hub.get(EventReads).texts, threading.Event()
 
@@ -285,7 +288,7 @@ def test_an_outlet_of_the_configuration_gets_the_stream(tmp_path: Path) -> None:
             f'url = "{receiver.url}"\nnetworks = ["127.0.0.0/8"]\n'
         )
         with running_hub(tmp_path, hub_keys={"outlets_dir": str(outlets)}) as rig:
-            rig.store.upsert_jobs([record(7, "alice")])
+            upsert_jobs(rig.store, [record(7, "alice")])
             for worker in rig.hub.get(EventService).workers:
                 worker.start()
             try:

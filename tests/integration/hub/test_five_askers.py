@@ -26,7 +26,6 @@ from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocum
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.submission import AdviceRequest
-from gpuwaste.advice.verdicts.verdict import TOLD
 from gpuwaste.advisor.budget_store import BudgetCounts
 from gpuwaste.advisor.judge import Judge, JudgedSubmission
 from gpuwaste.cli.asking import PredictQuery, answer
@@ -43,6 +42,7 @@ from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.jobs.verdict import TOLD
 from gpuwaste.models.policy_replay import PolicyReplay, ReplayPeriod
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
 

@@ -15,6 +15,7 @@ from tests.passable import let_others_through
 
 from gpuwaste.core.scope import Scope
 from gpuwaste.hub.protocol import Bounds
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.hub_rows import record
 from gpuwaste.testing.patience import patient
@@ -89,7 +90,7 @@ def test_a_local_user_s_flood_leaves_another_user_s_connection(narrow: Rig) -> N
 
 def test_who_does_not_read_his_answer_is_let_go(narrow: Rig) -> None:
     """An answer that nobody takes is dropped with its connection, and what it held is free."""
-    narrow.store.upsert_jobs([record(n, "alice", name="x" * 900) for n in range(1, 12_001)])
+    upsert_jobs(narrow.store, [record(n, "alice", name="x" * 900) for n in range(1, 12_001)])
     target = "/v1/history?limit=10000"
     head = f"GET {target} HTTP/1.1\r\nHost: hub\r\nAuthorization: {narrow.credential(1004, 'GET', target)}\r\n\r\n"
     with socket.socket() as sock:
@@ -106,7 +107,7 @@ def test_who_does_not_read_his_answer_is_let_go(narrow: Rig) -> None:
 
 def test_one_user_has_eight_questions_in_work(hub: Rig) -> None:
     """The ninth gets 429 and may come again; others, operators and daemons are not kept waiting by him."""
-    hub.store.upsert_jobs([record(7, "alice"), record(8, "bob")])
+    upsert_jobs(hub.store, [record(7, "alice"), record(8, "bob")])
     with contextlib.ExitStack() as stack:
         for _ in range(8):
             stack.enter_context(hub.turns.taken(Scope("alice")))

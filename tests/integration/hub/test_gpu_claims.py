@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.testing.hub_rows import HOUR, batch, hour
 
@@ -21,7 +22,7 @@ def stored(hub: Rig) -> list[str]:
 
 def test_hours_of_gpus_beyond_accountings_count_are_rejected(hub: Rig) -> None:
     """Of 1,024 GPUs named for a run of one, the driver's is stored, the others are named one by one with the reason."""
-    hub.store.upsert_jobs([run(1)])
+    upsert_jobs(hub.store, [run(1)])
     forged = [hour(gpu_uuid=f"missing:gpu1:{at}", util_ms={}, unknown_ms={"not_in_nvml": 5}) for at in range(1023)]
     answer = hub.post(batch(hour(gpu_uuid="GPU-a"), *forged)).json
     assert (answer["accepted"], len(answer["rejected"])) == (1, 1023)
@@ -32,7 +33,7 @@ def test_hours_of_gpus_beyond_accountings_count_are_rejected(hub: Rig) -> None:
 
 def test_what_came_first_stays_and_goes_on(hub: Rig) -> None:
     """A GPU that is stored keeps getting hours, also in a hub that has started again; one that comes later does not."""
-    hub.store.upsert_jobs([run(1)])
+    upsert_jobs(hub.store, [run(1)])
     assert hub.post(batch(hour(gpu_uuid="GPU-a"))).json["accepted"] == 1
     next_ms = (HOUR + HOUR_S) * 1000
     later = [
@@ -51,14 +52,14 @@ def test_hours_that_came_before_accounting_are_a_claim(hub: Rig) -> None:
         hour(gpu_uuid="GPU-z"),
     ]
     assert hub.post(batch(*before)).json["accepted"] == 2
-    hub.store.upsert_jobs([run(1)])
+    upsert_jobs(hub.store, [run(1)])
     more = [replace(row, seq=2) for row in before]
     assert [entry["line"] for entry in hub.post(batch(*more)).json["rejected"]] == [2]
 
 
 def test_a_gpu_that_the_driver_does_not_list_takes_no_real_one_s_place(hub: Rig) -> None:
     """A GPU that was missing at first is stored under its UUID as soon as the driver lists it."""
-    hub.store.upsert_jobs([run(1)])
+    upsert_jobs(hub.store, [run(1)])
     for name in ("missing:gpu1:0", "GPU-a", "GPU-b", "missing:gpu1:1"):
         hub.post(batch(hour(gpu_uuid=name)))
     assert stored(hub) == ["GPU-a", "missing:gpu1:0"]
@@ -66,7 +67,7 @@ def test_a_gpu_that_the_driver_does_not_list_takes_no_real_one_s_place(hub: Rig)
 
 def test_what_accounting_does_not_count_is_taken(hub: Rig) -> None:
     """Runs that accounting does not know, runs without a count (no gres/gpu in its TRES), and shares are no claims."""
-    hub.store.upsert_jobs([run(0, job=8), run(1, job=9)])
+    upsert_jobs(hub.store, [run(0, job=8), run(1, job=9)])
     names = ("GPU-a", "GPU-b", "GPU-c")
     rows = [hour(job, gpu_uuid=name, share=share) for job, share in ((7, 1.0), (8, 1.0), (9, 0.5)) for name in names]
     assert hub.post(batch(*rows)).json["accepted"] == 9
@@ -74,15 +75,15 @@ def test_what_accounting_does_not_count_is_taken(hub: Rig) -> None:
 
 def test_a_count_that_grew_is_taken_up(hub: Rig) -> None:
     """A job that was given more GPUs while it runs: accounting is looked at again before a row is rejected."""
-    hub.store.upsert_jobs([run(1)])
+    upsert_jobs(hub.store, [run(1)])
     assert hub.post(batch(hour(gpu_uuid="GPU-a"), hour(gpu_uuid="GPU-b"))).json["accepted"] == 1
-    hub.store.upsert_jobs([run(2)])
+    upsert_jobs(hub.store, [run(2)])
     assert hub.post(batch(hour(gpu_uuid="GPU-b"))).json["accepted"] == 1
 
 
 def test_what_one_node_names_takes_no_place_of_another_s_gpus(hub: Rig) -> None:
     """A node that names GPUs of a run first costs the hours of the others nothing, whether the run is on it or not."""
-    hub.store.upsert_jobs([run(1), replace(run(2, job=8), nodes="gpu[1-2]")])
+    upsert_jobs(hub.store, [run(1), replace(run(2, job=8), nodes="gpu[1-2]")])
     lies = [hour(job, node="gpu2", gpu_uuid=f"GPU-lie{at}") for job in (7, 8) for at in range(3)]
     assert hub.post(batch(*lies, node="gpu2"), origin="10.0.0.2").json["accepted"] == 3
     assert hub.post(batch(hour(7), hour(8))).json["accepted"] == 2

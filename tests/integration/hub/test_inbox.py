@@ -19,6 +19,7 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.batch_folder import BatchFolder
 from gpuwaste.hub.inbox_parts import InboxParts
 from gpuwaste.hub.inbox_room import MOST_AGE_S
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.inbox import (
@@ -54,7 +55,7 @@ def clock() -> StandingClock:
 def hub(postgres: PostgresServer, tmp_path: Path, clock: StandingClock) -> Iterator[Rig]:
     """Serve from a lake, with one run in accounting."""
     with running_hub(tmp_path / "lake-hub", clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as made:
-        made.store.upsert_jobs([record(7, "alice"), record(8, "bob", gpus=2)])
+        upsert_jobs(made.store, [record(7, "alice"), record(8, "bob", gpus=2)])
         yield made
 
 
@@ -133,7 +134,7 @@ def test_three_hubs_keep_what_one_hub_with_a_file_keeps(
         standing_by(hub) as (last, _),
         running_hub(tmp_path / "file", clock=clock) as file,
     ):
-        file.store.upsert_jobs([record(7, "alice"), record(8, "bob", gpus=2)])
+        upsert_jobs(file.store, [record(7, "alice"), record(8, "bob", gpus=2)])
         hubs = [beside, hub, replace(last, _nonce=10**7)]
         for number, one in enumerate(drawn(1, 15)):
             known = post(file, one)

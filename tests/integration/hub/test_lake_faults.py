@@ -15,8 +15,11 @@ from tests.integration.small_disk import disk_of
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.job_event import event_from_json
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import Batch, Envelope, encode_hour
+from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
+from gpuwaste.net.batch import Batch, Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeIssuer
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -39,7 +42,7 @@ NODES, HOURS, HOURS_OF_BATCH = 3, 24, 8
 STEP_S = 240  # for what a hub does by itself, on a host that does other things too
 FAR_S = 0.025  # one way; 50 ms there and back
 TABLES = ("hours", "jobs")
-NodeBatch = tuple[int, Batch]
+NodeBatch = tuple[int, HourBatch]
 
 
 @cache
@@ -90,7 +93,7 @@ class Sites:
         """Run a hub with a file that knows the runs."""
         hub = self._hub("file", {})
         store = HubStore.open(hub.directory / "state" / "hub.duckdb", SystemClock())
-        store.upsert_jobs(runs())
+        upsert_jobs(store, runs())
         store.close()
         hub.start()
         return hub
@@ -99,7 +102,7 @@ class Sites:
         """Make the lake with the runs."""
         self.data.mkdir(exist_ok=True)
         store = LakeStore.open_lake(self.location, SystemClock(), self.directory)
-        store.upsert_jobs(runs())
+        upsert_jobs(store, runs())
         store.close()
 
     def stop(self) -> None:
@@ -156,7 +159,7 @@ def told(hub: LoneHub) -> dict[str, Any]:
     for document in found.values():
         document.pop("generated", None)
     # Rows of a run that are committed together are one event.
-    found["events"] = sorted({str(replace(one, seq=0, at_utc=0)) for one in client.history(0, 5000)})
+    found["events"] = sorted({str(replace(one, seq=0, at_utc=0)) for one in client.history(0, 5000, event_from_json)})
     return found
 
 

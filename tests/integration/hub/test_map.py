@@ -7,6 +7,7 @@ from msgspec.json import encode
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.core.typed import decode
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import AGENT_UID
 
@@ -110,7 +111,7 @@ def test_a_job_that_waits_is_not_remembered() -> None:
 def test_an_ended_job_is_answered_from_accounting() -> None:
     """Slurmctld has forgotten the job: its start and its nodes come from accounting, without positions."""
     bench = Bench()
-    bench.store.upsert_jobs([JobRecord("gw", 7, 900, start=1000, end=2000, state="COMPLETED", nodes="gpu[1-2]")])
+    upsert_jobs(bench.store, [JobRecord("gw", 7, 900, start=1000, end=2000, state="COMPLETED", nodes="gpu[1-2]")])
     found = bench.ask("gpu2", 7)[0]
     assert (found["start"], found["state"], sorted(found["nodes"])) == (1000, "COMPLETED", ["gpu1", "gpu2"])
     assert found["nodes"]["gpu1"]["positions"] == []
@@ -119,7 +120,7 @@ def test_an_ended_job_is_answered_from_accounting() -> None:
 def test_a_running_job_that_slurmctld_does_not_list_is_not_said_to_hold_nothing() -> None:
     """A record that was set aside, since its job's name imitates one: the agent is left to ask slurmctld itself."""
     bench = Bench()
-    bench.store.upsert_jobs([JobRecord("gw", 7, 900, start=1000, state="RUNNING", nodes="gpu[1-2]", gpus=2)])
+    upsert_jobs(bench.store, [JobRecord("gw", 7, 900, start=1000, state="RUNNING", nodes="gpu[1-2]", gpus=2)])
     assert bench.ask("gpu2", 7)[0]["nodes"] == {}
 
 

@@ -15,6 +15,7 @@ from tests.unit.views.test_views import MONTH_LONG, busy
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.site_config import AnalyticsConfig
 from gpuwaste.core.typed import convert
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
@@ -48,7 +49,7 @@ def rewritten(script: Script, found: ViewDocument, clock: FakeClock | None = Non
 def test_an_operator_gets_the_models_words_once_they_are_there(tmp_path: Path) -> None:
     """The first answer has the rules' sentences, a later one the model's, in JSON, on the page and in the metrics."""
     with running_model(overall) as model, running_hub(tmp_path, analytics=model.config()) as rig:
-        rig.store.upsert_jobs([record(7, EVIL), record(8, "bob", "proj2")])
+        upsert_jobs(rig.store, [record(7, EVIL), record(8, "bob", "proj2")])
         assert rig.post(IDLE).status == 200
         rewriter = rig.hub.get(ViewReads).rewriter
         assert rewriter is not None
@@ -72,7 +73,7 @@ def test_an_operator_gets_the_models_words_once_they_are_there(tmp_path: Path) -
 def test_the_model_gets_no_value_and_no_name(tmp_path: Path) -> None:
     """What is sent is the view's own sentences with places for facts: no number, no user, no account of the window."""
     with running_model(overall) as model, running_hub(tmp_path, analytics=model.config()) as rig:
-        rig.store.upsert_jobs([record(7, EVIL), record(8, "bob", "proj2")])
+        upsert_jobs(rig.store, [record(7, EVIL), record(8, "bob", "proj2")])
         assert rig.post(IDLE).status == 200
         rewriter = rig.hub.get(ViewReads).rewriter
         assert rewriter is not None

@@ -11,6 +11,7 @@ from tests.integration.hub.rig import Answer, Rig, running_hub
 
 from gpuwaste.act.notify.notice_store import NoticeStore
 from gpuwaste.core.act_config import NotifyConfig
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.testing.hub_rows import batch, hour, record
 
 ALICE, BOB, OPER = 1001, 1002, 1004
@@ -24,7 +25,7 @@ def hub(tmp_path: Path) -> Iterator[Rig]:
         start = int(time.time()) // 3600 * 3600 - 3600
         for job, user, util in ((7, "alice", 0), (8, "bob", 90)):
             run = record(job, user, start=start, end=start + 1800, submit=start - 60)
-            rig.store.upsert_jobs([run])
+            upsert_jobs(rig.store, [run])
             row = hour(
                 job, final=True, run_key=run.run_key, gpu_uuid=f"GPU-{job}", hour_utc=start, t0_ms=start * 1000,
                 t1_ms=start * 1000 + 1_800_000, util_ms={util: 1_800_000}, idle_run_ms=0 if util else 1_800_000,

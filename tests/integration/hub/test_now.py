@@ -8,18 +8,19 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.show.pages.parsed import without_spans
 
-from gpuwaste.advice.verdicts.verdict import Verdict
-from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.now.now_reads import FRESH_S, OLD_S, NowReads
 from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.now.now_types import NowDocument
+from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine import to_parsable
 from gpuwaste.slurm.run import RunKey
@@ -60,12 +61,13 @@ def now_hub(tmp_path: Path) -> Iterator[Rig]:
 @pytest.fixture
 def filled(now_hub: Rig) -> Rig:
     """Job 7 of alice idles on gpu1, job 8 of bob works there; job 9 of bob holds gpu2, of which nothing comes."""
-    now_hub.store.upsert_jobs(
+    upsert_jobs(
+        now_hub.store,
         [
             record(7, "alice", **OPEN, name="train"),
             record(8, "bob", "proj2", **OPEN),
             record(9, "bob", "proj2", **{**OPEN, "nodes": "gpu2", "gpus": 2}),
-        ]
+        ],
     )
     assert now_hub.post(batch(used(7, 0), used(8, 90))).status == 200
     return now_hub
@@ -100,7 +102,7 @@ def test_a_gpu_at_0_percent_is_idle_from_its_first_second_on(now_hub: Rig) -> No
     """Three GPUs of a job that began 24 s ago stand at 0 %: they are idle, for 24 s, in every text; a fourth works."""
     began = REPORTED - 24
     run: dict[str, Any] = {**OPEN, "start": began}
-    now_hub.store.upsert_jobs([record(7, "alice", **run, gpus=3, name="train"), record(8, "bob", **run)])
+    upsert_jobs(now_hub.store, [record(7, "alice", **run, gpus=3, name="train"), record(8, "bob", **run)])
     span: dict[str, Any] = {"t0_ms": began * 1000, "idle_run_ms": 0, "proc_seen": True}
     rows = [
         used(7, 0, gpu_uuid=f"GPU-{n}", util_ms={0: 24_000}, run_key=RunKey("gw", 7, began), **span) for n in range(3)
@@ -121,7 +123,7 @@ def test_a_node_whose_agent_is_silent_is_named_since_its_last_word(filled: Rig) 
     """gpu2 holds GPUs and never reported: silent since its job began; later gpu1 is, since its last report."""
     assert asked(filled, OPER)["silent"] == [{"node": "gpu2", "state": "MIXED", "since": HOUR, "gpus": 2, "jobs": 1}]
     reads = NowReads(
-        filled.store, filled.hub.get(ClusterFacts), filled.hub.get(VerdictReads), settings=LedgerSettings(),
+        filled.store, filled.hub.get(ClusterFacts), filled.hub.get(SaidOfRuns), settings=LedgerSettings(),
         clock=FakeClock(HOUR + 7200), importer=filled.hub.get(Importer),
     )  # fmt: skip
     later = reads.document(Scope("oper", everything=True), 50)
@@ -150,7 +152,7 @@ def test_each_held_gpu_has_exactly_one_level(now_hub: Rig) -> None:
     """High, moderate, low, suspended, reported too long ago, never reported: the six levels add up to what is held."""
     runs = [record(n, "alice", **OPEN) for n in (1, 2, 3, 5)]
     suspended = record(4, "alice", **{**OPEN, "state": "SUSPENDED"})
-    now_hub.store.upsert_jobs([*runs, suspended, record(6, "alice", **{**OPEN, "gpus": 2, "nodes": "gpu[1-2]"})])
+    upsert_jobs(now_hub.store, [*runs, suspended, record(6, "alice", **{**OPEN, "gpus": 2, "nodes": "gpu[1-2]"})])
     rows = [used(1, 90), used(2, 50), used(3, 20), used(4, 0), used(5, 90, until=HOUR + 600), used(6, 90)]
     assert now_hub.post(batch(*rows)).status == 200
     document = asked(now_hub, OPER)
@@ -163,7 +165,7 @@ def test_each_held_gpu_has_exactly_one_level(now_hub: Rig) -> None:
 
 def test_idle_needs_a_minute_and_counts_from_the_last_activity(now_hub: Rig) -> None:
     """A GPU active 59 s before its last report is not idle; one active 61 s before it is, since then."""
-    now_hub.store.upsert_jobs([record(n, "alice", **OPEN) for n in (1, 2)])
+    upsert_jobs(now_hub.store, [record(n, "alice", **OPEN) for n in (1, 2)])
     rows = [used(1, 50, last_active_ms=(REPORTED - 59) * 1000), used(2, 50, last_active_ms=(REPORTED - 61) * 1000)]
     assert now_hub.post(batch(*rows)).status == 200
     (idle,) = asked(now_hub, OPER)["idle"]
@@ -173,13 +175,14 @@ def test_idle_needs_a_minute_and_counts_from_the_last_activity(now_hub: Rig) -> 
 def test_the_queue_counts_each_task_and_what_it_asks_for(now_hub: Rig) -> None:
     """A job of 4 GPUs and an array of ten tasks with 2 each wait in one partition, a CPU job in another."""
     waiting: dict[str, Any] = {"start": None, "end": None, "elapsed_s": None, "state": "PENDING", "gpus": 0}
-    now_hub.store.upsert_jobs(
+    upsert_jobs(
+        now_hub.store,
         [
             record(1, "alice", **waiting, req_tres="cpu=4,gres/gpu=4"),
             record(2, "bob", **waiting, printed_id="2_[0-9%4]", req_tres="gres/gpu:a100=2", submit=HOUR - 600),
             record(3, "bob", **waiting, partition="cpu", req_tres="cpu=1"),
             record(4, "bob", **{**waiting, "state": "CANCELLED", "end": HOUR}, req_tres="gres/gpu=99"),
-        ]
+        ],
     )
     found = [(row["partition"], row["jobs"], row["gpus"], row["oldest"]) for row in asked(now_hub, BOB)["queue"]]
     assert found == [("gpu", 11, 24, HOUR - 600), ("cpu", 1, 0, HOUR - 60)]
@@ -188,7 +191,7 @@ def test_the_queue_counts_each_task_and_what_it_asks_for(now_hub: Rig) -> None:
 def test_a_run_that_accounting_lost_is_left_out_and_said(now_hub: Rig) -> None:
     """A run two days past its limit holds nothing; a note names the command that lists such runs."""
     old = {**OPEN, "start": HOUR - 3 * 86400, "submit": HOUR - 4 * 86400, "time_limit_s": 3600}
-    now_hub.store.upsert_jobs([record(1, "alice", **old), record(2, "alice", **OPEN)])
+    upsert_jobs(now_hub.store, [record(1, "alice", **old), record(2, "alice", **OPEN)])
     document = asked(now_hub, OPER)
     assert (document["totals"]["jobs"], document["totals"]["held"]) == (1, 1)
     assert any("runawayjobs" in note for note in document["notes"])
@@ -196,7 +199,7 @@ def test_a_run_that_accounting_lost_is_left_out_and_said(now_hub: Rig) -> None:
 
 def test_the_limit_cuts_the_jobs_and_says_how_many(now_hub: Rig) -> None:
     """Of three idle jobs the two of the largest waste come, and one is left out; totals count all."""
-    now_hub.store.upsert_jobs([record(n, "alice", **OPEN) for n in (1, 2, 3)])
+    upsert_jobs(now_hub.store, [record(n, "alice", **OPEN) for n in (1, 2, 3)])
     rows = [used(n, 0, until=REPORTED + n) for n in (1, 2, 3)]
     assert now_hub.post(batch(*rows)).status == 200
     document = asked(now_hub, OPER, "?limit=2")
@@ -209,11 +212,12 @@ def test_the_limit_cuts_the_jobs_and_says_how_many(now_hub: Rig) -> None:
 def test_what_was_told_at_submission_stands_with_the_job(filled: Rig) -> None:
     """The owner reads the warning of their job; what shadow mode kept from them only an operator reads."""
     warned, hidden = "0000000000000abc", "0000000000000abd"
-    filled.store.upsert_jobs(
+    upsert_jobs(
+        filled.store,
         [
             record(7, "alice", **OPEN, verdict_id=warned),
             record(10, "alice", **OPEN, verdict_id=hidden),
-        ]
+        ],
     )
     said: dict[str, Any] = {"cluster": "gw", "user": "alice", "at_utc_us": HOUR * 1_000_000, "would_be": "warn"}
     said |= {"op": "submit", "policy": "gpus", "mode": "shadow", "lines": ("use 1 GPU",)}
@@ -255,7 +259,7 @@ def test_figures_are_shared_while_they_are_young_and_never_shown_when_old(filled
     assert isinstance(store, CountingStore)
     clock = FakeClock(NOW)
     reads = NowReads(
-        store, filled.hub.get(ClusterFacts), filled.hub.get(VerdictReads), settings=LedgerSettings(), clock=clock,
+        store, filled.hub.get(ClusterFacts), filled.hub.get(SaidOfRuns), settings=LedgerSettings(), clock=clock,
         importer=filled.hub.get(Importer),
     )  # fmt: skip
     stranger = Scope("nobody")

@@ -17,6 +17,7 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.cluster_process import wait_until
@@ -34,7 +35,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     slurm = FakeSlurm(levels={"oper": "Operator"})
     with running_hub(tmp_path, slurm, clock=ShiftedClock(NOW), web=WebConfig(idle_h=1.0)) as found:
         found.hub.get(ClusterFacts).refresh()
-        found.store.upsert_jobs([record(7, "alice", **RUNNING), record(8, "bob", "proj2", **RUNNING)])
+        upsert_jobs(found.store, [record(7, "alice", **RUNNING), record(8, "bob", "proj2", **RUNNING)])
         yield found
 
 
@@ -85,13 +86,13 @@ def test_a_reader_is_told_of_their_own_jobs_alone(rig: Rig) -> None:
         following(rig, cookies[OPER], "/now/changes") as oper,
         following(rig, cookies[OPER], "/jobs/7/changes") as other,
     ):
-        rig.store.upsert_jobs([record(8, "bob", "proj2")])
+        upsert_jobs(rig.store, [record(8, "bob", "proj2")])
         rig.hub.get(EventService).store.tell([node_silent()])
         for stream in (bob, oper):
             assert "event: changed\ndata: \n\n" in stream.until("changed")
         for stream in (alice, job, other):
             assert "changed" not in stream.until("\n:\n")
-        rig.store.upsert_jobs([record(7, "alice")])
+        upsert_jobs(rig.store, [record(7, "alice")])
         for stream in (alice, job, other):
             assert "changed" in stream.until("changed")
         assert "bob" not in oper.text + bob.text
@@ -102,7 +103,7 @@ def test_what_came_between_a_page_and_its_stream_is_news(rig: Rig) -> None:
     cookie = rig.cookie(ALICE)
     page = rig.send("GET", "/jobs/7", headers={"Cookie": cookie}).body.decode()
     (target,) = re.findall(r'data-follow="([^"]+)"', page)
-    rig.store.upsert_jobs([record(7, "alice")])
+    upsert_jobs(rig.store, [record(7, "alice")])
     with following(rig, cookie, target) as late:  # nobody followed until now: the place of the page alone tells it
         assert "changed" in late.until("changed")
     known = f"/jobs/7/changes?after={rig.hub.get(EventService).store.last(0)}"

@@ -13,6 +13,7 @@ from tests.unit.show.pages.parsed import without_spans
 
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.disputes.disputes import Disputes
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.table_retention import delete_old, retentions
@@ -50,11 +51,12 @@ class Page(HTMLParser):
 @pytest.fixture
 def filled(hub: Rig) -> Rig:
     """Job 7 is alice's in proj1 with one idle GPU of two, job 8 bob's in proj2."""
-    hub.store.upsert_jobs(
+    upsert_jobs(
+        hub.store,
         [
             record(7, "alice", name="train", gpus=2, alloc_tres="cpu=4,gres/gpu=2", gpu_type="a100"),
             record(8, "bob", "proj2", name="<script>alert(1)</script>"),
-        ]
+        ],
     )
     idle = hour(7, gpu_uuid="GPU-z", util_ms={0: 1_800_000}, idle_run_ms=1_800_000)
     busy = hour(7, util_ms={90: 1_800_000}, proc_seen=True)
@@ -184,14 +186,15 @@ def test_curves_of_the_page_are_within_the_reader_s_scope(filled: Rig) -> None:
 def test_neighbours_are_listed_for_who_may_see_them_and_counted_for_others(hub: Rig) -> None:
     """Beside alice's job 7 on gpu[1-2] ran bob's on gpu2, her own on gpu1; not one before, nor one on another node."""
     begin, end = HOUR, HOUR + 1800
-    hub.store.upsert_jobs(
+    upsert_jobs(
+        hub.store,
         [
             record(7, "alice", nodes="gpu[1-2]", n_nodes=2, submit=begin - 9, start=begin, end=end),
             record(8, "bob", "proj2", nodes="gpu2", name="secret", submit=begin - 9, start=begin + 60, end=None),
             record(9, "alice", nodes="gpu1", name="mine", submit=begin - 9, start=begin - 60, end=begin + 1),
             record(10, "alice", nodes="gpu1", submit=begin - 999, start=begin - 900, end=begin),
             record(11, "alice", nodes="gpu3", submit=begin - 9, start=begin, end=end),
-        ]
+        ],
     )
     found = page(hub, ALICE, "/jobs/7")
     assert "2 other jobs ran on these nodes at the same time; 1 of other users." in found.text
@@ -231,14 +234,14 @@ def test_the_help_desk_has_cause_evidence_and_a_reply(filled: Rig) -> None:
 def test_the_time_before_is_asked_once(filled: Rig) -> None:
     """The sentence compares with as much time before; a second look uses what the first one found."""
     before = HOUR - 2 * DAY_S
-    filled.store.upsert_jobs([record(6, "alice", gpus=1, submit=before - 60, start=before, end=before + 1800)])
+    upsert_jobs(filled.store, [record(6, "alice", gpus=1, submit=before - 60, start=before, end=before + 1800)])
     used = hour(
         6, run_key=RunKey("gw", 6, before), hour_utc=before, t0_ms=before * 1000, t1_ms=before * 1000 + 1_800_000,
         util_ms={90: 1_800_000}, proc_seen=True,
     )  # fmt: skip
     assert filled.post(batch(used)).json["accepted"] == 1
     assert "Up from 0 % in as much time before." in page(filled, ALICE, f"/me?{WINDOW}").text
-    filled.store.upsert_jobs([record(6, "bob", gpus=1, submit=before - 60, start=before, end=before + 1800)])
+    upsert_jobs(filled.store, [record(6, "bob", gpus=1, submit=before - 60, start=before, end=before + 1800)])
     assert "Up from 0 % in as much time before." in page(filled, ALICE, f"/me?{WINDOW}").text
     longer = f"start={HOUR - DAY_S}&end={HOUR + DAY_S + 3600}"
     assert "as much time before" not in page(filled, ALICE, f"/me?{longer}").text
@@ -264,7 +267,7 @@ def test_the_table_has_fifty_rows_a_page_and_filters(hub: Rig) -> None:
     """Of 60 jobs the first page has 50, the second the others; state, partition, name and finding pick."""
     jobs: list[Any] = [record(100 + n, "alice", name=f"job-{n}") for n in range(58)]
     jobs += [record(200, "alice", name="odd", partition="other"), record(201, "alice", name="odd", state="FAILED")]
-    hub.store.upsert_jobs(jobs)
+    upsert_jobs(hub.store, jobs)
     first = page(hub, ALICE, f"/me?{WINDOW}")
     assert (len(rows(first)), "1-50 of 60" in first.text) == (50, True)
     following = next(href for href in first.all("a", "hx-get") if "page=2" in href)
@@ -358,8 +361,9 @@ def said(rig: Rig, target: str, body: bytes) -> Answer:
 
 def test_the_owner_can_say_that_it_is_wrong(filled: Rig) -> None:
     """What they say last is on the page, in the JSON and on the operators' page; it is text, whatever is in it."""
-    filled.store.upsert_jobs(
-        [record(20 + n, "alice", array_job_id=20, array_task_id=n, printed_id=f"20_{n}") for n in range(3)]
+    upsert_jobs(
+        filled.store,
+        [record(20 + n, "alice", array_job_id=20, array_task_id=n, printed_id=f"20_{n}") for n in range(3)],
     )
     assert "This is wrong" in page(filled, ALICE, "/jobs/20").text
     for words in ("said before", "<b>the GPUs were warm</b>"):
@@ -392,7 +396,7 @@ def test_a_form_that_is_not_the_owner_s_or_not_whole_changes_nothing(
     filled: Rig, target: str, body: bytes, status: int
 ) -> None:
     """A foreign job is not found as an absent one; empty, broken and long texts are refused in the layout."""
-    filled.store.upsert_jobs([record(20, "alice")])
+    upsert_jobs(filled.store, [record(20, "alice")])
     answer = said(filled, target, body)
     assert (answer.status, answer.headers["content-security-policy"]) == (status, CSP)
     for job in (8, 20):

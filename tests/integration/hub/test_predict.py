@@ -20,6 +20,7 @@ from gpuwaste.core.underuse import UnderUse
 from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
 from gpuwaste.net.health import PredictionHealth
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.snapshot_tar import read_tar
@@ -56,7 +57,7 @@ def shared_ready(shared_hub: Rig) -> Rig:
 
 def with_history(hub: Rig) -> Rig:
     """Have a hub read its history: five of alice's jobs have failed, four of bob's ran well."""
-    hub.store.upsert_jobs([*(ended(n) for n in range(1, 6)), *(ended(n, "bob", "COMPLETED") for n in range(6, 10))])
+    upsert_jobs(hub.store, [*(ended(n) for n in range(1, 6)), *(ended(n, "bob", "COMPLETED") for n in range(6, 10))])
     hub.hub.get(Predictions).step()
     return hub
 
@@ -147,7 +148,7 @@ def test_a_job_is_asked_by_its_request_alone(ready: Rig) -> None:
         ended(40 + n, het_job_id=40, het_offset=n, printed_id=f"40+{n}", submit=NOW, name=f"part{n}") for n in (0, 1)
     ]
     again = ended(1, submit=NOW + 9000, start=NOW + 9001, end=NOW + 9002, name="requeued")
-    ready.store.upsert_jobs([waits, task, *parts, again])
+    upsert_jobs(ready.store, [waits, task, *parts, again])
     asked = {}
     for job in ("1", "20", "30_1", "30", "40", "40%2B1"):
         answer = ready.get(ALICE, f"{PATH}?job={job}")
@@ -213,7 +214,7 @@ def test_odd_requests_are_answered(ready: Rig) -> None:
 def test_what_happens_is_followed(ready: Rig) -> None:
     """Jobs that end after the start are known at the next step, and counted in the health's event."""
     before = failure(ask(ready, BOB, {"name": "train"}))["basis"]
-    ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 54)])
+    upsert_jobs(ready.store, [ended(n, "bob") for n in range(50, 54)])
     ready.hub.get(Predictions).step()
     assert failure(ask(ready, BOB, {"name": "train"}))["basis"] > before
     assert ready.hub.get(Predictions).health().event == ready.store.counts()["last_event"]
@@ -222,7 +223,7 @@ def test_what_happens_is_followed(ready: Rig) -> None:
 def test_far_behind_the_history_is_replayed(ready: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an import of years the state is made anew in the order of time, and goes on from there."""
     monkeypatch.setattr(live_module, "FAR_BEHIND", 10)
-    ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 90)])
+    upsert_jobs(ready.store, [ended(n, "bob") for n in range(50, 90)])
     ready.hub.get(Predictions).step()
     said = failure(ask(ready, BOB, {"name": "train"}))
     assert said["p"] > 0.5  # his last jobs failed
@@ -258,7 +259,7 @@ def test_a_run_learns_from_the_models_errors(ready: Rig, tmp_path: Path) -> None
     promote(tmp_path / "models", "first", 0.25)
     predictions = ready.hub.get(Predictions)
     predictions.step()
-    ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 58)])
+    upsert_jobs(ready.store, [ended(n, "bob") for n in range(50, 58)])
     predictions.step()
     assert known(predictions)[1] == 8
 
@@ -268,12 +269,12 @@ def test_a_restart_goes_on(ready: Rig, tmp_path: Path) -> None:
     promote(tmp_path / "models", "first", 0.25)
     predictions = ready.hub.get(Predictions)
     predictions.step()
-    ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 58)])
+    upsert_jobs(ready.store, [ended(n, "bob") for n in range(50, 58)])
     predictions.step()
     seq, learnt = known(predictions)
     assert learnt == 8
     restart(predictions)
-    ready.store.upsert_jobs([ended(n, "bob") for n in range(60, 62)])
+    upsert_jobs(ready.store, [ended(n, "bob") for n in range(60, 62)])
     predictions.step()
     assert known(predictions) == (seq, 8)
     predictions.step()
@@ -443,7 +444,7 @@ def test_where_scripts_are_not_known_failures_only_warn(ready: Rig) -> None:
 
 def test_whole_node_partitions_are_known(ready: Rig) -> None:
     """What the importer stored of the partitions is used: no advice on GPUs where a job holds its nodes alone."""
-    ready.store.set_partitions("gw", {"whole": True, "gpu": False})
+    set_partitions(ready.store, "gw", {"whole": True, "gpu": False})
     ready.hub.get(Predictions).step()
     answer = ask(ready, ALICE, {"partition": "whole"}, {"partition": "gpu,whole"}, {"partition": "gpu"})
     assert [p["facts"]["whole_node"] for p in answer.json["predictions"]] == [True, True, False]

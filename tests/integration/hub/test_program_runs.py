@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Answer, Rig
 
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.jobs.verdict import Verdict
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.net.hub_client import PROGRAM_RUNS_PATH
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
 from gpuwaste.slurm.run import RunKey
@@ -41,13 +43,14 @@ def runs(hub: Rig, uid: int) -> list[dict[str, Any]]:
 
 def test_a_run_is_a_label(hub: Rig) -> None:
     """Declared steps, run time, GPUs, the memory that the ledger saw of a whole GPU, and what was expected of it."""
-    hub.store.upsert_jobs([ended(7, verdict_id=VERDICT)])
+    upsert_jobs(hub.store, [ended(7, verdict_id=VERDICT)])
     key = RunKey("gw", 7, NOW + 705)
-    hub.store.upsert_hours(
+    upsert_hours(
+        hub.store,
         [
             hour(run_key=key, gpu_uuid=name, mem_max_b=used, mem_total_b=80, share=share)
             for name, used, share in (("GPU-1", 10, 1.0), ("GPU-2", 30, 1.0), ("GPU-3", 70, 0.5))
-        ]
+        ],
     )
     said = Verdict(
         VERDICT, "gw", NOW * 1_000_000, "submit", "default", "shadow", "pass", "pass", user="alice",
@@ -64,7 +67,8 @@ def test_a_run_is_a_label(hub: Rig) -> None:
 
 def test_only_completed_runs_of_this_program_the_newest_first(hub: Rig) -> None:
     """A failed run, another program, one without a tie, and what only begins like the hash are no labels."""
-    hub.store.upsert_jobs(
+    upsert_jobs(
+        hub.store,
         [
             ended(1),
             ended(2, program=HASH),
@@ -74,14 +78,14 @@ def test_only_completed_runs_of_this_program_the_newest_first(hub: Rig) -> None:
             ended(6, program=None),
             ended(8, program=f"{HASH}ff"),
             ended(9, program=f"{HASH},steps=99999999999999"),
-        ]
+        ],
     )
     assert [(run["end"], run["steps"]) for run in runs(hub, ALICE)] == [(NOW + 265, None), (NOW + 165, 100)]
 
 
 def test_nobody_gets_runs_of_others(hub: Rig) -> None:
     """Bob writes alice's hash and a lie into his comment: her labels are hers alone, and an operator's are none."""
-    hub.store.upsert_jobs([ended(1), ended(2, "bob", f"{HASH},steps=1000000")])
+    upsert_jobs(hub.store, [ended(1), ended(2, "bob", f"{HASH},steps=1000000")])
     assert [run["steps"] for run in runs(hub, ALICE)] == [100]
     assert [run["steps"] for run in runs(hub, BOB)] == [1000000]
     assert runs(hub, OPER) == []

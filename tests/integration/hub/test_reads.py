@@ -12,6 +12,8 @@ from tests.integration.hub.rig import Answer, Rig
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.slurm.submit.request import JobRequest
@@ -26,7 +28,7 @@ ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 @pytest.fixture
 def filled(hub: Rig) -> Rig:
     """Job 7 is alice's in proj1, job 8 bob's in proj2."""
-    hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+    upsert_jobs(hub.store, [record(7, "alice"), record(8, "bob", "proj2")])
     assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
     return hub
 
@@ -91,7 +93,7 @@ def test_one_run_of_a_job_id_can_be_asked_for(hub: Rig) -> None:
         record(7, "alice", submit=again, start=again, end=again + 60, state="REQUEUED"),
         record(7, "alice", submit=again + 60, start=again + 90, end=again + 600),
     )
-    hub.store.upsert_jobs(runs)
+    upsert_jobs(hub.store, runs)
 
     def starts(question: str) -> list[int]:
         answer = hub.get(OPER, f"/v1/jobs/7?{question}")
@@ -144,8 +146,8 @@ def test_a_foreign_job_is_no_more_work_than_one_that_does_not_exist(tmp_path: Pa
     """The store is asked the same for both and gives no row of either: nothing of somebody else's job is loaded."""
     clock = FakeClock(HOUR + 7200)
     store = AskedStore.open(tmp_path / "hub.duckdb", clock)
-    store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2"), record(9, "")])
-    store.upsert_hours([hour(7), hour(8)])
+    upsert_jobs(store, [record(7, "alice"), record(8, "bob", "proj2"), record(9, "")])
+    upsert_hours(store, [hour(7), hour(8)])
     predictions = Predictions(store, lambda: "gw", clock=clock, models_dir=tmp_path, state_dir=tmp_path)
     ask: Any = DocumentQueries(store, LedgerSettings(), clock).job if what == "job" else predictions.for_job
 
@@ -215,7 +217,7 @@ def test_top_shows_only_what_the_caller_may_see(hub: Rig) -> None:
     """Of two running jobs each user is shown his own, the operator both, the coordinator his account's."""
     now = hub.clock.utc_us() // 1_000_000
     run: dict[str, Any] = {"start": now - 600, "end": None, "elapsed_s": None, "state": "RUNNING", "submit": now - 700}
-    hub.store.upsert_jobs([record(7, "alice", **run), record(8, "bob", "proj2", **run)])
+    upsert_jobs(hub.store, [record(7, "alice", **run), record(8, "bob", "proj2", **run)])
 
     def users(uid: int) -> list[str]:
         return sorted(job["user"] for job in hub.get(uid, "/v1/top").json["jobs"])

@@ -23,6 +23,7 @@ from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.webhook_receiver import webhook_receiver
@@ -70,7 +71,7 @@ class Site:
             state = "FAILED" if failed else "COMPLETED"
             runs.append(replace(record(self._job, user, state=state), verdict_id=said.id))
         VerdictStore(self.rig.store, self.rig.clock).add(verdicts, "ctl")
-        self.rig.store.upsert_jobs(runs)
+        upsert_jobs(self.rig.store, runs)
 
     def champion(self) -> str:
         found = Registry(self.models).champion()

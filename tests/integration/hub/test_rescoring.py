@@ -10,13 +10,12 @@ import pytest
 from tests.integration.hub.bundles import promote
 from tests.integration.hub.rig import Rig, running_hub
 
-from gpuwaste.act.notify.notice_store import NoticeStore
+from gpuwaste.act.notify.notice_store import NoticeStore, add_notices
 from gpuwaste.act.notify.parts import NotifyParts
 from gpuwaste.act.rescoring_part import RescoringPart
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
-from gpuwaste.advice.verdicts.verdict import Action, Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.errors import ConfigError, StoreError
@@ -24,6 +23,8 @@ from gpuwaste.hub.retention import TableRetention
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.job import JobRescored
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.jobs.verdict import Action, Verdict
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
@@ -73,7 +74,7 @@ def hub(directory: Path, mail: MailServer | None = None, keys: Any = WANTED, **n
         clock = ShiftedClock(HOUR + 30)
         with running_hub(directory, clock=clock, notify=notice, hub_keys={"outlets_dir": str(outlets), **keys}) as rig:
             rig.hub.get(ClusterFacts).refresh()
-            rig.store.upsert_jobs([*(past(n) for n in range(1, 7)), running(7)])
+            upsert_jobs(rig.store, [*(past(n) for n in range(1, 7)), running(7)])
             rig.hub.get(Predictions).step()
             yield rig
 
@@ -132,7 +133,7 @@ def test_what_has_ended_since_the_submission_counts(tmp_path: Path) -> None:
     with hub(tmp_path) as rig:
         rescore(rig)
         failed = [past(n, state="FAILED", end=HOUR + 100 + n, elapsed_s=60) for n in range(11, 14)]
-        rig.store.upsert_jobs(failed)
+        upsert_jobs(rig.store, failed)
         later(rig, 600)
         rescore(rig)
         first, second = (one["p"]["failure"] for one in document(rig)["said_again"])
@@ -214,7 +215,7 @@ def test_what_was_predicted_at_submission_stands_beside_it(tmp_path: Path) -> No
             for job, action in actions
         ]  # fmt: skip
         VerdictStore(rig.store, rig.clock).add(said, "advisor")
-        rig.store.upsert_jobs([running(job, verdict_id=f"{job:016d}") for job in (7, 8)])
+        upsert_jobs(rig.store, [running(job, verdict_id=f"{job:016d}") for job in (7, 8)])
         rescore(rig)
         told = {(job, uid): rig.page(uid, f"/jobs/{job}").body.decode() for job in (7, 8) for uid in (ALICE, OPER)}
         assert [("62 %" in page, "<td>at submission" in page) for page in told.values()] == [
@@ -247,7 +248,7 @@ def statuses(rig: Rig) -> dict[str, tuple[str, str]]:
 def test_a_user_gets_three_such_mails_a_day(tmp_path: Path, mail: MailServer) -> None:
     """Four jobs near their limits, one after the other: the fourth is in the record alone."""
     with hub(tmp_path, mail) as rig:
-        rig.store.upsert_jobs([running(8 + n, start=HOUR + 300 * (n + 1)) for n in range(3)])
+        upsert_jobs(rig.store, [running(8 + n, start=HOUR + 300 * (n + 1)) for n in range(3)])
         later(rig, LIMIT_S - 2400)
         for _ in range(4):
             rescore(rig)
@@ -290,7 +291,7 @@ def test_a_job_that_always_runs_to_its_limit_is_told_as_event_only(tmp_path: Pat
     """All of the user's last runs of this name reached their limits: that is how they work, no mail is sent."""
     with hub(tmp_path, mail) as rig:
         late = [past(n, 2, 2, name="chain", state="TIMEOUT") for n in range(21, 27)]
-        rig.store.upsert_jobs([*late, running(8, name="chain"), running(7, state="COMPLETED", end=HOUR + 40)])
+        upsert_jobs(rig.store, [*late, running(8, name="chain"), running(7, state="COMPLETED", end=HOUR + 40)])
         later(rig, LIMIT_S - 2400)
         rescore(rig)
         (event,) = rig.get(OPER, "/v1/events?kinds=job.limit_near").json["events"]
@@ -337,11 +338,11 @@ def test_all_of_a_pass_is_kept_or_nothing(tmp_path: Path) -> None:
         }  # fmt: skip
         said, told = [Rescore(run, "start", HOUR)], [tell("job.rescored", data, HOUR, run=run, unique="start")]
         with pytest.raises(StoreError):
-            store.add(said, told, [notice, notice])
+            store.add(said, told, lambda db: add_notices(db, [notice, notice]))
         assert not moments(rig)
         assert not events(rig)
         assert not statuses(rig)
-        assert store.add(said, told, [notice]) == 1
+        assert store.add(said, told, lambda db: add_notices(db, [notice])) == 1
         assert store.add(said, told) == 0
         assert (len(moments(rig)), len(events(rig)), list(statuses(rig))) == (1, 1, ["alice"])
 
@@ -349,12 +350,12 @@ def test_all_of_a_pass_is_kept_or_nothing(tmp_path: Path) -> None:
 def test_what_is_not_known_yet_is_asked_again(tmp_path: Path, mail: MailServer) -> None:
     """Carol's first jobs have not ended when her limit is near: nothing is said; a minute later it is."""
     with hub(tmp_path, mail) as rig:
-        rig.store.upsert_jobs([running(9, "carol"), running(7, state="COMPLETED", end=HOUR + 40)])
+        upsert_jobs(rig.store, [running(9, "carol"), running(7, state="COMPLETED", end=HOUR + 40)])
         later(rig, LIMIT_S - 2400)
         rescore(rig)
         assert "limit" not in dict(moments(rig, 9))
         own: dict[str, Any] = {"user": "carol", "submit": HOUR - 90, "start": HOUR - 80}
-        rig.store.upsert_jobs([past(n, end=HOUR + LIMIT_S - 2390, elapsed_s=3 * 3600, **own) for n in (15, 16, 17)])
+        upsert_jobs(rig.store, [past(n, end=HOUR + LIMIT_S - 2390, elapsed_s=3 * 3600, **own) for n in (15, 16, 17)])
         later(rig, 60)
         rescore(rig)
         assert "limit" in dict(moments(rig, 9))
@@ -365,7 +366,7 @@ def test_suspended_jobs_and_runaways_are_left_alone(tmp_path: Path) -> None:
     """A suspended job does not come nearer to its limit, and one that accounting lost passed it long ago."""
     with hub(tmp_path) as rig:
         lost = running(9, start=HOUR - 90 * 86400, submit=HOUR - 90 * 86400)
-        rig.store.upsert_jobs([running(8, state="SUSPENDED"), lost])
+        upsert_jobs(rig.store, [running(8, state="SUSPENDED"), lost])
         later(rig, LIMIT_S - 2400)
         rescore(rig)
         assert not moments(rig, 8)

@@ -16,6 +16,7 @@ from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.moments import ModelMoment
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.clocks import ShiftedClock
@@ -48,12 +49,13 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     keys = {"rules_dir": str(tmp_path / "rules.d")}
     with running_hub(tmp_path, slurm, clock=ShiftedClock(NOW), hub_keys=keys) as found:
         found.hub.get(ClusterFacts).refresh()
-        found.store.upsert_jobs(
+        upsert_jobs(
+            found.store,
             [
                 record(7, "alice", **OPEN),
                 record(8, "bob", "proj2", **OPEN),
                 record(9, "bob", "proj2", **{**OPEN, "nodes": "gpu2"}),
-            ]
+            ],
         )
         assert found.post(batch(used(7, 0), used(8, 90))).status == 200
         yield found
@@ -286,7 +288,7 @@ def test_an_id_used_again_is_another_subject(rig: Rig) -> None:
     passed(rig, 1)
     begin = NOW + 100
     ended = record(7, "alice", end=begin - 50, elapsed_s=begin - 50 - HOUR, state="CANCELLED")
-    rig.store.upsert_jobs([ended, record(7, "alice", **{**OPEN, "start": begin, "submit": begin - 5})])
+    upsert_jobs(rig.store, [ended, record(7, "alice", **{**OPEN, "start": begin, "submit": begin - 5})])
     later(rig, 300)
     rig.hub.get(RuleService).step()
     assert [subject for _, subject, *_ in firings(rig)] == [RUN]
@@ -316,7 +318,7 @@ def test_a_rule_of_events_sees_only_their_subjects(rig: Rig) -> None:
     """Of two running jobs the one that has just started is touched, once."""
     write(rig, 'on = ["job.started"]\nwhere = "job.gpus >= 1"\n[[do]]\naction = "comment"\ntext = "seen"\n', "start")
     passed(rig, 1)
-    rig.store.upsert_jobs([record(11, "bob", "proj2", **{**OPEN, "start": NOW, "submit": NOW})])
+    upsert_jobs(rig.store, [record(11, "bob", "proj2", **{**OPEN, "start": NOW, "submit": NOW})])
     passed(rig, 3, 60)
     assert [subject for _, subject, *_ in firings(rig)] == [f"gw/11@{NOW}"]
 
@@ -404,7 +406,7 @@ def test_a_replay_says_whom_a_rule_would_have_hit(rig: Rig) -> None:
     later(rig, 6000)
     end = NOW + 6000
     ended: dict[str, Any] = {"end": end, "elapsed_s": end - HOUR, "state": "COMPLETED"}
-    rig.store.upsert_jobs([record(7, "alice", **ended), record(8, "bob", "proj2", **ended)])
+    upsert_jobs(rig.store, [record(7, "alice", **ended), record(8, "bob", "proj2", **ended)])
     later(rig, 3600)
     status, found = question(rig, OPER, "/v1/rules/replay", start=HOUR - 60, end=end + 60)
     assert status == 200, found

@@ -12,6 +12,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.testing.hub_rows import record
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.sockets
 def test_the_unix_socket_knows_its_peer(hub: Rig) -> None:
     """A local user needs no credential: the kernel's word on who he is gives his scope, whatever he claims."""
     me = getpass.getuser()
-    hub.store.upsert_jobs([record(7, me), record(8, "somebody")])
+    upsert_jobs(hub.store, [record(7, me), record(8, "somebody")])
     client = HubClient(f"unix:{hub.socket}")
     assert client.get("/v1/jobs/7")["runs"][0]["user"] == me
     with pytest.raises(Exception, match="no such job"):

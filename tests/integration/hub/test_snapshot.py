@@ -18,12 +18,14 @@ from gpuwaste.advice.policy.loading import load_files
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.vectors import vector_of
 from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError, WireError
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.net.batch import Envelope, VerdictBatch, encode_verdict
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
+from gpuwaste.net.batch import Batch, Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.snapshot_tar import read_tar, write_tar
 from gpuwaste.slurm.submit.request import JobRequest
@@ -58,14 +60,14 @@ def client(hub: Rig, uid: int = AGENT_UID) -> HubClient:
 
 def test_the_state_travels_and_goes_on(hub: Rig, tmp_path: Path) -> None:
     """What was loaded stands at the hub's own event, answers alike, and takes the next events."""
-    hub.store.upsert_jobs([ended(n) for n in range(1, 6)])
+    upsert_jobs(hub.store, [ended(n) for n in range(1, 6)])
     hub.hub.get(Predictions).step()
     place = tmp_path / "advisor" / "history"
     client(hub).get_snapshot(place)
     follower = Follower.load(place, "gw", HistoryState.load)
     assert follower.seq == hub.store.counts()["last_event"] == 10
-    hub.store.upsert_jobs([ended(6)])
-    follower.apply(hub.store.history(follower.seq, 99))
+    upsert_jobs(hub.store, [ended(6)])
+    follower.apply(history_events(hub.store, follower.seq, 99))
     hub.hub.get(Predictions).step()
     live = hub.hub.get(Predictions)._live
     assert live is not None
@@ -81,7 +83,7 @@ def test_a_replayed_history_knows_the_scripts_that_failed(hub: Rig, tmp_path: Pa
     failed = replace(ended(1), state="FAILED", verdict_id=verdict(1).id)
     store = VerdictStore(hub.store, SystemClock())
     store.add([replace(verdict(1), script="00000000000000ff")], "ctl")
-    hub.store.upsert_jobs([failed, ended(2)])
+    upsert_jobs(hub.store, [failed, ended(2)])
     hub.hub.get(Predictions).step()
     client(hub).get_snapshot(tmp_path / "history")
     recall = Follower.load(tmp_path / "history", "gw", HistoryState.load).recall
@@ -145,7 +147,7 @@ def test_predictions_go_on_while_a_snapshot_is_taken(hub: Rig) -> None:
     thread = threading.Thread(target=snapshots)
     thread.start()
     for job in range(1, 30):
-        hub.store.upsert_jobs([ended(job)])
+        upsert_jobs(hub.store, [ended(job)])
         hub.hub.get(Predictions).step()
         live.advise(Adviser(load_files(())), AdviceRequest(JobRequest("alice", 1_700_009_000, name="train")))
     thread.join(60)
@@ -216,9 +218,9 @@ def test_half_a_tar_and_garbage_are_one_error(tmp_path: Path) -> None:
 def test_verdicts_are_posted_with_a_checked_acknowledgement(hub: Rig) -> None:
     """What the hub rejects is named by line; a hub that refuses the whole batch says so in its own words."""
     rows = tuple(encode_verdict(row) for row in (said(1), verdict(2, cluster="other"), said(3)))
-    ack = client(hub).post_verdicts(ENVELOPE, VerdictBatch(rows))
+    ack = client(hub).post_verdicts(ENVELOPE, Batch(rows))
     assert (ack.accepted, list(ack.rejected)) == (2, [3])
     with pytest.raises(AuthError, match="may not send verdicts"):
-        client(hub, 1001).post_verdicts(ENVELOPE, VerdictBatch(rows[:1]))
+        client(hub, 1001).post_verdicts(ENVELOPE, Batch(rows[:1]))
     with pytest.raises(WireError, match="not served here"):
-        client(hub).post_verdicts(Envelope("other", "ctl", "b", "1"), VerdictBatch(rows[:1]))
+        client(hub).post_verdicts(Envelope("other", "ctl", "b", "1"), Batch(rows[:1]))

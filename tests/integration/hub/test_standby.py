@@ -23,6 +23,7 @@ from gpuwaste.hub.server import HubSockets, WebServer, open_tcp
 from gpuwaste.hub.standby import Standby
 from gpuwaste.hub.standby_gate import OWN, SIGN_IN, StandbyGate
 from gpuwaste.hub.store_choice import lake_location
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.net.connection_limiter import Listener
@@ -212,13 +213,13 @@ def test_it_answers_what_the_hub_that_serves_answers(postgres: PostgresServer, t
     """
     clock = StandingClock(HOUR + 3 * DAY_S)
     with running_hub(tmp_path, clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as hub:
-        hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+        upsert_jobs(hub.store, [record(7, "alice"), record(8, "bob", "proj2")])
         assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
         hub.hub.get(Judging).step(threading.Event())
         with standing_by(hub) as (beside, standby):
             same(hub, beside, TARGETS, OPER)
             same(hub, beside, TARGETS[:5], ALICE)
-            hub.store.upsert_jobs([record(9, "alice")])
+            upsert_jobs(hub.store, [record(9, "alice")])
             assert hub.post(batch(hour(9, gpu_uuid="GPU-c"), hour(7, seq=2, util_ms={}))).status == 200
             same(hub, beside, CHANGING, ALICE)
             before = hub.get(ALICE, CHANGING[0]).json["totals"]
@@ -250,7 +251,7 @@ def test_who_is_signed_in_at_one_hub_is_at_each(postgres: PostgresServer, tmp_pa
     """
     clock = StandingClock(HOUR + 3 * DAY_S)
     with running_hub(tmp_path, clock=clock, hub_keys=lake_keys(postgres, tmp_path)) as hub:
-        hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+        upsert_jobs(hub.store, [record(7, "alice"), record(8, "bob", "proj2")])
         assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
         hub.hub.get(Judging).step(threading.Event())
         with standing_by(hub) as (beside, standby):

@@ -23,6 +23,7 @@ from gpuwaste.hub.admission_control import MOST
 from gpuwaste.hub.places import OF_USER
 from gpuwaste.hub.threads import REPORTS_OF_USER
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -38,7 +39,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub with job 7 of alice and 8 of bob."""
     with running_hub(tmp_path, FakeSlurm(levels={"oper": "Operator"}), web=WebConfig()) as found:
         found.hub.get(ClusterFacts).refresh()
-        found.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+        upsert_jobs(found.store, [record(7, "alice"), record(8, "bob", "proj2")])
         yield found
 
 

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.advisor.verdicts import verdict
 
-from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advice.verdicts.verdict_counts import EVERY_S, VerdictCounts
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
@@ -20,7 +20,9 @@ from gpuwaste.core.typed import convert
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.roles import Roles
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.net.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.jobs.verdict import Verdict
+from gpuwaste.net.batch import Batch, Envelope, encode_batch, json_line
 from gpuwaste.net.signing import Caller
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.testing.clocks import FakeClock
@@ -34,7 +36,7 @@ HIDDEN = "likely to fail"  # what shadow verdicts would have said
 def body(*verdicts: Verdict, cluster: str = "gw", protocol: int = 1) -> bytes:
     """Return the body of a batch from an advisor on the controller's host."""
     rows = tuple(encode_verdict(row) for row in verdicts)
-    return encode_batch(Envelope(cluster, "ctl", "boot", "1", protocol), VerdictBatch(rows, "b1"))
+    return encode_batch(Envelope(cluster, "ctl", "boot", "1", protocol), Batch(rows, "b1"))
 
 
 def now() -> int:
@@ -179,8 +181,8 @@ def with_verdicts(hub: Rig) -> Rig:
         said(6, user="bob", account="proj2", action="pass", would_be="warn", held="floor", lines=(HIDDEN,)),
     ]
     assert post(hub, body(*rows)).json["accepted"] == 6
-    hub.store.upsert_jobs([run(10 + n, rows[n - 1].id) for n in (1, 2, 4)])
-    hub.store.upsert_jobs([run(10 + n, rows[n - 1].id, "bob", "proj2") for n in (5, 6)])
+    upsert_jobs(hub.store, [run(10 + n, rows[n - 1].id) for n in (1, 2, 4)])
+    upsert_jobs(hub.store, [run(10 + n, rows[n - 1].id, "bob", "proj2") for n in (5, 6)])
     return hub
 
 
@@ -294,7 +296,7 @@ def test_a_modification_is_shown_with_its_job(hub: Rig) -> None:
 def test_a_token_of_another_user_s_verdict_tells_nothing(hub: Rig) -> None:
     """A comment that was copied by hand to alice's job does not show her what was said to bob."""
     audited = with_verdicts(hub)
-    audited.store.upsert_jobs([replace(run(20, said(5).id), user="alice")])
+    upsert_jobs(audited.store, [replace(run(20, said(5).id), user="alice")])
     assert audited.get(ALICE, "/v1/jobs/20").json["advice"] == []
 
 

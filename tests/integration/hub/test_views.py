@@ -4,6 +4,7 @@ import pytest
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.core.typed import convert
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewsDocument
 from gpuwaste.testing.hub_rows import AGENT_UID, HOUR, batch, hour, record
 from gpuwaste.views.view import all_views
@@ -15,7 +16,7 @@ EDGES = f"start={HOUR - 86400}&end={HOUR + 86400}"
 @pytest.fixture
 def filled(hub: Rig) -> Rig:
     """Job 7 is alice's, job 8 bob's; the agent has reported both."""
-    hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+    upsert_jobs(hub.store, [record(7, "alice"), record(8, "bob", "proj2")])
     assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
     return hub
 

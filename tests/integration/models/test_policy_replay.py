@@ -24,7 +24,7 @@ from gpuwaste.slurm.site.site_defaults import SiteDefaults
 from gpuwaste.testing.histories import made_table, requests
 
 if TYPE_CHECKING:
-    from gpuwaste.advice.verdicts.verdict import Action
+    from gpuwaste.jobs.verdict import Action
 
 WARNS = '[policy]\nname = "w"\nmode = "warn"\n[targets.{0}]\nwarn = {1}\n[floor]\nprecision = 0\n'
 ALWAYS = 1 << 40

@@ -20,7 +20,8 @@ from tests.self_signed import self_signed
 
 from gpuwaste.core.errors import AuthError, ConfigError, NoDataError, RetryableWireError, WireError
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import Ack, Batch, Envelope, encode_hour
+from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
+from gpuwaste.net.batch import Ack, Batch, Envelope
 from gpuwaste.net.hub_client import BusyError, HubClient, RefusedError
 from gpuwaste.net.tokens import TokenIssuer
 from gpuwaste.slurm.run import RunKey
@@ -32,7 +33,7 @@ ENVELOPE = Envelope("gw", "gpu1", "boot", "0.1.0")
 HOUR = 1_700_002_800
 
 
-def batch(*jobs: int) -> Batch:
+def batch(*jobs: int) -> HourBatch:
     return Batch(
         tuple(
             encode_hour(AllocationHour(RunKey("gw", job, HOUR), "gpu1", "GPU-1", HOUR, 1, HOUR * 1000, HOUR * 1000))

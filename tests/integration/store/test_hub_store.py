@@ -11,6 +11,8 @@ from pathlib import Path
 from tests.unit.store.test_hub_store import hour, stored
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -32,11 +34,12 @@ WRITER = """
 import sys
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store.hub.hub_store import HubStore
 from tests.unit.store.test_hub_store import hour
 store = HubStore.open(Path(sys.argv[1]), SystemClock())
 for seq in range(1, 100000):
-    store.upsert_hours([hour(seq, job) for job in range(1, 9)])
+    upsert_hours(store, [hour(seq, job) for job in range(1, 9)])
     print(seq, flush=True)
 """
 
@@ -70,9 +73,9 @@ def test_writers_and_readers_of_many_threads(tmp_path: Path) -> None:
     def work(number: int) -> None:
         try:
             for seq in range(8):
-                store.upsert_hours([hour(seq * 10 + number, job) for job in range(1, 20)])
-                store.upsert_jobs([JobRecord("gw", job, 900, start=1000, cpus=seq) for job in range(1, 20)])
-                store.history(0, 10)
+                upsert_hours(store, [hour(seq * 10 + number, job) for job in range(1, 20)])
+                upsert_jobs(store, [JobRecord("gw", job, 900, start=1000, cpus=seq) for job in range(1, 20)])
+                history_events(store, 0, 10)
                 store.counts()
         except Exception as error:  # noqa: BLE001 a thread's error is the test's to tell
             errors.append(error)

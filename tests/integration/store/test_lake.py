@@ -25,7 +25,9 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.disputes.dispute_store import DisputeStore
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
@@ -112,7 +114,7 @@ def _small_stores(store: HubStore, clock: StandingClock) -> Iterator[Any]:
         VerdictStore(store, clock),
         [record(7, "alice"), record(8, "bob")],
     )
-    yield store.upsert_jobs(runs)
+    yield upsert_jobs(store, runs)
     yield notices.add_period("digest", 100, [row("alice"), row("bob")], dry=False)
     first = notices.due()[0]
     yield [notices.move(first, NoticeStatus.SENDING, was=OPEN) for _ in range(2)]
@@ -164,7 +166,7 @@ def test_a_second_hub_takes_the_lake_over(postgres: PostgresServer, tmp_path: Pa
     with pytest.raises(StoreError, match="another hub has taken over this lake"):
         first.set_mark("first", 2)
     with pytest.raises(StoreError, match="another hub has taken over"):
-        first.upsert_jobs([record(7, "alice")])
+        upsert_jobs(first, [record(7, "alice")])
     second.set_mark("second", 3)
     assert (first.mark("first"), first.mark("second"), first.counts()["jobs"]) == (1, 3, 0)
     first.close()
@@ -204,7 +206,7 @@ def test_files_are_merged(postgres: PostgresServer, tmp_path: Path) -> None:
     """Twenty batches leave as many files; after the merge a table has one, with the same rows."""
     store = LakeStore.open_lake(LakeLocation(postgres.new_database(), tmp_path / "lake"), SystemClock(), tmp_path)
     for job in range(20):
-        store.upsert_hours([hour(job)])
+        upsert_hours(store, [hour(job)])
     before, files = store.counts(), _files(store)
     store.checkpoint()
     assert (files, _files(store), store.counts()) == (20, 1, before)
@@ -246,14 +248,14 @@ def test_a_lake_is_backed_up_and_restored_as_documented(postgres: PostgresServer
     data = tmp_path / "lake"
     location = LakeLocation(postgres.new_database(), data)
     store = LakeStore.open_lake(location, SystemClock(), tmp_path)
-    store.upsert_jobs([record(7, "alice"), record(8, "bob")])
-    store.upsert_hours([hour(7), hour(8)])
+    upsert_jobs(store, [record(7, "alice"), record(8, "bob")])
+    upsert_hours(store, [hour(7), hour(8)])
     saved, dump, files = store.counts(), tmp_path / "gpuwaste.dump", tmp_path / "files"
     postgres.save(location.catalog, dump)
-    store.upsert_hours([hour(9)])
+    upsert_hours(store, [hour(9)])
     store.checkpoint()  # the files that the dump names are merged; they are kept for an hour
     subprocess.run(["rsync", "-a", f"{data}/", f"{files}/"], check=True)
-    store.upsert_jobs([record(9, "carol")])
+    upsert_jobs(store, [record(9, "carol")])
     store.close()
     shutil.rmtree(data)
     subprocess.run(["rsync", "-a", "--delete", f"{files}/", f"{data}/"], check=True)
@@ -263,7 +265,7 @@ def test_a_lake_is_backed_up_and_restored_as_documented(postgres: PostgresServer
     with back.reader() as db:
         read = db.execute("SELECT job_id, sum(len(util_ms)) FROM hours GROUP BY ALL ORDER BY ALL").fetchall()
     assert [job for job, _ in read] == [7, 8]
-    back.upsert_hours([hour(9)])
+    upsert_hours(back, [hour(9)])
     assert back.counts()["hours"] == saved["hours"] + 1
     back.close()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
 from gpuwaste.store.lake_database import LakeLocation
@@ -50,7 +51,7 @@ def test_an_empty_table_is_asked_for_no_more_than_one_with_rows(
 ) -> None:
     """All columns of each in one statement: what is asked of a table does not grow with its columns."""
     with closing(LakeStore.open_lake(location, SystemClock(), tmp_path)) as store:
-        store.upsert_jobs([record(7, "alice")])
+        upsert_jobs(store, [record(7, "alice")])
         full = asked(link, lambda: rows(store, "SELECT * FROM jobs WHERE job_id = 7 AND submit > 0"))
         empty = asked(link, lambda: rows(store, "SELECT * FROM actions WHERE job_id = 7 AND run_start > 0"))
         assert 0 < empty < 2 * full, "of 24 columns each would take two more"
@@ -65,7 +66,7 @@ def test_tables_of_an_older_lake_get_their_statistics(location: LakeLocation, tm
     with closing(LakeStore.open_lake(location, SystemClock(), tmp_path)) as store:
         others = [("arrived",)]  # to which hubs that stand by append
         assert [without(store, table) for table in STATS] == [others, others]
-        store.upsert_jobs([record(7, "alice"), record(8, "bob", start=HOUR + 60)])
+        upsert_jobs(store, [record(7, "alice"), record(8, "bob", start=HOUR + 60)])
         assert rows(store, "SELECT job_id FROM jobs WHERE start > 0 AND user = 'bob'") == [(8,)]
         bounds = (
             "SELECT min(job_id), max(job_id), min(start), max(start), min(user), count(exit_code), count(*) FROM jobs"

@@ -12,6 +12,8 @@ from tests.self_signed import self_signed
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store import lake_s3
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.lake_database import LakeLocation
@@ -59,7 +61,7 @@ def test_a_hub_with_a_lake_in_s3_gives_what_a_file_gives(
     found = []
     for name, keys in (("file", {}), ("s3", s3_keys(postgres, server, tmp_path))):
         with hub_of(tmp_path / name, StandingClock(HOUR + 4000), **keys) as hub:
-            hub.store.upsert_jobs([record(7, "alice"), record(8, "a\0b")])
+            upsert_jobs(hub.store, [record(7, "alice"), record(8, "a\0b")])
             assert [hub.post(batch(hour(job), hour(9))).status for job in (7, 8, 8)] == [200, 200, 200]
             found.append((rows(hub), hub.get(0, "/v1/report?user=alice").json))
     for table in found[0][0]:
@@ -88,7 +90,7 @@ def test_files_in_s3_are_merged_and_read_by_another(postgres: PostgresServer, se
     place = location(postgres, server)
     store = LakeStore.open_lake(place, SystemClock(), tmp_path)
     for job in range(6):
-        store.upsert_hours([hour(job)])
+        upsert_hours(store, [hour(job)])
     store.checkpoint()
     with store.reader() as db:
         found = db.execute("SELECT file_count FROM ducklake_table_info('lake') WHERE table_name = 'hours'").fetchall()
@@ -134,7 +136,7 @@ def test_a_certificate_that_nobody_signed_is_refused(
 def opened_and_written(place: LakeLocation, scratch: Path) -> int:
     """Return how many hours there are after one was stored."""
     with closing(LakeStore.open_lake(place, SystemClock(), scratch)) as store:
-        store.upsert_hours([hour(7)])
+        upsert_hours(store, [hour(7)])
         return store.counts()["hours"]
 
 

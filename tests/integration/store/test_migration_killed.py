@@ -9,6 +9,8 @@ from pathlib import Path
 from tests.unit.store.test_rollup import row, run
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.patience import patient
@@ -32,8 +34,8 @@ def test_a_migrated_store_that_is_killed_opens_again(tmp_path: Path) -> None:
     path = tmp_path / "hub.duckdb"
     store = HubStore.open(path, SystemClock())
     job = run(1, 0, 30)
-    store.upsert_jobs([job])
-    store.upsert_hours([row(job, 0, hour, random.Random(hour)) for hour in range(20)])
+    upsert_jobs(store, [job])
+    upsert_hours(store, [row(job, 0, hour, random.Random(hour)) for hour in range(20)])
     with store.reader() as db:
         hours = db.execute("SELECT hour_utc, seq + 1000, 8 FROM hours ORDER BY ALL").fetchall()
     assert len(hours) == 20

@@ -21,6 +21,7 @@ from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.hub.store_mover import MOVING, StoreMover
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.hub.moved_file import UNFINISHED, note_moved
@@ -157,9 +158,9 @@ def test_a_store_is_moved_to_a_lake_and_back(
         found["marks"].remove(("on the lake", 1))
         same(answers(hub), before)
         same(found, first_rows)
-        last = hub.store.history(0, 10**6)[-1].seq
-        hub.store.upsert_jobs([DrawnSite(3).runs[0]])
-        assert hub.store.history(last, 9), "a new event has a number of its own"
+        last = history_events(hub.store, 0, 10**6)[-1].seq
+        upsert_jobs(hub.store, [DrawnSite(3).runs[0]])
+        assert history_events(hub.store, last, 9), "a new event has a number of its own"
     assert sorted(path.name for path in place.state.glob("hub.duckdb*")) == ["hub.duckdb", "hub.duckdb.before-move"]
     assert main(place.words("lake", "--reopen")) == 0
     assert place.lake_counts()["jobs"] == len(first_rows["jobs"]) - 1
@@ -283,7 +284,7 @@ def test_a_kill_at_the_very_end_is_mended_by_the_same_command(
     """Killed with the note on the old store, before the new one is open: no hub has either, the next move ends it."""
     place = place_in(tmp_path, postgres)
     with closing(HubStore.open(place.store, SystemClock())) as store:
-        store.upsert_jobs([DrawnSite(3).runs[0]])
+        upsert_jobs(store, [DrawnSite(3).runs[0]])
     assert place.move("lake") == 0
     with closing(LakeDatabase.open_lake(place.location, "hub")) as lake, lake.writing():
         lake.note_move("filling")

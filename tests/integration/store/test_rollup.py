@@ -12,6 +12,8 @@ from tests.unit.store.test_rollup import BEFORE, DAY, documents, roll, row, run,
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -37,8 +39,8 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(tmp_path: Path, steps: i
     path, rng = tmp_path / "hub.duckdb", random.Random(5)
     jobs = [run(i, i, 30, 2) for i in range(1, 7)]
     store = HubStore.open(path, SystemClock())
-    store.upsert_jobs(jobs)
-    store.upsert_hours([row(j, gpu, i, rng) for j in jobs for gpu in range(2) for i in range(30)])
+    upsert_jobs(store, jobs)
+    upsert_hours(store, [row(j, gpu, i, rng) for j in jobs for gpu in range(2) for i in range(30)])
     before, total = documents(store), sums(store)
     store.close()
     child = subprocess.Popen(
@@ -56,5 +58,5 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(tmp_path: Path, steps: i
     roll(store)
     same(before, documents(store))
     assert (sums(store), store.counts()["hours"]) == (total, 0)
-    assert RunKey("gw", 1, DAY + HOUR_S) in {e.run_key for e in store.history(0, 99)}
+    assert RunKey("gw", 1, DAY + HOUR_S) in {e.run_key for e in history_events(store, 0, 99)}
     store.close()

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.advice.verdicts.verdict import Verdict, new_id
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advisor import journal as module
 from gpuwaste.advisor.journal import VerdictJournal
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.net.batch import encode_verdict
+from gpuwaste.jobs.verdict import Verdict, new_id
 
 T0_US = 1_700_000_000_000_000
 

@@ -14,11 +14,12 @@ from tests.examples import examples
 from tests.unit.advisor.verdicts import DAY_US, NOON_US, put, spent, verdict
 from tests.unit.net.outboxes import rejected
 
-from gpuwaste.advice.verdicts.verdict import verdict_from_json
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advisor.verdict_outbox import REJECTED_S, Chunk, VerdictOutbox
 from gpuwaste.advisor.writer import add_line
 from gpuwaste.core.errors import StoreError
-from gpuwaste.net.batch import MAX_BATCH_BYTES, Envelope, encode_batch, encode_verdict
+from gpuwaste.jobs.verdict import verdict_from_json
+from gpuwaste.net.batch import MAX_BATCH_BYTES, Envelope, encode_batch
 
 TODAY = "2023-11-15"
 

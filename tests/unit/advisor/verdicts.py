@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpuwaste.advice.policy.facts import Spent
-from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
 from gpuwaste.advisor.writer import add_line
-from gpuwaste.net.batch import encode_verdict
+from gpuwaste.jobs.verdict import Verdict
 
 DAY_US = 86_400_000_000
 NOON_US = 1_700_049_600_000_000  # 2023-11-15 12:00 UTC

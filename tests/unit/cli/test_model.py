@@ -16,6 +16,7 @@ from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.underuse import UNDER_USE
 from gpuwaste.jobs.history.table import table_of
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.models.export import write_files
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
@@ -146,7 +147,7 @@ def fill(path: Path, jobs: list[JobRecord]) -> None:
     """Write a hub's store that holds these runs."""
     store = HubStore.open(path, SystemClock())
     try:
-        store.upsert_jobs(jobs)
+        upsert_jobs(store, jobs)
     finally:
         store.close()
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.advisor.verdicts import NOON_US, verdict
 
-from gpuwaste.advice.verdicts.verdict import is_token, new_id, verdict_from_json
 from gpuwaste.core.errors import ParseError
+from gpuwaste.jobs.verdict import is_token, new_id, verdict_from_json
 from gpuwaste.slurm.verdict_token import token_of
 
 

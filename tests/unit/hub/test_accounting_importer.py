@@ -8,6 +8,7 @@ from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting import ImportSettings
 from gpuwaste.jobs.importers.accounting_importer import Importer, QuarantinedRows, RunsStored
+from gpuwaste.jobs.run_store import history_events, open_run_keys, runs_of_id
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.run import RunKey
@@ -63,11 +64,11 @@ class Bench:
 
     def states(self, job_id: int) -> list[tuple[int, str]]:
         """Return (key's start, state) of the job's runs, the newest first."""
-        return [(r.run_key.start, r.state) for r in self.store.runs_of("gw", job_id)]
+        return [(r.run_key.start, r.state) for r in runs_of_id(self.store, "gw", job_id)]
 
     def events(self) -> list[tuple[str, int, int]]:
         """Return the events."""
-        return [(e.kind, e.run_key.job_id, e.run_key.start) for e in self.store.history(0, 100)]
+        return [(e.kind, e.run_key.job_id, e.run_key.start) for e in history_events(self.store, 0, 100)]
 
 
 def run(job_id: int = 7, submit: int = NOW - 500, **more: object) -> JobRecord:
@@ -100,7 +101,7 @@ def test_a_job_is_followed_from_submit_to_end() -> None:
     bench.importer.step()
     assert bench.states(7) == [(NOW - 100, "COMPLETED")]
     assert bench.events() == [("submitted", 7, NOW - 500), ("started", 7, NOW - 100), ("ended", 7, NOW - 100)]
-    assert [e.job is not None for e in bench.store.history(0, 9)] == [True, True, True]
+    assert [e.job is not None for e in history_events(bench.store, 0, 9)] == [True, True, True]
     assert bench.learned == [7, 7, 7, 7]
 
 
@@ -184,7 +185,7 @@ def test_an_import_that_breaks_off_is_done_again() -> None:
     assert bench.store.mark("sacct:gw") == NOW - DAY
     bench.slurm.breaks_after = None
     bench.importer.step()
-    assert len(bench.store.open_runs("gw")) == 5
+    assert len(open_run_keys(bench.store, "gw")) == 5
 
 
 def test_a_run_that_accounting_ended_in_the_past_is_found() -> None:
@@ -196,7 +197,7 @@ def test_a_run_that_accounting_ended_in_the_past_is_found() -> None:
     bench.clock.advance(60)
     bench.importer.step()
     assert bench.states(7) == [(NOW - DAY, "FAILED")]
-    assert bench.store.open_runs("gw") == {}
+    assert open_run_keys(bench.store, "gw") == {}
 
 
 def test_a_run_that_accounting_has_lost_is_looked_for_once() -> None:
@@ -211,7 +212,7 @@ def test_a_run_that_accounting_has_lost_is_looked_for_once() -> None:
         bench.importer.step()
         counts.append(len(bench.slurm.windows))
     assert counts == [2, 1, 1]
-    assert bench.store.open_runs("gw") == {RunKey("gw", 7, NOW - DAY): NOW - DAY}
+    assert open_run_keys(bench.store, "gw") == {RunKey("gw", 7, NOW - DAY): NOW - DAY}
 
 
 def test_partitions_come_with_it() -> None:

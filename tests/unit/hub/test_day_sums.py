@@ -12,6 +12,8 @@ from tests.unit.hub.test_judging import LEDGER, STOP, STRICT, judging
 from tests.unit.store.test_rollup import DAY, NOW, row, run, same
 
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judged import JudgedRun
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -93,19 +95,19 @@ def reports(store: HubStore, ledger: LedgerSettings) -> dict[str, Any]:
 
 
 def late_hour(store: HubStore) -> None:
-    store.upsert_hours([row(LATE, 1, 0, random.Random(5))])
+    upsert_hours(store, [row(LATE, 1, 0, random.Random(5))])
 
 
 def told_anew(store: HubStore) -> None:
-    store.upsert_jobs([replace(LATE, end=(LATE.end or 0) + 3 * HOUR_S, elapsed_s=5 * HOUR_S)])
+    upsert_jobs(store, [replace(LATE, end=(LATE.end or 0) + 3 * HOUR_S, elapsed_s=5 * HOUR_S)])
 
 
 def another_run(store: HubStore) -> None:
-    store.upsert_jobs([run(9001, 60, 40, user="user1")])
+    upsert_jobs(store, [run(9001, 60, 40, user="user1")])
 
 
 def whole_nodes(store: HubStore) -> None:
-    store.set_partitions("gw", {"": True})
+    set_partitions(store, "gw", {"": True})
 
 
 def packed(store: HubStore) -> None:

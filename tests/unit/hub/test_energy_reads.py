@@ -11,8 +11,10 @@ from tests.unit.views.sites import fact
 from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import J_PER_KWH
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.energy.energy_types import EnergyCost
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import HANG_LIMITS
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
@@ -46,8 +48,9 @@ def store() -> HubStore:
     """Alice's job draws 1 kWh in one hour and 3 kWh in the next, idle in the first; bob's 2 kWh; carol's is unknown."""
     store = HubStore.open(":memory:", FakeClock(NOW))
     two_hours: dict[str, Any] = {"end": HOUR + 7200, "elapsed_s": 7200}
-    store.upsert_jobs(
-        [record(7, "alice", **two_hours), record(8, "bob", "proj2"), record(9, "carol", "proj3", end=HOUR + 1800)]
+    upsert_jobs(
+        store,
+        [record(7, "alice", **two_hours), record(8, "bob", "proj2"), record(9, "carol", "proj3", end=HOUR + 1800)],
     )
     whole: dict[str, Any] = {"t1_ms": (HOUR + 3600) * 1000, "energy_ms": 3_600_000, "proc_seen": True, "final": True}
     idle = hour(7, util_ms={0: 3_600_000}, idle_run_ms=3_600_000, energy_j=J_PER_KWH, idle_energy_j=J_PER_KWH, **whole)
@@ -57,7 +60,7 @@ def store() -> HubStore:
         **(whole | times),
     )  # fmt: skip
     bob = hour(8, final=True, gpu_uuid="GPU-b", energy_j=2 * J_PER_KWH, energy_ms=1_800_000, idle_energy_j=0.0)
-    store.upsert_hours([idle, busy, bob])
+    upsert_hours(store, [idle, busy, bob])
     return store
 
 
@@ -121,11 +124,11 @@ def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path
     midnight = HOUR - HOUR % 86400 + 86400
     assert midnight == HOUR + 7200
     next_day, hours = midnight + 86400, 26
-    store.upsert_jobs([record(11, "dave", "proj1", start=next_day, end=next_day + 1800, submit=HOUR)])
+    upsert_jobs(store, [record(11, "dave", "proj1", start=next_day, end=next_day + 1800, submit=HOUR)])
     moved: dict[str, Any] = {"hour_utc": next_day, "t0_ms": next_day * 1000, "t1_ms": (next_day + 1800) * 1000}
     key = RunKey("gw", 11, next_day)
-    store.upsert_hours(
-        [hour(11, run_key=key, gpu_uuid="GPU-d", energy_j=J_PER_KWH, energy_ms=1_800_000, final=True, **moved)]
+    upsert_hours(
+        store, [hour(11, run_key=key, gpu_uuid="GPU-d", energy_j=J_PER_KWH, energy_ms=1_800_000, final=True, **moved)]
     )
     prices = f"{HOURS}{utc(0)},0.1,100\n{utc(1)},0.3,100\n{utc(hours)},0.5,\n"
     answers = reads(store, tmp_path, prices, pue=2.0)
@@ -161,8 +164,7 @@ def test_energy_of_cpus_is_beside_that_of_gpus(store: HubStore, tmp_path: Path) 
 
     The sums are the same after her hours are added up by day.
     """
-    store.upsert_hours(
-        [
+    upsert_hours(store, [
             hour(
                 7, seq=9, util_ms={90: 3_600_000}, energy_j=3 * J_PER_KWH, energy_ms=3_600_000, idle_energy_j=0.0,
                 hour_utc=HOUR + 3600, t0_ms=(HOUR + 3600) * 1000, t1_ms=(HOUR + 7200) * 1000, final=True,
@@ -213,9 +215,9 @@ def test_users_cost_by_numbers_alone(store: HubStore, tmp_path: Path) -> None:
 def test_clusters_and_accounts_cost_what_their_own_hours_cost(store: HubStore, tmp_path: Path) -> None:
     """East's 1 kWh in the dear hour costs 0.30, gw's 6 kWh 1.20; proj1 has alice's and east's: the rows add up."""
     moved: dict[str, Any] = {"hour_utc": HOUR + 3600, "t0_ms": (HOUR + 3600) * 1000, "t1_ms": (HOUR + 5400) * 1000}
-    store.upsert_jobs([record(7, "erin", cluster="east", end=HOUR + 5400, elapsed_s=5400)])
+    upsert_jobs(store, [record(7, "erin", cluster="east", end=HOUR + 5400, elapsed_s=5400)])
     key = RunKey("east", 7, HOUR)
-    store.upsert_hours([hour(7, run_key=key, energy_j=J_PER_KWH, energy_ms=1_800_000, final=True, **moved)])
+    upsert_hours(store, [hour(7, run_key=key, energy_j=J_PER_KWH, energy_ms=1_800_000, final=True, **moved)])
     answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
     report = answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 7200, cluster="all"))
     clusters = {row.cluster: row.energy for row in report.clusters}
@@ -285,11 +287,11 @@ def test_a_job_without_a_measurement_has_no_energy(store: HubStore, tmp_path: Pa
 
 def test_a_coordinator_s_view_of_a_user_is_priced_by_what_it_shows(store: HubStore, tmp_path: Path) -> None:
     """Alice's job in another account, at a dear hour, changes no price of what the coordinator of proj1 may see."""
-    store.upsert_jobs([record(10, "alice", "secret", start=HOUR + 3600, end=HOUR + 7200, elapsed_s=3600)])
+    upsert_jobs(store, [record(10, "alice", "secret", start=HOUR + 3600, end=HOUR + 7200, elapsed_s=3600)])
     dear: dict[str, Any] = {"hour_utc": HOUR + 3600, "t0_ms": (HOUR + 3600) * 1000, "t1_ms": (HOUR + 7200) * 1000}
     key = RunKey("gw", 10, HOUR + 3600)
-    store.upsert_hours(
-        [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={9: 3_600_000}, energy_j=9e6, final=True, **dear)]
+    upsert_hours(
+        store, [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={9: 3_600_000}, energy_j=9e6, final=True, **dear)]
     )
     answers = reads(store, tmp_path, f"{HOURS}{utc(0)},0.1,\n{utc(1)},0.3,\n")
     found = cost(answers, Scope(user="carl", accounts=frozenset({ClusterAccount("gw", "proj1")})), user="alice")
@@ -310,10 +312,11 @@ def test_days_that_are_added_up_count_for_their_hours_alike(store: HubStore, tmp
 
 def test_waste_that_is_known_of_a_part_is_said_to_be_of_that_part(store: HubStore, tmp_path: Path) -> None:
     """An older agent's hour, idle for a part of it, adds 4 kWh to the energy and nothing to what is known of waste."""
-    store.upsert_jobs([record(10, "alice")])
+    upsert_jobs(store, [record(10, "alice")])
     key = RunKey("gw", 10, HOUR)
-    store.upsert_hours(
-        [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={0: 900_000, 9: 900_000}, energy_j=4 * J_PER_KWH, final=True)]
+    upsert_hours(
+        store,
+        [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={0: 900_000, 9: 900_000}, energy_j=4 * J_PER_KWH, final=True)],
     )
     text = report_text(
         reads(store, tmp_path).report(ALL, ReportQuestion(user="alice", start=HOUR, end=HOUR + 7200)), Look()

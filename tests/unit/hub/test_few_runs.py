@@ -14,7 +14,9 @@ from tests.unit.store.test_rollup import DAY, new_store, row, run, same
 
 from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
 from gpuwaste.ledger.load import Selection
 from gpuwaste.ledger.open_run_snapshot import OpenRunJudge, OpenRunSnapshot
@@ -78,8 +80,8 @@ def _hour(job: JobRecord, gpu: int, hour: int, rng: random.Random) -> Allocation
 def site(seed: int) -> HubStore:
     store = new_store()
     jobs, rows = drawn(random.Random(seed))
-    store.upsert_jobs(jobs)
-    store.upsert_hours(rows)
+    upsert_jobs(store, jobs)
+    upsert_hours(store, rows)
     judging(store, now=TAKEN, step_runs=50).step(STOP)
     return store
 

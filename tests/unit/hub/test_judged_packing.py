@@ -7,8 +7,11 @@ from tests.unit.hub.test_judging import LEDGER, STOP, STRICT, documents, judging
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.packing import STRETCH_S, JudgedPacking
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
+from gpuwaste.ledger.packing import JudgedPacking
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.table_parts import STRETCH_S
 
 pytestmark = pytest.mark.long
 
@@ -20,8 +23,8 @@ def filled() -> HubStore:
     """Return a store with one job a day of each user over 40 days."""
     store, rng = new_store(), random.Random(3)
     jobs = [run(1 + u + d * USERS, d * 24 + u, 2, user=f"user{u}") for d in range(40) for u in range(USERS)]
-    store.upsert_jobs(jobs)
-    store.upsert_hours([row(job, 0, i, rng) for job in jobs for i in range(2)])
+    upsert_jobs(store, jobs)
+    upsert_hours(store, [row(job, 0, i, rng) for job in jobs for i in range(2)])
     return store
 
 
@@ -64,7 +67,7 @@ def test_a_packed_run_is_judged_anew_once() -> None:
     judging(store, now=NOW, step_runs=50).step(STOP)
     count = len(users(store))
     assert sum(JudgedPacking(store).steps(UNTIL + DAY_S)) == count
-    store.upsert_hours([row(run(1, 0, 2, user="user0"), 1, 0, random.Random(5))])
+    upsert_hours(store, [row(run(1, 0, 2, user="user0"), 1, 0, random.Random(5))])
     assert len(users(store)) == count - 1
     told = documents(store, now=NOW)
     judging(store, now=NOW, step_runs=50).step(STOP)

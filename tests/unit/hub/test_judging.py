@@ -18,7 +18,9 @@ from tests.unit.store.test_rollup import DAY, new_store, row, run, same, sites
 from gpuwaste.act.notify.notices import staff_list
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -81,8 +83,8 @@ def filled(site: tuple[list[JobRecord], list[AllocationHour]]) -> HubStore:
     tasks = {job.job_id: replace(job, array_job_id=77, array_task_id=job.job_id) for job in jobs[:2]}
     jobs = [tasks.get(job.job_id, job) for job in jobs]
     store = new_store()
-    store.upsert_jobs([*jobs, run(99, 20, 30, state="RUNNING", end=None, elapsed_s=None)])
-    store.upsert_hours(hours)
+    upsert_jobs(store, [*jobs, run(99, 20, 30, state="RUNNING", end=None, elapsed_s=None)])
+    upsert_hours(store, hours)
     return store
 
 
@@ -131,8 +133,8 @@ def a_store() -> tuple[HubStore, JobRecord, AllocationHour]:
     late, other = run(1, 0, 5), run(2, 3, 4)
     rows = [row(late, 0, index, rng) for index in range(5)] + [row(other, 1, index, rng) for index in range(4)]
     store = new_store()
-    store.upsert_jobs([late, other])
-    store.upsert_hours(rows[1:])
+    upsert_jobs(store, [late, other])
+    upsert_hours(store, rows[1:])
     assert judging(store).step(STOP) == 2
     return store, late, rows[0]
 
@@ -141,7 +143,7 @@ def test_an_hour_that_comes_late_has_its_run_judged_again() -> None:
     """The report has the late hour at once, and the run is judged once more; the other run is not."""
     store, late, hour = a_store()
     before = documents(store)
-    store.upsert_hours([hour])
+    upsert_hours(store, [hour])
     assert judged_count(store) == 1
     now = documents(store)
     assert now[f"user user1 {(0, NOW)}"]["totals"]["coverage"] > before[f"user user1 {(0, NOW)}"]["totals"]["coverage"]
@@ -154,9 +156,9 @@ def test_a_share_that_comes_late_has_its_run_judged() -> None:
     """A run of which accounting knows no GPU is judged once a share of one is reported, however late that is."""
     store = a_store()[0]
     sharer = run(3, 0, 5, gpus=0, alloc_tres="cpu=1")
-    store.upsert_jobs([sharer])
+    upsert_jobs(store, [sharer])
     assert judging(store).step(STOP) == 0
-    store.upsert_hours([replace(row(sharer, 0, 0, random.Random(4)), share=0.5)])
+    upsert_hours(store, [replace(row(sharer, 0, 0, random.Random(4)), share=0.5)])
     now = documents(store)
     assert now[f"cluster  {(0, NOW)}"]["shared"]["gpu_s"] > 0
     assert judging(store).step(STOP) == 1
@@ -185,14 +187,14 @@ def test_what_changes_while_runs_are_judged_is_judged_by_the_change(what: str) -
     runs = [run(number, number, 5) for number in range(1, 6)]
     hours = [row(record, 0, index, rng) for record in runs for index in range(5)]
     store = MeddledStore.open(":memory:", SystemClock())
-    store.upsert_jobs(runs)
-    store.upsert_hours(hours[1:10] + hours[11:])
+    upsert_jobs(store, runs)
+    upsert_hours(store, hours[1:10] + hours[11:])
     changes: dict[str, Callable[[], object]] = {
-        "hour": lambda: store.upsert_hours([hours[10]]),
-        "accounting": lambda: store.upsert_jobs([replace(runs[2], account="b", end=(runs[2].end or 0) - HOUR_S)]),
-        "another run": lambda: store.upsert_jobs([run(9, 3, 2)]),
-        "partition": lambda: store.set_partitions("gw", {"": True}),
-        "judged run": lambda: store.upsert_hours([hours[0]]),
+        "hour": lambda: upsert_hours(store, [hours[10]]),
+        "accounting": lambda: upsert_jobs(store, [replace(runs[2], account="b", end=(runs[2].end or 0) - HOUR_S)]),
+        "another run": lambda: upsert_jobs(store, [run(9, 3, 2)]),
+        "partition": lambda: set_partitions(store, "gw", {"": True}),
+        "judged run": lambda: upsert_hours(store, [hours[0]]),
     }
     judge = judging(store, step_runs=3)
     if what == "judged run":  # two of the runs were judged before
@@ -219,12 +221,12 @@ def test_a_judged_run_that_changes_while_an_earlier_one_is_judged_again_is_not_m
     runs = [run(number, number, 5) for number in range(1, 6)]
     hours = [row(record, 0, index, rng) for record in runs for index in range(5)]
     store = MeddledStore.open(":memory:", SystemClock())
-    store.upsert_jobs(runs)
-    store.upsert_hours(hours[1:10] + hours[11:])
+    upsert_jobs(store, runs)
+    upsert_hours(store, hours[1:10] + hours[11:])
     judge = judging(store, step_runs=3)
     judge.step(STOP)
-    store.upsert_hours([hours[0]])
-    store.meddle = lambda: store.upsert_hours([hours[10]])
+    upsert_hours(store, [hours[0]])
+    store.meddle = lambda: upsert_hours(store, [hours[10]])
     judge.step(STOP)
     assert vars(store)["meddle"] is None
     assert judged_count(store) == len(runs)
@@ -234,7 +236,7 @@ def test_a_judged_run_that_changes_while_an_earlier_one_is_judged_again_is_not_m
 def test_what_accounting_tells_anew_is_judged_again() -> None:
     """A run that gets another state and account is reported and judged with these."""
     store, late, _ = a_store()
-    store.upsert_jobs([replace(late, state="FAILED", account="b")])
+    upsert_jobs(store, [replace(late, state="FAILED", account="b")])
     assert judged_count(store) == 1
     now = documents(store)
     assert judging(store).step(STOP) == 1
@@ -245,10 +247,10 @@ def test_what_accounting_tells_anew_is_judged_again() -> None:
 def test_a_partition_that_comes_whole_has_its_runs_judged_again() -> None:
     """The lines of findings depend on whether a partition gives whole nodes: its runs are judged anew."""
     store, _, _ = a_store()
-    store.set_partitions("gw", {"": True})
+    set_partitions(store, "gw", {"": True})
     assert judged_count(store) == 0
     assert judging(store).step(STOP) == 2
-    store.set_partitions("gw", {"": True, "other": True})
+    set_partitions(store, "gw", {"": True, "other": True})
     assert judged_count(store) == 2
 
 
@@ -256,7 +258,7 @@ def test_a_run_is_judged_when_its_hours_are_in_or_given_up() -> None:
     """Until the time for the last shipment is over a run is open, and so it is where it has no end."""
     store, late, _ = a_store()
     ended = run(7, 10, 2)
-    store.upsert_jobs([ended, replace(late, job_id=8, end=None, state="RUNNING")])
+    upsert_jobs(store, [ended, replace(late, job_id=8, end=None, state="RUNNING")])
     end = ended.end or 0
     assert judging(store, now=end + int(LEDGER.pending_s) - 1).step(STOP) == 0
     assert judging(store, now=end + int(LEDGER.pending_s)).step(STOP) == 1

@@ -11,6 +11,8 @@ from tests.unit.hub.test_judging import LEDGER, STOP, judging
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
 
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.open_run_snapshot import OpenRunJudge, OpenRunSnapshot, OutdatedError, Window
 from gpuwaste.ledger.reports.report import report_document, report_totals
 from gpuwaste.ledger.reports.report_types import Scope
@@ -34,10 +36,10 @@ def site() -> HubStore:
     """Return a store whose runs are judged, with one open run and one that ended, both across a window's edge."""
     store, rng = new_store(), random.Random(8)
     jobs = [run(1 + u + 3 * d, d * 24 + u, 2, user=f"user{u}") for d in range(8) for u in range(3)]
-    store.upsert_jobs([*jobs, STILL_OPEN, STRADDLER])
-    store.upsert_hours([row(job, 0, hour, rng) for job in jobs for hour in range(2)])
+    upsert_jobs(store, [*jobs, STILL_OPEN, STRADDLER])
+    upsert_hours(store, [row(job, 0, hour, rng) for job in jobs for hour in range(2)])
     for one, hours in ((STILL_OPEN, 20), (STRADDLER, 4)):
-        store.upsert_hours([row(one, 0, hour, rng) for hour in range(hours)])
+        upsert_hours(store, [row(one, 0, hour, rng) for hour in range(hours)])
     judging(store, now=TAKEN, step_runs=50).step(STOP)
     return store
 
@@ -86,19 +88,19 @@ def test_parts_of_ended_runs_are_judged_once() -> None:
 
 
 def late_hour(store: HubStore) -> None:
-    store.upsert_hours([row(STRADDLER, 1, 0, random.Random(5))])
+    upsert_hours(store, [row(STRADDLER, 1, 0, random.Random(5))])
 
 
 def told_anew(store: HubStore) -> None:
-    store.upsert_jobs([replace(STRADDLER, end=(STRADDLER.end or 0) + 1800, elapsed_s=4 * HOUR_S + 1800)])
+    upsert_jobs(store, [replace(STRADDLER, end=(STRADDLER.end or 0) + 1800, elapsed_s=4 * HOUR_S + 1800)])
 
 
 def another_run(store: HubStore) -> None:
-    store.upsert_jobs([run(9004, 4 * 24, 40, user="user1")])
+    upsert_jobs(store, [run(9004, 4 * 24, 40, user="user1")])
 
 
 def whole_nodes(store: HubStore) -> None:
-    store.set_partitions("gw", {"": True})
+    set_partitions(store, "gw", {"": True})
 
 
 @pytest.mark.parametrize("change", [late_hour, told_anew, another_run, whole_nodes])
@@ -125,7 +127,7 @@ def test_a_run_that_ends_meanwhile_is_open_as_of_that_instant() -> None:
     own = reports(store, None)
     kept = taken(store)
     elapsed_s = TAKEN + 30 - STILL_OPEN.run_key.start
-    store.upsert_jobs([replace(STILL_OPEN, state="COMPLETED", end=TAKEN + 30, elapsed_s=elapsed_s)])
+    upsert_jobs(store, [replace(STILL_OPEN, state="COMPLETED", end=TAKEN + 30, elapsed_s=elapsed_s)])
     judging(store, now=NOW, step_runs=50).step(STOP)
     told = reports(store, kept)
     keys = [key for key in own if str(OTHER[0]) not in key]

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.ledger.waste_day import EVERY_S, MAX_GROUPS, STALE_S, WasteDay
@@ -17,9 +19,9 @@ SETTINGS = LedgerSettings()
 def a_store(clock: FakeClock) -> HubStore:
     """Return a store with two partitions and two accounts, half an hour of one GPU each."""
     store = HubStore.open(":memory:", clock)
-    store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2"), record(9, "bob", "proj2", partition="big")])
+    upsert_jobs(store, [record(7, "alice"), record(8, "bob", "proj2"), record(9, "bob", "proj2", partition="big")])
     cpus: dict[str, Any] = {"cpu_energy_j": 250.0, "cpu_energy_ms": 1_800_000}
-    store.upsert_hours([hour(7, **cpus), hour(8, gpu_uuid="GPU-b", **cpus), hour(9, gpu_uuid="GPU-c")])
+    upsert_hours(store, [hour(7, **cpus), hour(8, gpu_uuid="GPU-b", **cpus), hour(9, gpu_uuid="GPU-c")])
     return store
 
 
@@ -64,7 +66,7 @@ def test_it_is_counted_now_and_then_and_not_told_when_old() -> None:
     store = a_store(clock)
     day = WasteDay(store, SETTINGS, clock)
     day.step()
-    store.upsert_jobs([record(10, "alice", partition="new")])
+    upsert_jobs(store, [record(10, "alice", partition="new")])
     day.step()
     assert "new" not in {key[1] for key in values(day)}
     clock.advance(EVERY_S + 1)
@@ -92,7 +94,7 @@ def test_a_new_store_need_not_wait_for_the_first_figures() -> None:
     day = WasteDay(store, SETTINGS, clock)
     day.step()
     assert values(day) == {}
-    store.upsert_jobs([record(7, "alice")])
+    upsert_jobs(store, [record(7, "alice")])
     day.step()
     assert {key[1] for key in values(day)} == {"gpu"}
 
@@ -101,8 +103,8 @@ def test_accounts_that_users_make_up_share_one_series() -> None:
     """Where Slurm enforces no associations an account is a user's text: beyond a bound its time counts as other."""
     clock, numbers = FakeClock(NOW), range(1, MAX_GROUPS + 10)
     store = HubStore.open(":memory:", clock)
-    store.upsert_jobs([record(number, "bob", f"{number}" + "x" * 300) for number in numbers])
-    store.upsert_hours([hour(number, gpu_uuid=f"GPU-{number}") for number in numbers])
+    upsert_jobs(store, [record(number, "bob", f"{number}" + "x" * 300) for number in numbers])
+    upsert_hours(store, [hour(number, gpu_uuid=f"GPU-{number}") for number in numbers])
     day = WasteDay(store, SETTINGS, clock, by_account=True)
     day.step()
     found = values(day)

@@ -19,6 +19,8 @@ from gpuwaste.jobs.history.from_store import read_table
 from gpuwaste.jobs.history_resource import HistoryQuestion
 from gpuwaste.jobs.history_resource import history as history_of
 from gpuwaste.jobs.importers.history_store import HistoryStore
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.models import job_source as source
 from gpuwaste.models.job_source import load_hub, load_source, load_store
 from gpuwaste.store.hub.hub_store import HubStore
@@ -65,11 +67,11 @@ def filled(path: Path) -> HubStore:
     waits = [replace(job, job_id=900 + n, start=None, end=None, state="PENDING") for n, job in enumerate(jobs[:5])]
     runs = [replace(job, job_id=950 + n, end=None, state="RUNNING") for n, job in enumerate(jobs[:5]) if job.start]
     rng.shuffle(jobs)
-    store.upsert_jobs([*jobs, *waits, *runs])
-    store.upsert_jobs([replace(waits[0], start=T0 + 10**6, state="RUNNING")])
+    upsert_jobs(store, [*jobs, *waits, *runs])
+    upsert_jobs(store, [replace(waits[0], start=T0 + 10**6, state="RUNNING")])
     used = [job for job in jobs if job.gpus and job.start is not None and rng.random() < 0.8]
-    store.upsert_hours(
-        [hour_of(job, gpu, {0: 1, 50: rng.randint(1, 9)}) for job in used for gpu in range(job.gpus or 0)]
+    upsert_hours(
+        store, [hour_of(job, gpu, {0: 1, 50: rng.randint(1, 9)}) for job in used for gpu in range(job.gpus or 0)]
     )
     return store
 
@@ -127,7 +129,7 @@ def test_how_ends_are_known_comes_with_an_import(tmp_path: Path) -> None:
     history.begin("swf", "swf:log", "atlas", {})  # cut off
     history.close()
     store = HubStore.open(path, SystemClock())
-    store.upsert_jobs([*jobs, *(replace(job, cluster="atlas") for job in jobs)])
+    upsert_jobs(store, [*jobs, *(replace(job, cluster="atlas") for job in jobs)])
     store.close()
     assert [load_store(path, name).table.end_rule for name in ("atlas", "gw")] == ["submit + run", "accounting"]
 
@@ -137,7 +139,7 @@ def test_several_clusters_have_to_be_chosen_from(tmp_path: Path) -> None:
     path = tmp_path / "hub.duckdb"
     store = HubStore.open(path, SystemClock())
     jobs, _ = some_jobs(10, 3)
-    store.upsert_jobs([*jobs, *(replace(job, cluster="two") for job in jobs[:4])])
+    upsert_jobs(store, [*jobs, *(replace(job, cluster="two") for job in jobs[:4])])
     hub = direct_hub(store)
     with pytest.raises(UsageError, match="gw, two"):
         load_hub(hub)

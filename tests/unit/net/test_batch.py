@@ -7,7 +7,8 @@ import pytest
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import Ack, Batch, Envelope, encode_batch, encode_hour, parse_ack, parse_envelope, parse_rows
+from gpuwaste.ledger.hour_batch import HourBatch, encode_hour, parse_hours
+from gpuwaste.net.batch import Ack, Batch, Envelope, encode_batch, parse_ack, parse_envelope
 from gpuwaste.slurm.run import RunKey
 
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0.1.0")
@@ -20,7 +21,7 @@ def row(job: int, seq: int = 1) -> AllocationHour:
     )
 
 
-def batch(*jobs: int) -> Batch:
+def batch(*jobs: int) -> HourBatch:
     return Batch(tuple(encode_hour(row(job)) for job in jobs))
 
 
@@ -29,13 +30,13 @@ def test_a_batch_reads_back() -> None:
     sent = batch(1, 2)
     body = encode_batch(ENVELOPE, sent)
     assert parse_envelope(body) == (ENVELOPE, sent.batch_id)
-    assert list(parse_rows(body)) == [(2, row(1)), (3, row(2))]
+    assert list(parse_hours(body)) == [(2, row(1)), (3, row(2))]
 
 
 def test_a_bad_row_spoils_no_other() -> None:
     """Lines that are no rows come back as errors under their number."""
     body = b"\n".join([ENVELOPE.line("b"), b"{", b"[1]", b"", b"[" * 100_000, encode_hour(row(1)).line, b"\xff", b""])
-    found = dict(parse_rows(body))
+    found = dict(parse_hours(body))
     assert [line for line, value in found.items() if isinstance(value, ParseError)] == [2, 3, 5, 7]
     assert found[6] == row(1)
 

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from tests.unit.advisor.verdicts import verdict
 
 from gpuwaste.advice.submit_frames import HEADER, decode_body, decode_header
-from gpuwaste.advice.verdicts.verdict import Verdict, verdict_from_json
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict, parse_verdicts
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.jobs.job_event import HistoryEvent, RunUse, event_from_json
+from gpuwaste.jobs.verdict import Verdict, verdict_from_json
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
-from gpuwaste.net.batch import Batch, encode_hour, encode_verdict, parse_ack, parse_envelope, parse_rows, parse_verdicts
+from gpuwaste.ledger.hour_batch import encode_hour, parse_hours
+from gpuwaste.net.batch import Batch, parse_ack, parse_envelope
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.testing.hub_rows import batch, hour
 
@@ -72,7 +74,7 @@ def test_a_body_is_rows_and_errors(rubbish: bytes, at: int) -> None:
     for body in (rubbish, whole[:at] + rubbish + whole[at:], whole[:at] + rubbish):
         with suppress(ParseError):
             parse_envelope(body)
-        for parse in (parse_rows, parse_verdicts):
+        for parse in (parse_hours, parse_verdicts):
             for line, _ in parse(body):
                 assert line >= 2
         with suppress(ParseError):

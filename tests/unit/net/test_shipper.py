@@ -14,7 +14,8 @@ from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, WireError
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.net.batch import Batch, Envelope, encode_batch
+from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.net.batch import Envelope, encode_batch
 from gpuwaste.net.hub_client import BusyError, RefusedError
 from gpuwaste.net.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
 from gpuwaste.slurm.run import RunKey
@@ -44,23 +45,23 @@ def hub() -> Iterator[MemoryHub]:
 
 
 @pytest.fixture
-def shipper(outbox: Outbox, hub: MemoryHub) -> Shipper[Batch]:
+def shipper(outbox: Outbox, hub: MemoryHub) -> Shipper[HourBatch]:
     return Shipper(outbox, hub.post_hours, ENVELOPE, SystemClock(), every_s=EVERY_S, rng=random.Random(1))
 
 
-def jobs(batch: Batch) -> set[int]:
+def jobs(batch: HourBatch) -> set[int]:
     return {taken.key[1] for taken in batch.rows}
 
 
-def raises(error: Exception) -> Callable[[Batch], dict[int, str]]:
-    def judge(_: Batch) -> dict[int, str]:
+def raises(error: Exception) -> Callable[[HourBatch], dict[int, str]]:
+    def judge(_: HourBatch) -> dict[int, str]:
         raise error
 
     return judge
 
 
-def refuses(bad: Callable[[Batch], bool], status: int = 400) -> Callable[[Batch], dict[int, str]]:
-    def judge(batch: Batch) -> dict[int, str]:
+def refuses(bad: Callable[[HourBatch], bool], status: int = 400) -> Callable[[HourBatch], dict[int, str]]:
+    def judge(batch: HourBatch) -> dict[int, str]:
         if bad(batch):
             raise RefusedError("cannot be", status)
         return {}
@@ -68,12 +69,12 @@ def refuses(bad: Callable[[Batch], bool], status: int = 400) -> Callable[[Batch]
     return judge
 
 
-def test_all_that_waits_is_shipped(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
+def test_all_that_waits_is_shipped(shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub) -> None:
     """One step empties the outbox, in several batches where one would be too large, and waits for its period."""
     outbox.put([row(job) for job in range(1, 6001)])
     sizes: list[int] = []
 
-    def measure(batch: Batch) -> dict[int, str]:
+    def measure(batch: HourBatch) -> dict[int, str]:
         sizes.append(len(encode_batch(ENVELOPE, batch)))
         return {}
 
@@ -91,7 +92,7 @@ def test_all_that_waits_is_shipped(shipper: Shipper[Batch], outbox: Outbox, hub:
     [RetryableWireError("down"), AuthError("who?"), WireError("no hub"), RefusedError("old", 426), KeyError("defect")],
 )
 def test_after_any_failure_rows_wait_and_leave_later(
-    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture, error: Exception
+    shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     """A failure, even a defect, costs no row, is said once, and ends when the hub is well."""
     caplog.set_level(logging.INFO)
@@ -108,7 +109,7 @@ def test_after_any_failure_rows_wait_and_leave_later(
     assert "reached again" in caplog.text
 
 
-def test_retries_back_off_with_full_jitter(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
+def test_retries_back_off_with_full_jitter(shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub) -> None:
     """Waits are spread from 0 to a bound that doubles up to a quarter of an hour."""
     outbox.put([row(1)])
     hub.judge = raises(RetryableWireError("down"))
@@ -119,7 +120,7 @@ def test_retries_back_off_with_full_jitter(shipper: Shipper[Batch], outbox: Outb
 
 
 def test_a_busy_hub_is_asked_again_when_it_says(
-    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture
+    shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The wait is never shorter than the hub's word, its random part doubles, and a success ends that."""
     outbox.put([row(1)])
@@ -150,7 +151,7 @@ def test_agents_that_were_put_off_together_come_back_apart(outbox: Outbox, hub: 
 
 
 def test_a_hub_that_asks_for_an_absurd_wait_is_asked_all_the_same(
-    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub
+    shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub
 ) -> None:
     """No word of the hub makes an agent wait longer than a quarter of an hour, or ask without a pause."""
     outbox.put([row(1)])
@@ -159,7 +160,9 @@ def test_a_hub_that_asks_for_an_absurd_wait_is_asked_all_the_same(
         assert 1 <= shipper.step() <= BACKOFF_MAX_S
 
 
-def test_what_only_a_person_can_change_is_asked_rarely(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
+def test_what_only_a_person_can_change_is_asked_rarely(
+    shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub
+) -> None:
     """A protocol out of range or a wrong credential is tried every quarter of an hour or so."""
     outbox.put([row(1)])
     for error in (RefusedError("old", 426, (2, 3)), AuthError("who?")):
@@ -168,7 +171,7 @@ def test_what_only_a_person_can_change_is_asked_rarely(shipper: Shipper[Batch], 
 
 
 def test_rejected_rows_are_said_once_and_kept(
-    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture
+    shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The row that the hub rejects leaves the queue for the table of rejected rows; the others arrive."""
     outbox.put([row(1), row(2)])
@@ -183,7 +186,7 @@ def test_rejected_rows_are_said_once_and_kept(
 @pytest.mark.parametrize("status", [400, 413])
 @pytest.mark.parametrize("bad", [{57}, {1}, {100}, {3, 4, 50}])
 def test_a_bad_row_blocks_no_other(
-    shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub, status: int, bad: set[int]
+    shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub, status: int, bad: set[int]
 ) -> None:
     """Where the hub refuses the batch as a whole, the bad rows are found and set aside, and all others arrive once."""
     outbox.put([row(job) for job in range(1, 101)])
@@ -194,7 +197,9 @@ def test_a_bad_row_blocks_no_other(
     assert hub.posts < 60
 
 
-def test_a_hub_that_refuses_everything_loses_no_row(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
+def test_a_hub_that_refuses_everything_loses_no_row(
+    shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub
+) -> None:
     """Nothing is set aside where no row at all is taken: then the rows are not at fault. It costs few requests."""
     outbox.put([row(job) for job in range(1, 101)])
     hub.judge = refuses(lambda _: True)
@@ -207,7 +212,7 @@ def test_a_hub_that_refuses_everything_loses_no_row(shipper: Shipper[Batch], out
     assert sorted(hub.jobs) == list(range(1, 101))
 
 
-def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
+def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub) -> None:
     """Each attempt tries other rows first, so that bad rows in front of the queue cannot block it for ever."""
     outbox.put([row(job) for job in range(1, 61)])
     hub.judge = refuses(lambda batch: bool(jobs(batch) & set(range(1, 41))))
@@ -217,7 +222,7 @@ def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper[Batch], outbox: O
     assert (outbox.depth(), rejected(outbox)) == (0, 40)
 
 
-def test_a_hub_that_wants_less_gets_less(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
+def test_a_hub_that_wants_less_gets_less(shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub) -> None:
     """After a 413 batches are halved until they fit, for later ones as well, and no row is set aside."""
     outbox.put([row(job) for job in range(1, 201)])
     hub.judge = refuses(lambda batch: len(encode_batch(ENVELOPE, batch)) > 20_000, 413)
@@ -228,11 +233,13 @@ def test_a_hub_that_wants_less_gets_less(shipper: Shipper[Batch], outbox: Outbox
     assert MIN_BATCH_BYTES <= shipper._max_bytes < 1024 * 1024
 
 
-def test_a_failure_in_the_middle_keeps_what_was_taken(shipper: Shipper[Batch], outbox: Outbox, hub: MemoryHub) -> None:
+def test_a_failure_in_the_middle_keeps_what_was_taken(
+    shipper: Shipper[HourBatch], outbox: Outbox, hub: MemoryHub
+) -> None:
     """The hub goes away while a bad row is looked for: nothing is set aside, nothing is lost."""
     outbox.put([row(job) for job in range(1, 21)])
 
-    def judge(batch: Batch) -> dict[int, str]:
+    def judge(batch: HourBatch) -> dict[int, str]:
         if hub.posts > 4:
             raise RetryableWireError("down")
         if 7 in jobs(batch):

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.advice.verdicts.verdict_batch import encode_verdict, parse_verdicts
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.job_event import event_from_json
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
-from gpuwaste.net.batch import encode_hour, encode_verdict, parse_envelope, parse_rows, parse_verdicts
+from gpuwaste.ledger.hour_batch import encode_hour, parse_hours
+from gpuwaste.net.batch import parse_envelope
 from gpuwaste.slurm.run import RunKey
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "protocol1"
@@ -31,7 +33,7 @@ def test_hours_of_0_1_are_read_as_they_were_meant() -> None:
     """Each field of a recorded row arrives: milliseconds are whole, what was null is None."""
     body, _ = lines("hours-of-agent-0.1.ndjson")
     assert parse_envelope(body)[0].agent_version == "0.1.0"
-    full, least = (row for _, row in parse_rows(body))
+    full, least = (row for _, row in parse_hours(body))
     assert full == AllocationHour(
         RunKey("gw", 7, HOUR - 600), "gpu1", "GPU-3d4a", HOUR, 3, HOUR * 1000 + 12_500, HOUR * 1000 + 1_812_511,
         final=True, util_ms={0: 600_001, 97: 1_190_000, 100: 9}, idle_run_ms=590_001,
@@ -49,7 +51,7 @@ def test_hours_of_0_1_are_read_as_they_were_meant() -> None:
 def test_hours_are_written_as_0_1_reads_them() -> None:
     """A row that is read and written again has the names, values and types of the recorded one."""
     body, sent = lines("hours-of-agent-0.1.ndjson")
-    rows = [row for _, row in parse_rows(body) if isinstance(row, AllocationHour)]
+    rows = [row for _, row in parse_hours(body) if isinstance(row, AllocationHour)]
     assert [written(encode_hour(row).line) for row in rows] == [written(line) for line in sent]
 
 
@@ -114,7 +116,7 @@ def test_a_wrong_field_is_named_in_one_line(change: dict[str, object], words: st
     """The line says which row and which field, and what is expected there."""
     _, sent = lines("hours-of-agent-0.1.ndjson")
     body = b"{}\n" + json.dumps({**json.loads(sent[0]), **change}).encode() + b"\n" + sent[1]
-    (place, error), (_, good) = parse_rows(body)
+    (place, error), (_, good) = parse_hours(body)
     assert (place, isinstance(good, AllocationHour)) == (2, True)
     assert words in str(error)
     assert "\n" not in str(error)
@@ -125,11 +127,11 @@ def test_a_row_without_a_needed_field_is_refused(name: str) -> None:
     """Only what can be null, and the two names added to schema 1 later, may be left out."""
     _, sent = lines("hours-of-agent-0.1.ndjson")
     row = {key: value for key, value in json.loads(sent[0]).items() if key != name}
-    ((_, error),) = parse_rows(b"{}\n" + json.dumps(row).encode())
+    ((_, error),) = parse_hours(b"{}\n" + json.dumps(row).encode())
     assert str(error) == f"hours row: object missing required field `{name}`"
     least = {key: value for key, value in json.loads(sent[1]).items() if value is not None}
     del least["map_source"], least["confidence"]
-    ((_, taken),) = parse_rows(b"{}\n" + json.dumps(least).encode())
+    ((_, taken),) = parse_hours(b"{}\n" + json.dumps(least).encode())
     assert isinstance(taken, AllocationHour)
     assert (taken.mem_max_b, taken.map_source) == (None, "none")
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from tests.unit.advisor.verdicts import verdict
 
+from gpuwaste.advice.verdicts.verdict_store import VERDICT_COLUMNS
+from gpuwaste.jobs.run_rows import JOB_COLUMNS, STEP_COLUMNS
+from gpuwaste.ledger.hour_store import HOUR_COLUMNS, HOUR_KEY
 from gpuwaste.store.database import MEMORY, Database
-from gpuwaste.store.hub.columns import Columns
-from gpuwaste.store.hub.json_rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, STEP_COLUMNS, VERDICT_COLUMNS
+from gpuwaste.store.hub.json_rows import Columns
 from gpuwaste.testing.hub_rows import hour
 
 WIDE = {"UTINYINT": "BIGINT", "INTEGER": "BIGINT", "UTINYINT[]": "BIGINT[]", "INTEGER[]": "BIGINT[]"}

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import history_events, runs_of_id, upsert_jobs
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails, StepRecord
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
@@ -48,10 +49,10 @@ def steps(store: HubStore) -> list[tuple[Any, ...]]:
 
 def test_details_and_steps_are_kept(store: HubStore) -> None:
     """What accounting tells of a run is in its row, its steps in theirs; the run itself is read as ever."""
-    assert store.upsert_jobs([accounted()]) == 1
+    assert upsert_jobs(store, [accounted()]) == 1
     assert details(store) == FULL
     assert steps(store) == [("gw", 7, 1010, "0", "train", 1010, 5, 2, 1024, "COMPLETED", 0, 0)]
-    (run,) = store.runs_of("gw", 7)
+    (run,) = runs_of_id(store, "gw", 7)
     assert type(run) is JobRecord
     assert run == JobRecord(
         "gw", 7, 1000, printed_id="7", start=1010, end=1020, state="COMPLETED", gpus=1, elapsed_s=10, user="alice"
@@ -62,25 +63,25 @@ def test_details_and_steps_are_kept(store: HubStore) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_detail_is_taken_anew_and_never_forgotten(store: HubStore, name: str) -> None:
     """A newer value counts, of a sum the larger one; a source that does not tell takes nothing away."""
-    store.upsert_jobs([accounted(JobDetails())])
+    upsert_jobs(store, [accounted(JobDetails())])
     assert getattr(details(store), name) is None
     for told in (FULL, NEWER, JobDetails()):
         value = getattr(told, name)
-        assert store.upsert_jobs([accounted(JobDetails(**{name: value}))]) == (value is not None)
+        assert upsert_jobs(store, [accounted(JobDetails(**{name: value}))]) == (value is not None)
     assert details(store) == JobDetails(**{name: getattr(NEWER, name)})
-    store.upsert_jobs([accounted(JobDetails(**{name: getattr(FULL, name)}))])
+    upsert_jobs(store, [accounted(JobDetails(**{name: getattr(FULL, name)}))])
     assert getattr(details(store), name) == getattr(NEWER if name in SUMS else FULL, name)
 
 
 def test_new_details_judge_and_tell_nothing_anew(store: HubStore) -> None:
     """The run's place in the file, its events and what was judged of it stay."""
-    store.upsert_jobs([accounted(JobDetails(), ()), replace(accounted(), job_id=8)])
+    upsert_jobs(store, [accounted(JobDetails(), ()), replace(accounted(), job_id=8)])
     with store.writing() as db:
         order = db.execute("SELECT job_id FROM jobs ORDER BY rowid").fetchall()
         db.execute("INSERT INTO rules VALUES (1, 1, '{}', true, 5000)")
     events = store.counts()["events"]
     with store.watching() as changes:
-        assert store.upsert_jobs([accounted()]) == 1
+        assert upsert_jobs(store, [accounted()]) == 1
     assert not changes.runs
     with store.reader() as db:
         assert db.execute("SELECT job_id FROM jobs ORDER BY rowid").fetchall() == order
@@ -91,31 +92,34 @@ def test_new_details_judge_and_tell_nothing_anew(store: HubStore) -> None:
 
 def test_a_step_is_one_row_and_keeps_what_was_known(store: HubStore) -> None:
     """The same step again, or from a source that tells less, leaves one row with all of it."""
-    store.upsert_jobs([accounted()])
-    store.upsert_jobs([accounted(steps=(replace(STEP, tasks=None, max_rss_b=None), replace(STEP, step="1")))])
+    upsert_jobs(store, [accounted()])
+    upsert_jobs(store, [accounted(steps=(replace(STEP, tasks=None, max_rss_b=None), replace(STEP, step="1")))])
     assert [(row[3], row[7], row[8]) for row in steps(store)] == [("0", 2, 1024), ("1", 2, 1024)]
 
 
 def test_a_run_without_details_has_none(store: HubStore) -> None:
     """Of a source that has no details they are unknown, not empty."""
-    store.upsert_jobs([JobRecord("gw", 7, 1000)])
+    upsert_jobs(store, [JobRecord("gw", 7, 1000)])
     assert (details(store), steps(store)) == (JobDetails(), [])
 
 
 def test_texts_of_users_are_made_fit_to_be_stored(store: HubStore) -> None:
     """A NUL and half a surrogate pair in a step's name or a constraint become escapes."""
-    store.upsert_jobs([accounted(JobDetails(constraints="a\0"), (replace(STEP, name="\ud800"),))])
+    upsert_jobs(store, [accounted(JobDetails(constraints="a\0"), (replace(STEP, name="\ud800"),))])
     assert details(store).constraints == "a\\x00"
     assert steps(store)[0][4] == "\\ud800"
 
 
 def test_the_history_stream_does_not_carry_them(store: HubStore) -> None:
     """An event is as long as before: the advisor needs none of it."""
-    store.upsert_jobs([accounted()])
+    upsert_jobs(store, [accounted()])
     plain = HubStore.open(":memory:", SystemClock())
-    plain.upsert_jobs([accounted(JobDetails(), ())])
+    upsert_jobs(plain, [accounted(JobDetails(), ())])
     told, bare = (
-        [{name: value for name, value in event.to_json().items() if name != "at"} for event in found.history(0, 9)]
+        [
+            {name: value for name, value in event.to_json().items() if name != "at"}
+            for event in history_events(found, 0, 9)
+        ]
         for found in (store, plain)
     )
     assert told == bare

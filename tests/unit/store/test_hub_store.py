@@ -11,7 +11,9 @@ from tests.examples import examples
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.jobs.run_store import history_events, runs_of_id, set_partitions, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import Aside, HubStore
@@ -60,7 +62,7 @@ def test_any_order_and_any_cut_into_batches_give_the_same_rows(
     store = new_store()
     while sent:
         size = rng.randint(1, 8)
-        store.upsert_hours(sent[:size])
+        upsert_hours(store, sent[:size])
         sent = sent[size:]
     assert [(j, h, s, f) for j, h, s, f, _, _ in stored(store)] == [(*k, *v) for k, v in sorted(expected.items())]
     assert all((u[0], g[0]) == (s, s) for _, _, s, _, u, g in stored(store))
@@ -73,7 +75,7 @@ def test_the_limits_of_a_row_are_kept() -> None:
     top = replace(
         hour(2**63 - 1, 2**32 - 1), mem_max_b=2**63 - 1, energy_j=1e-300, util_ms=dict.fromkeys(range(101), 9)
     )
-    assert store.upsert_hours([top]) == 1
+    assert upsert_hours(store, [top]) == 1
     with store.reader() as db:
         row = db.execute("SELECT seq, job_id, mem_max_b, energy_j, len(pct) FROM hours").fetchone()
     assert row == (2**63 - 1, 2**32 - 1, 2**63 - 1, 1e-300, 101)
@@ -83,25 +85,25 @@ def test_final_rows_are_told_in_the_history() -> None:
     """A run gets one ledger event for each batch that made an hour final or corrected one, and none for a repeat."""
     store = new_store()
     for rows in ([hour(1)], [hour(2, final=True), hour(2, at=1, final=True)], [hour(2, final=True)], [hour(3)]):
-        store.upsert_hours(rows)
-    assert [(e.kind, e.run_key.job_id) for e in store.history(0, 9)] == [("ledger", 7), ("ledger", 7)]
+        upsert_hours(store, rows)
+    assert [(e.kind, e.run_key.job_id) for e in history_events(store, 0, 9)] == [("ledger", 7), ("ledger", 7)]
 
 
 def test_names_of_any_kind_are_kept() -> None:
     """Newlines, quotes, 4-byte UTF-8, NUL, half a surrogate pair and 10 kB do not break an import."""
     store = new_store()
     names = ["a\nb", "'; DROP TABLE jobs; --", '"\\', "\U0001f600", "nul\0", "half\ud800", "x" * 10_000, ""]
-    store.upsert_jobs([JobRecord("gw", i, 900, name=name) for i, name in enumerate(names, 1)])
-    found = [store.runs_of("gw", i)[0].name for i in range(1, len(names) + 1)]
+    upsert_jobs(store, [JobRecord("gw", i, 900, name=name) for i, name in enumerate(names, 1)])
+    found = [runs_of_id(store, "gw", i)[0].name for i in range(1, len(names) + 1)]
     assert found == [*names[:4], "nul\\x00", "half\\ud800", *names[6:]]
-    assert store.upsert_jobs([JobRecord("gw", i, 900, name=name) for i, name in enumerate(names, 1)]) == 0
+    assert upsert_jobs(store, [JobRecord("gw", i, 900, name=name) for i, name in enumerate(names, 1)]) == 0
 
 
 def test_an_import_that_brings_nothing_new_writes_nothing() -> None:
     """The same runs again change no row and tell no event."""
     store = new_store()
     jobs = [JobRecord("gw", i, 900, start=1000, end=1000 + i, state="COMPLETED", total_cpu_s=0.1) for i in range(1, 50)]
-    assert (store.upsert_jobs(jobs), store.upsert_jobs(jobs), len(store.history(0, 999))) == (49, 0, 98)
+    assert (upsert_jobs(store, jobs), upsert_jobs(store, jobs), len(history_events(store, 0, 999))) == (49, 0, 98)
 
 
 def test_a_window_without_a_run_s_steps_does_not_forget_them() -> None:
@@ -110,9 +112,9 @@ def test_a_window_without_a_run_s_steps_does_not_forget_them() -> None:
     whole = JobRecord(
         "c", 7, 100, "7", start=100, end=4000, elapsed_s=3900, state="COMPLETED", max_rss_b=5, total_cpu_s=9.0
     )
-    store.upsert_jobs([whole])
-    assert store.upsert_jobs([replace(whole, max_rss_b=None, total_cpu_s=0.0)]) == 0
-    assert store.runs_of("c", 7) == [whole]
+    upsert_jobs(store, [whole])
+    assert upsert_jobs(store, [replace(whole, max_rss_b=None, total_cpu_s=0.0)]) == 0
+    assert runs_of_id(store, "c", 7) == [whole]
 
 
 def test_two_ended_runs_of_one_submission_are_two() -> None:
@@ -120,9 +122,9 @@ def test_two_ended_runs_of_one_submission_are_two() -> None:
     store = new_store()
     first = JobRecord("c", 7, 100, "7", start=110, end=120, elapsed_s=10, state="REQUEUED")
     second = JobRecord("c", 7, 100, "7", start=200, end=300, elapsed_s=100, state="COMPLETED")
-    store.upsert_jobs([first])
-    store.upsert_jobs([second])
-    assert store.runs_of("c", 7) == [second, first]
+    upsert_jobs(store, [first])
+    upsert_jobs(store, [second])
+    assert runs_of_id(store, "c", 7) == [second, first]
 
 
 def test_marks_partitions_and_quarantine() -> None:
@@ -131,8 +133,8 @@ def test_marks_partitions_and_quarantine() -> None:
     assert store.mark("k") is None
     store.set_mark("k", 1)
     store.set_mark("k", 2)
-    store.set_partitions("gw", {"a": True, "b": False})
-    store.set_partitions("gw", {"b": True})
+    set_partitions(store, "gw", {"a": True, "b": False})
+    set_partitions(store, "gw", {"b": True})
     assert store.mark("k") == 2
     assert [store.quarantine("sacct", [Aside(n, "why", "raw")]) for n in (1, 2)] == [1, 0]
     assert store.counts()["quarantine"] == 1

@@ -11,11 +11,14 @@ from tests.examples import examples
 from tests.unit.store.test_rollup import DAY, documents, new_store, roll, row, run, same, sites, sums
 
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.run_store import runs_named, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.packing import STRETCH_S, DayPacking, JobPacking
+from gpuwaste.ledger.hour_store import upsert_hours
+from gpuwaste.ledger.packing import DayPacking, JobPacking
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.table_parts import STRETCH_S
 
 pytestmark = pytest.mark.long
 
@@ -58,8 +61,8 @@ def filled(users: int = 6, days: int = 40) -> HubStore:
     """Return a store with one job a day of each user, all of it added up."""
     store, rng = new_store(), random.Random(3)
     jobs = [run(1 + u + d * users, d * 24 + u, 2, user=f"user{u}") for d in range(days) for u in range(users)]
-    store.upsert_jobs(jobs)
-    store.upsert_hours([row(job, 0, i, rng) for job in jobs for i in range(2)])
+    upsert_jobs(store, jobs)
+    upsert_hours(store, [row(job, 0, i, rng) for job in jobs for i in range(2)])
     roll(store, DAY + (days + 1) * DAY_S, 1000)
     return store
 
@@ -71,8 +74,8 @@ def test_reports_are_the_same(site: tuple[list[JobRecord], list[AllocationHour]]
     """Whatever ran, reports and sums are the same before, when broken off after some steps, and after packing."""
     jobs, rows = site
     store = new_store()
-    store.upsert_jobs(jobs)
-    store.upsert_hours(rows)
+    upsert_jobs(store, jobs)
+    upsert_hours(store, rows)
     roll(store)
     before, total, told = documents(store), sums(store), sorted(map(repr, runs(store)))
     for packing in (DayPacking(store, step_rows), JobPacking(store, step_rows)):
@@ -105,7 +108,7 @@ def test_each_users_runs_lie_together() -> None:
     store = filled()
     until = DAY - DAY % STRETCH_S + STRETCH_S
     running = run(10**6, 3, 1, user="user2", end=None, state="RUNNING")
-    store.upsert_jobs([running])
+    upsert_jobs(store, [running])
     before = users(store)
     ended = [pair for pair in before if pair[0] < until // STRETCH_S][:-1]
     assert ended != sorted(ended)
@@ -123,9 +126,9 @@ def test_a_packed_run_may_be_told_anew() -> None:
     store = filled(users=3, days=5)
     pack(store)
     count, told = len(runs(store)), run(1, 0, 2, user="user0", state="FAILED")
-    store.upsert_jobs([told])
+    upsert_jobs(store, [told])
     assert len(runs(store)) == count
-    assert [job.state for job in store.runs_named("1")] == ["FAILED"]
+    assert [job.state for job in runs_named(store, "1")] == ["FAILED"]
     store.close()
 
 
@@ -147,7 +150,7 @@ def test_days_of_another_user_meanwhile_are_left(monkeypatch: pytest.MonkeyPatch
     @contextlib.contextmanager
     def late(self: HubStore, db: Database) -> Iterator[None]:
         monkeypatch.setattr(HubStore, "exchanging", exchanging)
-        self.upsert_jobs(jobs)
+        upsert_jobs(self, jobs)
         with exchanging(self, db):
             yield
 

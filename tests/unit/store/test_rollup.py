@@ -14,7 +14,9 @@ from tests.examples import examples
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import HANG_LIMITS
 from gpuwaste.ledger.reports.report import job_document, report_document
@@ -130,7 +132,7 @@ def documents(store: HubStore) -> dict[str, Any]:
         ).to_json()
         job = job_document(db, "1", ledger, NOW)
         found["job"] = job.to_json() if job else None
-    found["use"] = [(e.kind, e.run_key, vars_of(e.use)) for e in store.history(0, 10_000)]
+    found["use"] = [(e.kind, e.run_key, vars_of(e.use)) for e in history_events(store, 0, 10_000)]
     return found
 
 
@@ -175,8 +177,8 @@ def test_a_report_is_the_same_before_and_after(
     """Whatever ran, reports, jobs, findings and the history say the same of hours, of days, and of a part of each."""
     jobs, rows = site
     store = new_store()
-    store.upsert_jobs(jobs)
-    store.upsert_hours(rows)
+    upsert_jobs(store, jobs)
+    upsert_hours(store, rows)
     before, total = documents(store), sums(store)
     roll(store, DAY + cut * DAY_S, step_hours)
     same(before, documents(store))
@@ -195,17 +197,17 @@ def test_late_hours_count_once(site: tuple[list[JobRecord], list[AllocationHour]
     jobs, rows = site
     rng = random.Random(seed)
     late = new_store()
-    late.upsert_jobs(jobs)
-    late.upsert_hours([r for r in rows if rng.random() < 0.5])
+    upsert_jobs(late, jobs)
+    upsert_hours(late, [r for r in rows if rng.random() < 0.5])
     roll(late)
     for _ in range(2):
         again = list(rows)
         rng.shuffle(again)
-        late.upsert_hours(again)
+        upsert_hours(late, again)
         roll(late)
     whole = new_store()
-    whole.upsert_jobs(jobs)
-    whole.upsert_hours(rows)
+    upsert_jobs(whole, jobs)
+    upsert_hours(whole, rows)
     same(documents(whole), {**documents(late), "use": documents(whole)["use"]})
     assert (sums(late), late.counts()["hours"]) == (sums(whole), 0)
     late.close()
@@ -215,15 +217,15 @@ def test_late_hours_count_once(site: tuple[list[JobRecord], list[AllocationHour]
 def test_a_correction_after_the_roll_up_is_not_taken() -> None:
     """A higher seq of an hour that is in a day changes nothing; of an hour that is not yet, it wins as ever."""
     store, rng, job = new_store(), random.Random(1), run(1, 0, 30)
-    store.upsert_jobs([job])
+    upsert_jobs(store, [job])
     rows = [row(job, 0, i, rng) for i in range(30)]
-    store.upsert_hours(rows[:20])
+    upsert_hours(store, rows[:20])
     roll(store)
     kept = sums(store)
-    assert store.upsert_hours([replace(rows[3], seq=99, util_ms={100: 5})]) == 0
+    assert upsert_hours(store, [replace(rows[3], seq=99, util_ms={100: 5})]) == 0
     assert sums(store) == kept
-    store.upsert_hours(rows)
-    assert store.upsert_hours([replace(rows[25], seq=99)]) == 1
+    upsert_hours(store, rows)
+    assert upsert_hours(store, [replace(rows[25], seq=99)]) == 1
     store.close()
 
 
@@ -236,10 +238,10 @@ def test_what_is_not_settled_stays_in_hours() -> None:
         "open": run(4, 0, 2),
         "due": run(5, 0, 2),
     }
-    store.upsert_jobs(list(jobs.values()))
+    upsert_jobs(store, list(jobs.values()))
     untold = run(3, 0, 2)
-    store.upsert_hours([row(job, 0, 0, rng) for job in (*jobs.values(), untold) if job is not jobs["open"]])
-    store.upsert_hours([replace(row(jobs["open"], 0, 0, rng), final=False)])
+    upsert_hours(store, [row(job, 0, 0, rng) for job in (*jobs.values(), untold) if job is not jobs["open"]])
+    upsert_hours(store, [replace(row(jobs["open"], 0, 0, rng), final=False)])
     assert roll(store) == 1
     assert (store.counts()["hours"], store.counts()["days"]) == (4, 1)
     assert roll(store) == 0
@@ -255,7 +257,7 @@ class Corrected(HubStore):
     def exchanging(self, db: Database) -> Iterator[None]:
         """Take it, then go on."""
         if self.correction is not None:
-            self.upsert_hours([self.correction])
+            upsert_hours(self, [self.correction])
             self.correction = None
         with super().exchanging(db):
             yield
@@ -264,9 +266,9 @@ class Corrected(HubStore):
 def test_an_hour_that_is_corrected_in_between_is_added_up_later() -> None:
     """A correction between the sum and the exchange wins: the step takes nothing, the next one the new row."""
     store, rng, job = Corrected.open(":memory:", SystemClock()), random.Random(3), run(1, 0, 2)
-    store.upsert_jobs([job])
+    upsert_jobs(store, [job])
     first = row(job, 0, 0, rng)
-    store.upsert_hours([first])
+    upsert_hours(store, [first])
     store.correction = replace(first, seq=2, util_ms={50: 7}, idle_run_ms=0, unknown_ms={}, suspended_ms=0)
     assert (roll(store), store.counts()["days"]) == (0, 0)
     assert (roll(store), sums(store)) == (1, (7, 0, 0, 0, 1))
@@ -276,10 +278,10 @@ def test_an_hour_that_is_corrected_in_between_is_added_up_later() -> None:
 def test_a_run_of_another_user_is_found_under_the_new_name() -> None:
     """Accounting tells another user of a run whose hours were added up: his report has them, the old one's has not."""
     store, rng, job = new_store(), random.Random(4), run(1, 0, 2)
-    store.upsert_jobs([job])
-    store.upsert_hours([row(job, 0, i, rng) for i in range(2)])
+    upsert_jobs(store, [job])
+    upsert_hours(store, [row(job, 0, i, rng) for i in range(2)])
     roll(store)
-    store.upsert_jobs([replace(job, user="renamed")])
+    upsert_jobs(store, [replace(job, user="renamed")])
     with store.reader() as db:
         known = [
             report_document(db, "user", name, 0, NOW, LedgerSettings(), NOW).totals.coverage

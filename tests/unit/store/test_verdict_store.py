@@ -11,10 +11,12 @@ from tests.examples import examples
 from tests.unit.advisor.verdicts import verdict
 
 from gpuwaste.advice.verdicts import verdict_store
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import history_events, runs_of_id, upsert_jobs
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
@@ -92,7 +94,8 @@ def test_a_verdict_meets_its_runs() -> None:
     verdicts.add([said(n) for n in (1, 2, 3, 4)], "ctl")
     verdicts.add([said(5, op="modify", run_job_id=50), said(6, op="modify", run_job_id=60)], "ctl")
     ids = {n: said(n).id for n in range(1, 7)}
-    store.upsert_jobs(
+    upsert_jobs(
+        store,
         [
             run(10, ids[1]),
             *(run(20 + t, ids[2], printed_id=f"20_{t}", array_job_id=20, array_task_id=t) for t in range(3)),
@@ -102,7 +105,7 @@ def test_a_verdict_meets_its_runs() -> None:
             run(50, "", "COMPLETED"),
             run(50, "", "FAILED", start=NOW - 900, end=NOW - 800, submit=NOW - 1000),
             run(62, "", printed_id="60_2", array_job_id=60, array_task_id=2),
-        ]
+        ],
     )
     found = judged(verdicts)
     assert {n: (sorted(row["job_ids"]), row["hit"]) for n, row in found.items()} == {
@@ -122,7 +125,7 @@ def test_an_array_is_a_hit_where_half_of_its_tasks_are() -> None:
     store, verdicts = open_store()
     verdicts.add([said(1), said(2)], "ctl")
     for number, states in ((1, ("FAILED", "COMPLETED", "COMPLETED")), (2, ("FAILED", "FAILED", "COMPLETED"))):
-        store.upsert_jobs([run(number * 10 + t, said(number).id, state) for t, state in enumerate(states)])
+        upsert_jobs(store, [run(number * 10 + t, said(number).id, state) for t, state in enumerate(states)])
     assert {n: row["hit"] for n, row in judged(verdicts).items()} == {1: False, 2: True}
 
 
@@ -130,13 +133,14 @@ def test_how_a_verdict_stands() -> None:
     """Rejected; ended; open while its job runs, or may be one that accounting has not told; else without a job."""
     store, verdicts = open_store()
     verdicts.add([said(n, user=f"u{n}") for n in (1, 2, 3, 4)] + [said(5, action="reject")], "ctl")
-    store.upsert_jobs(
+    upsert_jobs(
+        store,
         [
             run(1, said(1).id, "TIMEOUT"),
             run(2, said(2).id, "RUNNING", end=None, elapsed_s=None),
             run(3, "", "PENDING", user="u3", submit=NOW + 1, start=None, end=None, elapsed_s=None),
             run(9, "", "PENDING", user="u4", submit=NOW + 500, start=None, end=None, elapsed_s=None),
-        ]
+        ],
     )
     assert stands(verdicts) == {
         1: ("ended", None),
@@ -177,9 +181,9 @@ def test_gpu_advice_is_judged_by_the_ledger(busy: int, known: float, state: str,
     assert HOUR + 3600 > NOW + 605
     store, verdicts = open_store()
     verdicts.add([said(1, triggers={"gpus": 0.9}, p={"gpu_underused": 0.9})], "ctl")
-    store.upsert_jobs([run(10, said(1).id, state, gpus=4)])
+    upsert_jobs(store, [run(10, said(1).id, state, gpus=4)])
     assert stands(verdicts) == {1: ("ended", None)}
-    store.upsert_hours(hours(10, busy, known=known))
+    upsert_hours(store, hours(10, busy, known=known))
     assert stands(verdicts) == {1: ("ended", hit)}
 
 
@@ -187,21 +191,22 @@ def test_history_tells_the_script_of_the_verdict() -> None:
     """Of each event of a run whose token is known; a run without one has none."""
     store, verdicts = open_store()
     verdicts.add([said(1, script="00ff"), said(2)], "ctl")
-    store.upsert_jobs([run(10, said(1).id), run(11, said(2).id), run(12, "")])
-    assert {(e.run_key.job_id, e.script) for e in store.history(0, 99)} == {(10, "00ff"), (11, ""), (12, "")}
+    upsert_jobs(store, [run(10, said(1).id), run(11, said(2).id), run(12, "")])
+    assert {(e.run_key.job_id, e.script) for e in history_events(store, 0, 99)} == {(10, "00ff"), (11, ""), (12, "")}
 
 
 def test_the_scripts_of_failed_runs() -> None:
     """Those whose verdict knows the script; runs that did not fail, and other clusters', are not among them."""
     store, verdicts = open_store()
     verdicts.add([said(1, script="00ff"), said(2), said(3, script="0a"), said(4, script="0b")], "ctl")
-    store.upsert_jobs(
+    upsert_jobs(
+        store,
         [
             run(6, said(1).id, "FAILED"),
             run(7, said(2).id, "FAILED"),
             run(8, said(3).id, "COMPLETED"),
             run(9, said(4).id, "FAILED", cluster="other"),
-        ]
+        ],
     )
     assert list(verdicts.failed_scripts("gw")) == [("alice", "train", 6, "00ff")]
 
@@ -210,19 +215,19 @@ def test_a_token_that_was_told_stays() -> None:
     """A source that does not tell it, or an older Slurm while the job runs, does not make the store forget it."""
     store, verdicts = open_store()
     verdicts.add([said(1)], "ctl")
-    store.upsert_jobs([run(10, said(1).id)])
-    assert store.upsert_jobs([run(10, "")]) == 0
-    assert store.upsert_jobs([run(10, said(2).id)]) == 1
-    assert store.runs_of("gw", 10)[0].verdict_id == said(2).id
+    upsert_jobs(store, [run(10, said(1).id)])
+    assert upsert_jobs(store, [run(10, "")]) == 0
+    assert upsert_jobs(store, [run(10, said(2).id)]) == 1
+    assert runs_of_id(store, "gw", 10)[0].verdict_id == said(2).id
 
 
 def test_a_token_that_is_told_at_the_end_tells_nothing_twice() -> None:
     """Slurm 22.05 tells it in accounting when the job has ended: one event more, the end, and the row is joined."""
     store, verdicts = open_store()
     verdicts.add([said(1)], "ctl")
-    store.upsert_jobs([run(10, "", "RUNNING", end=None, elapsed_s=None)])
-    store.upsert_jobs([run(10, said(1).id)])
-    assert [event.kind for event in store.history(0, 9)] == ["started", "ended"]
+    upsert_jobs(store, [run(10, "", "RUNNING", end=None, elapsed_s=None)])
+    upsert_jobs(store, [run(10, said(1).id)])
+    assert [event.kind for event in history_events(store, 0, 9)] == ["started", "ended"]
     assert stands(verdicts) == {1: ("ended", True)}
     assert verdicts.counts() == {("warn", True): 1}
 
@@ -247,8 +252,8 @@ def test_a_plan_is_scored_by_the_start_of_its_own_user_s_job() -> None:
     store, verdicts = open_store()
     starts = {1: NOW + 300, 2: NOW + 719, 3: NOW + 800, 4: None}
     ends = {job: None if start is None else start + 600 for job, start in starts.items()}
-    store.upsert_jobs([run(job, "", "COMPLETED", start=start, end=ends[job]) for job, start in starts.items()])
-    store.upsert_jobs([run(5, "", "COMPLETED", user="bob")])
+    upsert_jobs(store, [run(job, "", "COMPLETED", start=start, end=ends[job]) for job, start in starts.items()])
+    upsert_jobs(store, [run(5, "", "COMPLETED", user="bob")])
     assert verdicts.add_plans("alice", [planned(job, job) for job in (1, 2, 3, 4, 5)]) == [1, 2, 3, 4, 5]
     found = judged(verdicts)
     assert {n: (row["started"], row["start_within"]) for n, row in found.items()} == {
@@ -293,7 +298,7 @@ def test_what_two_bundles_said_meets_what_came_true() -> None:
     states = {1: "FAILED", 2: "COMPLETED", 3: "FAILED", 4: "FAILED", 5: "RUNNING"}
     open_run = {"end": None, "elapsed_s": None}
     ends = {n: {"time_limit_s": 3600, **(open_run if s == "RUNNING" else {})} for n, s in states.items()}
-    store.upsert_jobs([run(n * 10, said(n).id, s, **ends[n]) for n, s in states.items()])
+    upsert_jobs(store, [run(n * 10, said(n).id, s, **ends[n]) for n, s in states.items()])
 
     def pairs(beside: str, since: int = 0) -> list[tuple[str, float, float | None, bool]]:
         rows = verdicts.pairs("c1", beside, since)
@@ -320,7 +325,7 @@ def test_a_run_that_ended_at_its_limit_is_a_timeout(state: str, limit_s: int | N
     """A FAILED run of 600 s with a limit of 600 s is a hit of a timeout that was announced, as it is for training."""
     store, verdicts = open_store()
     verdicts.add([said(1, triggers={"timeout": 0.9}, p={"timeout": 0.9})], "ctl")
-    store.upsert_jobs([run(10, said(1).id, state, time_limit_s=limit_s)])
+    upsert_jobs(store, [run(10, said(1).id, state, time_limit_s=limit_s)])
     assert judged(verdicts)[1]["hit"] is stands
 
 
@@ -331,6 +336,6 @@ def test_a_shadow_of_odd_names_harms_no_query() -> None:
     values = {"model_hash": "c1", "p": {"failure": 0.5, 'fail"ure': 0.2}}
     broken = {**odd, "half\ud800": {"failure": 0.5}}
     verdicts.add([said(1, shadow=odd, **values), said(2, shadow=broken, **values)], "ctl")
-    store.upsert_jobs([run(10, said(1).id), run(20, said(2).id)])
+    upsert_jobs(store, [run(10, said(1).id), run(20, said(2).id)])
     assert len(verdicts.pairs("c1", "aa", 0)) == 1
     assert verdicts.pairs("c1", 'a"b', 0) == []

@@ -8,7 +8,8 @@ import pytest
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
-from gpuwaste.net.batch import encode_hour
+from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet_compare import Comparison, compare
@@ -26,7 +27,7 @@ def store(tmp_path: Path) -> Path:
     """Return a store that holds the second version of every row."""
     path = tmp_path / "hub.duckdb"
     hub = HubStore.open(path, SystemClock())
-    hub.upsert_hours(rows(2))
+    upsert_hours(hub, rows(2))
     hub.close()
     return path
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
@@ -70,7 +71,7 @@ def store_of(runs: list[JobRecord]) -> HubStore:
     with store.writing() as db:
         db.execute("DELETE FROM jobs")
         db.execute("DELETE FROM steps")
-    store.upsert_jobs(runs)
+    upsert_jobs(store, runs)
     return store
 
 

@@ -6,7 +6,9 @@ import pytest
 from tests.unit.views.sites import fact
 
 from gpuwaste.core.units import J_PER_KWH
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.energy.tariff import EnergyPrice, Tariff
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.show.chart import Bars
@@ -29,16 +31,16 @@ def store() -> HubStore:
     """Alice wastes her 1 kWh, bob works for 3 kWh on the next day; carol's GPU is not measured."""
     store = HubStore.open(":memory:", FakeClock(NOW))
     later = {"start": HOUR + 86400, "end": HOUR + 88200, "submit": HOUR}
-    store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2", **later), record(9, "carol", "proj3")])
+    upsert_jobs(store, [record(7, "alice"), record(8, "bob", "proj2", **later), record(9, "carol", "proj3")])
     idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "idle_energy_j": J_PER_KWH}
     moved = {name: getattr(hour(8), name) + 86_400_000 for name in ("t0_ms", "t1_ms")}
     key = RunKey("gw", 8, HOUR + 86400)
     told: dict[str, Any] = {"final": True, "energy_ms": 1_800_000}
     busy: dict[str, Any] = {"run_key": key, "hour_utc": HOUR + 86400, "gpu_uuid": "GPU-b", "idle_energy_j": 0.0}
-    store.upsert_hours(
-        [hour(7, energy_j=J_PER_KWH, **idle, **told), hour(8, energy_j=3 * J_PER_KWH, **busy, **moved, **told)]
+    upsert_hours(
+        store, [hour(7, energy_j=J_PER_KWH, **idle, **told), hour(8, energy_j=3 * J_PER_KWH, **busy, **moved, **told)]
     )
-    store.upsert_hours([hour(9, final=True, gpu_uuid="GPU-c")])
+    upsert_hours(store, [hour(9, final=True, gpu_uuid="GPU-c")])
     return store
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.views.sites import DAY, MONTH, NOW, fact, job, jobs
 
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -70,7 +71,7 @@ def test_changes_of_old_runs_are_seen(data: st.DataObject) -> None:
     """Runs of past days come, end, are requeued, told otherwise, get details: each view is as if nothing were kept."""
     site = emptied()
     for runs in data.draw(st.lists(jobs(), min_size=2, max_size=2)):
-        site.store.upsert_jobs([detailed(run, data.draw(_DETAILS)) for run in runs])
+        upsert_jobs(site.store, [detailed(run, data.draw(_DETAILS)) for run in runs])
         for name in BY_DAY:
             kept, anew = site.both(name, LONG)
             assert kept == anew, name
@@ -84,7 +85,8 @@ def test_changes_of_old_runs_are_seen(data: st.DataObject) -> None:
 def test_days_begin_at_midnight_of_a_zone_and_the_last_ones_are_counted_anew(start: int, end: int, offset: int) -> None:
     """Windows of several zones, an end in the middle of a day and one that is now: the same documents."""
     site = emptied()
-    site.store.upsert_jobs(
+    upsert_jobs(
+        site.store,
         [
             job(number, submit=MONTH + at, start=MONTH + at + 60, end=MONTH + at + 3660, state=state)
             for number, (at, state) in enumerate(
@@ -97,7 +99,7 @@ def test_days_begin_at_midnight_of_a_zone_and_the_last_ones_are_counted_anew(sta
                 ],
                 1,
             )
-        ]
+        ],
     )
     window = Window(MONTH + start, MONTH + end, NOW, (), offset)
     assert site.kept.until(window) > window.start
@@ -109,12 +111,12 @@ def test_days_begin_at_midnight_of_a_zone_and_the_last_ones_are_counted_anew(sta
 def test_days_are_counted_once_until_a_run_of_theirs_changes() -> None:
     """A run that is removed behind the store's back is still counted, and is not once another run ends on its day."""
     site = emptied()
-    site.store.upsert_jobs([job(1), job(2)])
+    upsert_jobs(site.store, [job(1), job(2)])
     assert fact(site.both("states", LONG)[0], "ended") == 2
     with site.store.writing() as db:
         db.execute("DELETE FROM jobs WHERE job_id = 1")
     assert fact(site.both("states", LONG)[0], "ended") == 2
-    site.store.upsert_jobs([job(3)])
+    upsert_jobs(site.store, [job(3)])
     assert fact(site.both("states", LONG)[0], "ended") == 2
     assert [row[2] for row in site.both("states", LONG)[0].rows] == [2]
 
@@ -135,7 +137,7 @@ def test_short_windows_and_those_of_no_zone_are_counted_anew(window: Window) -> 
 def test_only_some_kinds_of_days_are_kept() -> None:
     """After four kinds of midnight a fifth is counted anew, with the same document."""
     site = emptied()
-    site.store.upsert_jobs([job(1)])
+    upsert_jobs(site.store, [job(1)])
     windows = [Window(LONG.start + place * 3600, LONG.end, NOW) for place in range(5)]
     assert [site.kept.until(window) > window.start for window in windows] == [True, True, True, True, False]
     kept, anew = site.both("kinds", windows[4])
@@ -145,7 +147,7 @@ def test_only_some_kinds_of_days_are_kept() -> None:
 def test_days_that_nobody_asks_for_make_room() -> None:
     """An hour after four kinds were asked for, a fifth takes the place of one; its tables are dropped."""
     site = emptied()
-    site.store.upsert_jobs([job(1)])
+    upsert_jobs(site.store, [job(1)])
     first, *others = [Window(LONG.start + place * 3600, LONG.end, NOW) for place in range(4)]
     for window in (first, *others):
         site.both("states", window)

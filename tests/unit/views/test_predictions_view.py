@@ -4,6 +4,7 @@ from tests.unit.advisor.verdicts import verdict
 from tests.unit.views.sites import fact
 
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, record
@@ -21,8 +22,8 @@ def test_predicted_times_are_scored_by_what_happened() -> None:
     said = [verdict(n, cluster="gw", quantiles=QUANTILES) for n in range(4)]
     VerdictStore(store, clock).add([*said[:3], verdict(9, cluster="gw", quantiles={})], "ctl")
     for number, ran in enumerate((900, 1800, 3000)):
-        store.upsert_jobs([record(number, "alice", end=HOUR + ran, verdict_id=said[number].id)])
-    store.upsert_jobs([record(8, "bob"), record(9, "bob", verdict_id=verdict(9, cluster="gw").id)])
+        upsert_jobs(store, [record(number, "alice", end=HOUR + ran, verdict_id=said[number].id)])
+    upsert_jobs(store, [record(8, "bob"), record(9, "bob", verdict_id=verdict(9, cluster="gw").id)])
     with store.reader() as db:
         found = look(view_named("predictions"), ViewQuery(db, Window(HOUR - 60, NOW, NOW))).document
     assert fact(found, "runs") == 3

@@ -14,6 +14,8 @@ from tests.unit.views.sites import DAY, MONTH, NOW, document, job, jobs, store_o
 from tests.unit.views.test_views import MONTH_LONG, busy
 
 from gpuwaste.core.units import J_PER_KWH
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.show.chart import Bars, Lines
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -214,8 +216,8 @@ def sampled() -> HubStore:
             hours.append(
                 hour(number, final=True, gpu_uuid=f"G{number}", run_key=key, **energy, **(use if idle else {}))
             )
-    store.upsert_jobs(runs)
-    store.upsert_hours(hours)
+    upsert_jobs(store, runs)
+    upsert_hours(store, hours)
     return store
 
 

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from tests.unit.views.sites import fact
 
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.findings import CAUSE_ORDER, FINDINGS, NOT_WASTE
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.show.chart import Bars
@@ -25,9 +27,9 @@ NOW = HOUR + 10 * 86400
 def store() -> HubStore:
     """Alice's job idles for half an hour, bob's works; both hold a GPU each from HOUR on."""
     store = HubStore.open(":memory:", FakeClock(NOW))
-    store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+    upsert_jobs(store, [record(7, "alice"), record(8, "bob", "proj2")])
     idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "proc_seen": True}
-    store.upsert_hours([hour(7, final=True, **idle), hour(8, final=True, gpu_uuid="GPU-b")])
+    upsert_hours(store, [hour(7, final=True, **idle), hour(8, final=True, gpu_uuid="GPU-b")])
     return store
 
 
@@ -61,10 +63,10 @@ def test_each_cause_has_a_colour_of_its_own(store: HubStore) -> None:
         return {one.name: one.role for one in causes.series}
 
     untouched: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "proc_seen": False}
-    store.upsert_jobs([record(9, "carol", gpus=1)])
-    store.upsert_hours([hour(9, final=True, gpu_uuid="GPU-c", run_key=RunKey("gw", 9, HOUR), **untouched)])
+    upsert_jobs(store, [record(9, "carol", gpus=1)])
+    upsert_hours(store, [hour(9, final=True, gpu_uuid="GPU-c", run_key=RunKey("gw", 9, HOUR), **untouched)])
     first = roles()
-    store.upsert_hours([hour(7, seq=2, final=True, util_ms={50: 1_800_000}, idle_run_ms=0)])
+    upsert_hours(store, [hour(7, seq=2, final=True, util_ms={50: 1_800_000}, idle_run_ms=0)])
     second = roles()
     assert len(first) > len(second) > 0
     assert second.items() <= first.items()
@@ -74,7 +76,7 @@ def test_what_is_not_known_is_told_where_there_is_some(store: HubStore) -> None:
     """No sentence speaks of 0 %; where half a GPU-hour has no report, its share is told."""
     assert fact(seen(store), "unknown_share") == 0
     assert not any("not known" in sentence for sentence in seen(store).narrative)
-    store.upsert_jobs([record(9, "carol", start=HOUR, end=HOUR + 1800)])
+    upsert_jobs(store, [record(9, "carol", start=HOUR, end=HOUR + 1800)])
     assert "What jobs did with 33 % of the GPU-hours is not known." in seen(store).narrative
 
 
@@ -92,7 +94,7 @@ def test_a_cluster_without_jobs_wastes_nothing(store: HubStore) -> None:
 @pytest.mark.parametrize("edges", [(HOUR - 60, HOUR + 3600), (HOUR + 600, HOUR + 3600)])
 def test_what_no_agent_reports_is_unknown(store: HubStore, edges: tuple[int, int]) -> None:
     """A job of which no agent tells beside one that was seen: its hours are unknown, as in the report, cut or whole."""
-    store.upsert_jobs([record(9, "carol")])
+    upsert_jobs(store, [record(9, "carol")])
     with store.reader() as db:
         found = look(view_named("waste"), ViewQuery(db, Window(*edges, NOW))).document
         report = report_document(db, "cluster", "", *edges, LedgerSettings(), NOW)
@@ -118,7 +120,7 @@ def test_each_wasted_hour_has_one_cause_in_the_stack(store: HubStore, edges: tup
     began = HOUR
     run: dict[str, Any] = {"start": began, "end": began + 3600, "elapsed_s": 3600, "gpus": 1, "cpus": 8}
     jobs = [record(20, "carol", **run), record(21, "dave", **run), record(22, "erin", **{**run, "gpus": 2})]
-    store.upsert_jobs(jobs)
+    upsert_jobs(store, jobs)
     whole: dict[str, Any] = {"t1_ms": (began + 3600) * 1000, "final": True, "proc_seen": True}
     tail: dict[str, Any] = {
         "util_ms": {0: 2_400_000, 40: 1_200_000}, "idle_run_ms": 2_400_000, "last_active_ms": (began + 2400) * 1000,
@@ -131,11 +133,12 @@ def test_each_wasted_hour_has_one_cause_in_the_stack(store: HubStore, edges: tup
     worked: dict[str, Any] = {
         "util_ms": {0: 1_800_000, 90: 1_800_000}, "idle_run_ms": 1_800_000, "last_active_ms": (began + 1800) * 1000,
     }  # fmt: skip
-    store.upsert_hours(
+    upsert_hours(
+        store,
         [
             hour(job, gpu_uuid=f"GPU-{name}", run_key=RunKey("gw", job, began), **whole, **of)
             for job, name, of in ((20, "t", tail), (21, "h", hang), (22, "w", worked), (22, "b", blip))
-        ]
+        ],
     )
     found = seen(store, edges)
     assert sum(stacked(found).values()) == pytest.approx(fact(found, "wasted_hours"), abs=0.05)

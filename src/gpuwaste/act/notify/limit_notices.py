@@ -1,25 +1,18 @@
 """LimitNotices: which owners of jobs that will probably reach their limits get mail, and why others get none."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from gpuwaste.act.notify.notice_store import NoticeStatus
+from gpuwaste.act.notify.notice_store import NoticeStatus, add_notices
 from gpuwaste.act.notify.notice_types import LimitJob, LimitNotice
 from gpuwaste.act.notify.planner import Planner
-from gpuwaste.advice.rescoring.rescore import Rescore
+from gpuwaste.advice.rescoring.rescore import LimitForecast
 from gpuwaste.core.units import DAY_S
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.store.database import Database
 
 LIMIT: Final = "limit"
-
-
-class LimitForecast(NamedTuple):
-    """A running job and what was said of it."""
-
-    job: JobRecord
-    said: Rescore
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +20,11 @@ class LimitNotices:
     """Reads addresses, opt-outs and what was sent in the last day; changes nothing."""
 
     planner: Planner
+
+    def writer(self, near: Sequence[LimitForecast], now: int) -> Callable[[Database], None]:
+        """Return what writes the notices of `rows`, in the transaction of what was said. Raises as `rows` does."""
+        rows = self.rows(near, now)
+        return lambda db: add_notices(db, rows)
 
     def rows(self, near: Sequence[LimitForecast], now: int) -> list[dict[str, Any]]:
         """Return the notices of jobs that are near their limits, one for each user. Raises StoreError, AddressError.

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.advice.policy.declarations import Policy
-from gpuwaste.advice.policy.facts import DecisionStep, PolicySaid, Spending, SubmissionFacts
-from gpuwaste.advice.verdicts.verdict import ACTIONS, Action, Expectation, Suggestion
+from gpuwaste.advice.policy.facts import DecisionStep, Expectation, PolicySaid, Spending, SubmissionFacts, Suggestion
+from gpuwaste.jobs.verdict import ACTIONS, Action
 
 RANK: Final = {action: rank for rank, action in enumerate(ACTIONS)}
 

@@ -11,9 +11,9 @@ from datetime import date
 from typing import Final
 
 from gpuwaste.advice.policy.values import ALWAYS, EVERY_DAY, NONE, NOT_SET, Patterns, Ratio, Threshold, Weekdays
-from gpuwaste.advice.verdicts.verdict import Mode
 from gpuwaste.core.day_hours import Hours
 from gpuwaste.core.typed_toml import key as _key
+from gpuwaste.jobs.verdict import Mode
 
 GPUS: Final = "gpus"
 PROBABILITIES: Final = ("failure", "timeout", "failure_or_cancel")  # targets that are a probability as they stand

@@ -6,11 +6,35 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from gpuwaste.advice.policy.expected_waits import WaitTable
-from gpuwaste.advice.verdicts.verdict import MAX_LINES, TOLD, Action, Expectation, Mode, Op, Suggestion
+from gpuwaste.advice.predict.prediction import TargetForecast
 from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.jobs.verdict import MAX_LINES, TOLD, Action, Mode, Op
 from gpuwaste.slurm.submit.request import JobRequest
 
 Spent = Literal["reject", "override"]
+
+
+@dataclass(slots=True)
+class Expectation(TargetForecast):
+    """What a model or history expects of one target, as policies and texts take it.
+
+    `why` are sentences in the user's own numbers, the strongest first.
+    """
+
+    why: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Suggestion:
+    """A smaller request: the exact option, why it is enough, and what it saves: GPUs, seconds of limit, bytes.
+
+    `kind` is the name of the change's file in predict/changes (gpus, memory, time_limit).
+    """
+
+    kind: str
+    option: str
+    text: str
+    saves: float
 
 
 @dataclass(slots=True)

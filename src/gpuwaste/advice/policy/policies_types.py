@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
-from gpuwaste.advice.verdicts.verdict import Action, Mode
 from gpuwaste.core.fields import Document, MaybeRatio, Recorded, Utc
+from gpuwaste.jobs.verdict import Action, Mode
 from gpuwaste.slurm.submit.request import JobRequest
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.advice.policy.policies_types import ExplainDocument, PolicyDecision, PolicyReplayDocument, PolicyReplayRow
-from gpuwaste.advice.verdicts.verdict import TOLD
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import say_hours
+from gpuwaste.jobs.verdict import TOLD
 from gpuwaste.show.cells import UNKNOWN, fit, local_time, percent, uncut
 from gpuwaste.show.layout import Look, bullet, facts
 

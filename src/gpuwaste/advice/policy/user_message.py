@@ -5,8 +5,8 @@ Names of jobs come from users: every character that a terminal may act on become
 
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.advice.verdicts.verdict import MAX_LINE, TOLD, Action
 from gpuwaste.core.text import masked
+from gpuwaste.jobs.verdict import MAX_LINE, TOLD, Action
 
 if TYPE_CHECKING:
     from gpuwaste.advice.policy.case import PolicyCase, Trigger

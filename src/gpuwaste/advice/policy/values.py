@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
-from gpuwaste.advice.verdicts.verdict import MODES, Mode
 from gpuwaste.core.day_hours import DAY_MINUTES, Hours, parse_day_hours
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import Reader, nearest
+from gpuwaste.jobs.verdict import MODES, Mode
 
 MODEL: Final = "model"
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

@@ -1,10 +1,10 @@
-"""A prediction as policies and texts take it: Expectation and Suggestion of core.verdict."""
+"""A prediction as policies and texts take it: Expectation and Suggestion of policy.facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from gpuwaste.advice.policy.facts import Expectation, Suggestion
 from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
-from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
 
 _KINDS: Final = {"gpus": "gpus", "mem_b": "memory", "time_limit_s": "time_limit"}  # amount -> file of predict/changes
 # Features whose sentence counts what a sentence of the user's own runs counts better.

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
-from gpuwaste.advice.verdicts.verdict import Action
 from gpuwaste.core.fields import Document, Recorded, Table
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.jobs.program_estimate import ProgramEstimate
+from gpuwaste.jobs.verdict import Action
 from gpuwaste.slurm.submit.request import JobRequest
 
 

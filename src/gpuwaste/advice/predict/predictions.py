@@ -37,6 +37,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.jobs.run_store import runs_named, whole_node_partitions
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
 from gpuwaste.net.health import PredictionHealth
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -154,7 +155,7 @@ class Predictions(Part):
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
         accounts = None if scope.everything else ()
-        jobs = self._store.runs_named(printed_id, accounts=accounts, reader=scope.user or None)
+        jobs = runs_named(self._store, printed_id, accounts=accounts, reader=scope.user or None)
         if not jobs:
             raise not_found()
         now = self._clock.utc_us() // 1_000_000
@@ -231,8 +232,7 @@ class Predictions(Part):
         """
         try:
             self._policies.refresh()
-            whole = self._store.whole_node_partitions
-            self._site = self._defaults() or SiteDefaults(whole=whole(self._cluster()))
+            self._site = self._defaults() or SiteDefaults(whole=whole_node_partitions(self._store, self._cluster()))
             if self._live is None:
                 self._live = self._begin()
             else:

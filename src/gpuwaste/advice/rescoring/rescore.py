@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta
 
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 
 Moment = Literal["start", "early", "limit"]
@@ -25,3 +26,10 @@ class Rescore:
     limit_at: Annotated[int | None, Meta(description="When the time limit is reached, UTC seconds.")] = None
     usual: Annotated[bool, Meta(description="Whether the user's jobs like it all reach their time limit.")] = False
     model_hash: Annotated[str, Meta(description="Empty: by job history only.")] = ""
+
+
+class LimitForecast(NamedTuple):
+    """A running job and what was said of it."""
+
+    job: JobRecord
+    said: Rescore

@@ -1,20 +1,20 @@
 """RescoreStore: what was said of running jobs after their submission, each moment of a run once, in the hub's store."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.act.notify.notice_store import add_notices
 from gpuwaste.advice.rescoring.rescore import Moment, Rescore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.run_rows import job_record
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
-from gpuwaste.store.hub.columns import Columns
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.json_rows import job_record, to_json
+from gpuwaste.store.hub.json_rows import Columns, to_json
 
 MOST: Final = 1000  # of one job's runs that are read
 _COLUMNS: Final = Columns(Rescore)
@@ -63,9 +63,9 @@ class RescoreStore:
         return None if found is None else int(found)
 
     def add(
-        self, said: Sequence[Rescore], told: Sequence[StoredEvent], notices: Sequence[Mapping[str, Any]] = ()
+        self, said: Sequence[Rescore], told: Sequence[StoredEvent], also: Callable[[Database], None] | None = None
     ) -> int:
-        """Take what was said with its events and notices: all or nothing. Returns how many are new.
+        """Take what was said with its events, and what `also` writes of it: all or nothing. Returns how many are new.
 
         Raises StoreError.
         """
@@ -76,8 +76,8 @@ class RescoreStore:
             new = len(db.run("rescored_add", {"rows": rows, "shape": _COLUMNS.shape}).fetchall())
             if told:
                 append_told(db, told, self._now())
-            if notices:
-                add_notices(db, notices)
+            if also is not None:
+                also(db)
         return new
 
     def of(self, runs: Collection[RunKey]) -> list[Rescore]:

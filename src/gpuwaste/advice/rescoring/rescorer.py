@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.act.notify.limit_notices import LimitForecast, LimitNotices
 from gpuwaste.advice.predict.limit_chance import limit_chance
 from gpuwaste.advice.predict.prediction import Scored
 from gpuwaste.advice.predict.predictions import Predictions
-from gpuwaste.advice.rescoring.rescore import Rescore
+from gpuwaste.advice.rescoring.rescore import LimitForecast, Rescore
 from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
 from gpuwaste.advice.rescoring.rescore_store import DueRun, RescoreStore
 from gpuwaste.core import log_event
@@ -25,6 +24,7 @@ from gpuwaste.jobs.events.kinds.job import JobRescored, LimitNear
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.store.database import Database
 
 EVERY_S: Final = 60.0
 SOON_S: Final = 1.0
@@ -37,7 +37,10 @@ _FAILED: Final = log_event.warning(
 
 
 class Rescorer:
-    """`worker` runs it. `tells` says whether anybody gets events."""
+    """`worker` runs it. `tells` says whether anybody gets events.
+
+    `noted` returns what is written with the jobs that are near their limits, by UTC seconds: the mails to their owners.
+    """
 
     def __init__(
         self,
@@ -47,11 +50,11 @@ class Rescorer:
         clock: Clock,
         *,
         settings: RescoreSettings,
-        notices: LimitNotices,
+        noted: Callable[[Sequence[LimitForecast], int], Callable[[Database], None]],
         tells: Callable[[], bool],
     ) -> None:
         self._store, self._asks, self._cluster, self._clock = store, asks, cluster, clock
-        self._settings, self._notices, self._tells = settings, notices, tells
+        self._settings, self._noted, self._tells = settings, noted, tells
         self._trouble = RepeatSuppressor()
         self.worker = Worker("rescoring", self.step, clock)
 
@@ -95,7 +98,7 @@ class Rescorer:
         found = [one for one in self._scored(due, now) if one.said.moment != "limit" or one.said.limit_p is not None]
         near = [one for one in found if one.said.limit_p is not None and one.said.limit_p >= self._settings.least_p]
         told = list(_events(found, near)) if self._tells() else []
-        return self._store.add([one.said for one in found], told, self._notices.rows(near, now))
+        return self._store.add([one.said for one in found], told, self._noted(near, now))
 
     def _scored(self, due: Sequence[DueRun], now: int) -> Iterator[LimitForecast]:
         """Yield what is said of each run, as if it were submitted now: what has ended since its submission counts."""

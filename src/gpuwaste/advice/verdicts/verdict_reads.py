@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol, Self
 from msgspec import json
 from msgspec.structs import replace
 
-from gpuwaste.advice.verdicts.verdict import END, START
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument, score_document
 from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
 from gpuwaste.advice.verdicts.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
@@ -23,6 +22,7 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.verdict import END, START
 from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.slurm.accounting.job import JobRecord
 

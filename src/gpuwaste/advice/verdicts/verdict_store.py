@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from gpuwaste.advice.verdicts.hits import HIT_SHARE, all_ends
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdicts_resource import VerdictQuestion
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
@@ -18,15 +17,17 @@ from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import FAR_S
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.json_rows import VERDICT_COLUMNS, to_json
+from gpuwaste.store.hub.json_rows import Columns, to_json
 
 ALL: Final = 2**62
 SLACK_S: Final = 60  # between an expected start and what still agrees with it: a pass of the backfill and more
 MAX_PAIRS: Final = 50_000  # newest verdicts with which two bundles are compared
 PLANS_A_DAY: Final = 1000  # of one user: they name the jobs themselves
 YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
+VERDICT_COLUMNS: Final = Columns(Verdict, {"node": "VARCHAR", "taken_utc": "BIGINT"})
 _ENDS: Final = to_json(
     {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "late": e.at_limit, "true_": said}
     for t, e, said in all_ends()

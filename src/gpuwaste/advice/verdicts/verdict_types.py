@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, defstruct, to_builtins
 
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import annotated
 from gpuwaste.core.fields import DatedDocument, Interval, Recorded, Table, Utc
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.reports.report_types import Dispute
 
 SCHEMA: Final = 1

@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
+from gpuwaste.jobs.run_store import history_events
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -65,7 +66,7 @@ class EventStore:
             rows = db.rows("events_told_page", {"after": after, "limit": limit})
             said = [row["subject"].removeprefix(VERDICT) for row in rows if not row["data"]]
             verdicts = {row["id"]: row for row in db.rows("verdicts_of_ids", {"ids": said})} if said else {}
-        runs = self._store.history(after, limit)
+        runs = history_events(self._store, after, limit)
         for found, last in ((rows, rows[-1]["seq"] if rows else 0), (runs, runs[-1].seq if runs else 0)):
             until = min(until, last) if len(found) == limit else until
         told = [event for row in rows if (event := _told(row, verdicts)) is not None]

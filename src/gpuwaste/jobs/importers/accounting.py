@@ -7,6 +7,7 @@ from typing import Final
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.importers.accounting_windows import windows
 from gpuwaste.jobs.importers.parsed_page import SortedRows
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.accounted_run import AccountedRun
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
@@ -80,6 +81,6 @@ class AccountingImport:
     def _write(self, found: SortedRows) -> set[RunKey]:
         """Store the runs so far, and begin with none."""
         runs, found.records = found.records, {}
-        self._store.upsert_jobs(tuple(runs.values()))
+        upsert_jobs(self._store, tuple(runs.values()))
         self._learn(tuple(runs.values()))
         return set(runs)

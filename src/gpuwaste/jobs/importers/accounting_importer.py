@@ -19,6 +19,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting import AccountingImport, ImportSettings
 from gpuwaste.jobs.importers.accounting_windows import windows
+from gpuwaste.jobs.run_store import open_run_keys, set_partitions
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.run import RunKey
@@ -191,7 +192,7 @@ class Importer(Part):
 
         One look for each set of such runs, and not too often.
         """
-        open_runs = self._store.open_runs(cluster)
+        open_runs = open_run_keys(self._store, cluster)
         missing = frozenset(key for key in open_runs if key not in seen)
         due = self._wide_at_us is None or self._clock.mono_us() - self._wide_at_us >= WIDE_EVERY_S * 1e6
         if not missing or missing == self._missing or not due:
@@ -200,7 +201,7 @@ class Importer(Part):
         earliest = min(open_runs[key] for key in missing)
         for start, end in windows(earliest, first):
             self._accounting.read(start, end)
-        still = self._store.open_runs(cluster).keys()
+        still = open_run_keys(self._store, cluster).keys()
         self._missing = frozenset(missing & still)
         if self._missing:
             _MISSING.log(runs=len(self._missing))
@@ -211,7 +212,7 @@ class Importer(Part):
             return
         partitions = self._slurm.partitions()
         self.defaults = SiteDefaults.of(partitions, self._slurm.config())
-        self._store.set_partitions(self._site.cluster(), {p.name: p.name in self.defaults.whole for p in partitions})
+        set_partitions(self._store, self._site.cluster(), {p.name: p.name in self.defaults.whole for p in partitions})
         self._partitions_at_us = now_us
 
     def _failed(self, words: str) -> float:

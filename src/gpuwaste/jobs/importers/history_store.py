@@ -12,11 +12,11 @@ from typing import Any, Final, Self
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
-from gpuwaste.jobs.details import STAGES, take_details, take_steps
 from gpuwaste.jobs.importers.page_files import PageFiles
+from gpuwaste.jobs.run_changes import take_changed, take_details, take_steps
+from gpuwaste.jobs.run_rows import JOB_COLUMNS, STEP_COLUMNS
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.hub_store import Aside, take_changed
-from gpuwaste.store.hub.json_rows import JOB_COLUMNS, STEP_COLUMNS, to_json
+from gpuwaste.store.hub.hub_store import Aside, mark_of, put_aside
 from gpuwaste.store.hub.lake_store import lake_options
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 
@@ -150,8 +150,6 @@ class HistoryStore:
         files = PageFiles(path)
         try:
             files.prepare()
-            for query in STAGES:
-                database.run(query)
         except StoreError:
             database.close()
             raise
@@ -188,8 +186,7 @@ class HistoryStore:
 
     def mark(self, key: str) -> int | None:
         """Return where a source stands."""
-        rows = self._db.rows("mark", {"key": key})
-        return int(rows[0]["value"]) if rows else None
+        return mark_of(self._db, key)
 
     def take(self, import_id: int, key: str, page: PageRow, *, once: bool = False) -> tuple[PageRow, int]:
         """Take a page's runs and bad rows, note it, and set the source's mark.
@@ -246,7 +243,7 @@ class HistoryStore:
     def _take_runs(self, page: PageRow, *, once: bool) -> tuple[PageRow, int]:
         if not page.runs:
             return page, 0
-        self._db.run("jobs_stage_clear")
+        self._db.run("jobs_stage_create")
         self._db.run("jobs_stage_file", {"file": str(page.rows), "columns": JOB_COLUMNS.types})
         self._db.run("jobs_stage_stale")
         for query in ("jobs_known", "jobs_stage_keep", "jobs_changed", "jobs_detailed"):
@@ -268,13 +265,8 @@ class HistoryStore:
         return replace(page, runs=page.runs - count, bad=[*page.bad, *bad], bad_count=page.bad_count + count)
 
     def _set_aside(self, page: PageRow) -> None:
-        if not page.bad:
-            return
-        entries = [
-            {"source": page.place, "line": row.line, "reason": row.reason, "raw": row.raw, "at_utc": self._now()}
-            for row in page.bad
-        ]
-        self._db.run("quarantine_add", {"rows": to_json(entries)})
+        if page.bad:
+            put_aside(self._db, page.place, page.bad, self._now())
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000

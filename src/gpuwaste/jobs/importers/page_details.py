@@ -6,10 +6,10 @@ Only details and steps are written, of runs that the store holds: what was known
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuwaste.jobs.details import take_details, take_steps
 from gpuwaste.jobs.importers.history_store import PAGE_VERSION, KeptPage, PageRow, kept_page
+from gpuwaste.jobs.run_changes import take_details, take_steps
+from gpuwaste.jobs.run_rows import JOB_COLUMNS
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.json_rows import JOB_COLUMNS
 
 _VERSION: Final[Mapping[str, Any]] = {"version": PAGE_VERSION}
 _STEPS: Final = ("jobs_known", "jobs_stage_filled", "jobs_stage_keep", "jobs_changed_none", "jobs_detailed")
@@ -31,7 +31,7 @@ class PageDetails:
         with self._store.writing() as db:
             taken = []
             if page is not None and page.runs:
-                db.run("jobs_stage_clear")
+                db.run("jobs_stage_create")
                 db.run("jobs_stage_file", {"file": str(page.rows), "columns": JOB_COLUMNS.types})
                 for query in _STEPS:
                     db.run(query)

@@ -11,6 +11,7 @@ from typing import Final
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import sync_directory
 from gpuwaste.core.text import decoded
+from gpuwaste.store.hub.backup_format import pages_folder
 
 LEVEL: Final = 1  # of zlib: level 6 takes five times as long for a quarter less
 _SCRATCH: Final = "scratch"
@@ -26,10 +27,10 @@ class Kept:
 
 
 class PageFiles:
-    """The folder of a store's pages: hub.duckdb has hub.pages."""
+    """The folder of a store's pages."""
 
     def __init__(self, store: Path) -> None:
-        self.folder = store.with_suffix(".pages")
+        self.folder = pages_folder(store)
         self.scratch = self.folder / _SCRATCH
 
     def prepare(self) -> None:

@@ -14,9 +14,10 @@ from gpuwaste.jobs.importers.page_files import Kept, PageFiles
 from gpuwaste.jobs.importers.parsed_page import Notes, SortedRows
 from gpuwaste.jobs.importers.source import RawPage, parser_of
 from gpuwaste.jobs.importers.user_names import SAME, UserNames
+from gpuwaste.jobs.run_rows import job_row, step_rows
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.store.hub.json_rows import NO_ROWS, job_row, step_rows, to_json
+from gpuwaste.store.hub.json_rows import NO_ROWS, to_json
 
 
 def work_page(

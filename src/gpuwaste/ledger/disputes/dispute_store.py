@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
+from gpuwaste.jobs.run_store import runs_named
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
@@ -20,7 +21,7 @@ class DisputeStore:
 
     def own_runs(self, printed_id: str, user: str) -> list[JobRecord]:
         """Return the runs of a job that are this user's."""
-        return self._store.runs_named(printed_id, accounts=(), reader=user)
+        return runs_named(self._store, printed_id, accounts=(), reader=user)
 
     def add(self, runs: Collection[JobRecord], user: str, words: str) -> None:
         """Store what `user` says of runs; what was said of them before is replaced."""

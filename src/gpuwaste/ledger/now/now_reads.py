@@ -11,7 +11,6 @@ from typing import Final, Self
 
 from markupsafe import Markup
 
-from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
@@ -28,6 +27,7 @@ from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.now.now import Now, SlurmNodes, now_document, take_now
 from gpuwaste.ledger.now.now_types import NowDocument
 from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.store.hub.hub_store import HubStore
 
 FRESH_S: Final = 30.0  # what is younger is not taken anew: agents report every few minutes
@@ -48,7 +48,7 @@ class NowReads(Part):
         self,
         store: HubStore,
         site: ClusterFacts,
-        verdicts: VerdictReads,
+        said: SaidOfRuns,
         *,
         settings: LedgerSettings,
         clock: Clock,
@@ -57,7 +57,7 @@ class NowReads(Part):
         """Take where the figures are; `importer` knows how far accounting was read."""
         self._store = store
         self._site = site
-        self._verdicts = verdicts
+        self._said = said
         self._settings = settings
         self._clock = clock
         self._importer = importer
@@ -77,7 +77,7 @@ class NowReads(Part):
         part = cls(
             parts.get(HubStore),
             parts.get(ClusterFacts),
-            parts.get(VerdictReads),
+            parts.get(SaidOfRuns),
             settings=parts.get(Judging).standing,
             clock=parts.get(HostPorts).clock,
             importer=parts.get(Importer),
@@ -128,7 +128,7 @@ class NowReads(Part):
 
         def advice_of(runs: Sequence[HeldRun]) -> Mapping[int, list[Advice]]:
             places = [run.place for run in runs]
-            return dict(zip(places, self._verdicts.advice_of(scope, runs), strict=True))
+            return dict(zip(places, self._said.advice_of(scope, runs), strict=True))
 
         return now_document(known, limit, None if scope.everything else visible, advice_of)
 

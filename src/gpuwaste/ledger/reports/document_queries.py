@@ -6,10 +6,6 @@ from typing import Final, Self
 
 from msgspec.structs import replace
 
-from gpuwaste.advice.rescoring.rescore import Rescore
-from gpuwaste.advice.rescoring.rescore_store import RescoreStore
-from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
-from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import not_found
@@ -22,7 +18,7 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.job_columns import clusters
-from gpuwaste.jobs.named_runs import pick_named
+from gpuwaste.jobs.run_store import pick_named
 from gpuwaste.ledger.energy.energy_costs import job_with_energy
 from gpuwaste.ledger.energy.energy_reads import EnergyReads
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
@@ -32,8 +28,9 @@ from gpuwaste.ledger.neighbours import neighbours_of
 from gpuwaste.ledger.reports.report import picked_job_document, top_document
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion, ReportQuestion
 from gpuwaste.ledger.reports.report_reads import ReportReads, report_subject
-from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, SaidAgain, TopDocument
+from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, TopDocument
 from gpuwaste.ledger.reports.run_choice import picked_runs
+from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.ledger.shared_runs import SharedRuns
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
@@ -53,14 +50,15 @@ class DocumentQueries(Part):
         clock: Clock,
         shared: SharedRuns | None = None,
         tariff: SiteTariff | None = None,
+        *,
+        said: SaidOfRuns | None = None,
     ) -> None:
         """Take what judges open runs for all readers; without it each document judges its own.
 
-        Without a tariff documents have kilowatt-hours and no costs.
+        Without a tariff documents have kilowatt-hours and no costs, without `said` nothing that was said of a run.
         """
         self.tariff = tariff or SiteTariff(EnergyConfig(), clock)
-        self._verdicts = VerdictReads(VerdictStore(store, clock), clock)
-        self._rescores = RescoreStore(store, clock)
+        self._said = said or SaidOfRuns()
         self._store = store
         self._settings = settings
         self._clock = clock
@@ -75,7 +73,7 @@ class DocumentQueries(Part):
         """Return the part of a hub."""
         clock = parts.get(HostPorts).clock
         store, ledger = parts.get(HubStore), parts.get(Judging).standing
-        part = cls(store, ledger, clock, parts.get(SharedRuns), parts.get(SiteTariff))
+        part = cls(store, ledger, clock, parts.get(SharedRuns), parts.get(SiteTariff), said=parts.get(SaidOfRuns))
         parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
         return part
 
@@ -127,8 +125,8 @@ class DocumentQueries(Part):
                 beside = neighbours_of(db, newest, self.now(), accounts=accounts, reader=reader)
         if document is None:
             raise not_found()
-        again = [_again(said) for said in self._rescores.of(keys)]
-        return replace(document, neighbours=beside, advice=self._verdicts.advice(seen, runs), said_again=again)
+        again = self._said.again(keys)
+        return replace(document, neighbours=beside, advice=self._said.advice(seen, runs), said_again=again)
 
     def runs(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> list[JobRecord]:
         """Return the runs of a job that are asked for and that the caller may see. Raises Refusal 404 for none."""
@@ -163,14 +161,6 @@ def _named(db: Database, seen: Scope, printed_id: str, question: JobQuestion) ->
 
 def _started(run: JobRecord) -> int:
     return run.start or 0
-
-
-def _again(said: Rescore) -> SaidAgain:
-    run = said.run
-    return SaidAgain(
-        cluster=run.cluster, job_id=run.job_id, start=run.start, at=said.at_utc, moment=said.moment, p=said.p,
-        limit_p=said.limit_p, limit_at=said.limit_at, usual=said.usual,
-    )  # fmt: skip
 
 
 def _seen_by(scope: Scope, question: JobQuestion) -> Scope:

@@ -7,7 +7,7 @@ from typing import Final
 from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.jobs.named_runs import pick_named
+from gpuwaste.jobs.run_store import pick_named
 from gpuwaste.ledger.efficiency import cpu_efficiency
 from gpuwaste.ledger.few_runs import FewRuns
 from gpuwaste.ledger.job_hours import device_hours

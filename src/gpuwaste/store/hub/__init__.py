@@ -1,1 +1,1 @@
-"""The hub store: its schema and named queries, SQL files only."""
+"""The hub's database: connections, transactions, what commits change, backup, erasure, inbox. It knows no subject."""

@@ -26,6 +26,11 @@ _MAX_JSON: Final = 512 << 20
 _BLOCK: Final = 512
 
 
+def pages_folder(store: Path) -> Path:
+    """Return the folder of the raw pages of a store: hub.duckdb has hub.pages."""
+    return store.with_suffix(".pages")
+
+
 @dataclass(frozen=True, slots=True)
 class BackupSource:
     """A file that goes into a backup, open at its beginning or to be opened, and its size."""

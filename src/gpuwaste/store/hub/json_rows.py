@@ -1,29 +1,24 @@
-"""Rows as the hub's store takes them: JSON arrays, which DuckDB reads a hundred times faster than bound values."""
+"""Rows as the hub's store takes them: JSON arrays, which DuckDB reads a hundred times faster than bound values.
+
+What columns a record has follows from its own declaration.
+"""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
-from operator import itemgetter
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
+from operator import attrgetter
+from types import UnionType
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin
 
-from gpuwaste.advice.verdicts.verdict import Verdict
+from gpuwaste.core.codec import KeyColumn, PartColumn, annotated
 from gpuwaste.core.text import storable
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails, StepRecord
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.store.hub.columns import Columns
 
-HOUR_COLUMNS: Final = Columns(AllocationHour)
-HOUR_KEY: Final = ("cluster", "job_id", "run_start", "node", "gpu_uuid", "hour_utc")
-_DETAIL_COLUMNS: Final = Columns(JobDetails)
-JOB_COLUMNS: Final = Columns(JobRecord, {"run_start": "BIGINT", **_DETAIL_COLUMNS.types})
-_NO_DETAILS: Final = dict.fromkeys(_DETAIL_COLUMNS.types)
-STEP_COLUMNS: Final = Columns(StepRecord, {"cluster": "VARCHAR", "job_id": "BIGINT", "run_start": "BIGINT"})
-VERDICT_COLUMNS: Final = Columns(Verdict, {"node": "VARCHAR", "taken_utc": "BIGINT"})
 NO_ROWS: Final = "[]"
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")  # but not of a text that has these six characters
-_JOB_VALUES: Final = itemgetter(*(f.name for f in fields(JobRecord)))
+_R = TypeVar("_R")
+_Write = Callable[[Any], dict[str, Any]]
+_TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 
 
 def to_json(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -32,23 +27,70 @@ def to_json(rows: Iterable[Mapping[str, Any]]) -> str:
     return _NUL.sub(r"\1\\\\x00", text) if "\\u0000" in text else text
 
 
-def job_row(job: JobRecord) -> dict[str, Any]:
-    """Return the columns of table jobs."""
-    row = JOB_COLUMNS.row(job)
-    row["run_start"] = job.submit if job.start is None else job.start
-    row["printed_id"] = row["printed_id"] or str(job.job_id)
-    return row | (_DETAIL_COLUMNS.row(job.details) if isinstance(job, AccountedRun) else _NO_DETAILS)
+class Columns(Generic[_R]):
+    """What a table has of one type of record: DuckDB's type by column, and a record's row.
+
+    A compound value (a run key) has a column for each part, a map with a `KeyColumn` two lists, a map of maps its JSON.
+    `more` are columns that the caller adds to the rows.
+    """
+
+    def __init__(self, record: type[_R], more: Mapping[str, str] | None = None) -> None:
+        self.types: dict[str, Any] = {}
+        names, self._texts, self._others = [], [], list[tuple[str, _Write]]()
+        for field, kind, marks in annotated(record):
+            plain = _plain(kind)
+            if plain in _TYPES:
+                names.append(field.name)
+                self.types[field.name] = _TYPES[plain]
+                self._texts += [field.name] if plain is str else []
+            else:
+                types, write = _several(field.name, plain, next((m for m in marks if isinstance(m, KeyColumn)), None))
+                self.types |= types
+                self._others.append((field.name, write))
+        self._names: Final = tuple(names)
+        self._values: Final = attrgetter(*names)
+        self.types |= more or {}
+        self.shape: Final = json.dumps([self.types])  # as DuckDB's from_json takes it
+
+    def row(self, record: _R) -> dict[str, Any]:
+        """Return a record's columns."""
+        row = dict(zip(self._names, self._values(record), strict=True))
+        for name in self._texts:
+            text = row[name]
+            if text is not None and (not text.isascii() or "\0" in text):
+                row[name] = storable(text)
+        for name, write in self._others:
+            row |= write(getattr(record, name))
+        return row
 
 
-def step_rows(jobs: Iterable[JobRecord]) -> Iterator[dict[str, Any]]:
-    """Yield the columns of table steps for the steps of some runs."""
-    for job in jobs:
-        if isinstance(job, AccountedRun) and job.steps:
-            key = job.run_key
-            run = {"cluster": storable(key.cluster), "job_id": key.job_id, "run_start": key.start}
-            yield from (STEP_COLUMNS.row(step) | run for step in job.steps)
+def _plain(kind: Any) -> Any:
+    """Return the type without what is annotated to it, without None, a text for one of some texts."""
+    while get_origin(kind) in {Annotated, Union, UnionType}:
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    return str if get_origin(kind) is Literal else kind
 
 
-def job_record(row: Mapping[str, Any]) -> JobRecord:
-    """Return the JobRecord of a row of table jobs."""
-    return JobRecord(*_JOB_VALUES(row))
+def _several(name: str, kind: Any, keys: KeyColumn | None) -> tuple[dict[str, Any], _Write]:
+    """Return the columns of a field that is no plain value, and what makes their values."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _parts(kind)
+    parts = [_plain(part) for part in get_args(kind)]
+    if keys is not None:
+        return {keys.name: [_TYPES[parts[0]]], name: [_TYPES[parts[1]]]}, lambda found: {
+            keys.name: sorted(found), name: [found[key] for key in sorted(found)],
+        }  # fmt: skip
+    if get_origin(kind) is tuple:
+        return {name: [_TYPES[parts[0]]]}, lambda texts: {name: [storable(text) for text in texts]}
+    if parts[1] in _TYPES:
+        column = f"MAP(VARCHAR, {_TYPES[parts[1]]})"
+        return {name: column}, lambda found: {name: {storable(key): value for key, value in found.items()}}
+    return {name: "VARCHAR"}, lambda found: {name: storable(json.dumps(found))}
+
+
+def _parts(kind: type[Any]) -> tuple[dict[str, Any], _Write]:
+    """Return the columns of the parts of a compound value, and what makes their values."""
+    parts = [(part.name, _TYPES[_plain(of)], marks) for part, of, marks in annotated(kind)]
+    types = {next((m.name for m in marks if isinstance(m, PartColumn)), name): of for name, of, marks in parts}
+    values = attrgetter(*(name for name, *_ in parts))
+    return types, lambda whole: dict(zip(types, values(whole), strict=True))

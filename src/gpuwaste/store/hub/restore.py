@@ -14,9 +14,8 @@ from typing import BinaryIO, Final
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import open_plain, sync_directory
 from gpuwaste.core.owner import as_owner, become_owner
-from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.store.database import Database, schema_number
-from gpuwaste.store.hub.backup_format import STORE, About, read_backup
+from gpuwaste.store.hub.backup_format import STORE, About, pages_folder, read_backup
 from gpuwaste.store.hub.moved_file import forget_moved
 from gpuwaste.store.hub.store_lock import nobody_has
 
@@ -101,7 +100,7 @@ def _check_store(store: Path, about: About, source: Path) -> None:
 def _put(folder: Path, state_dir: Path) -> None:
     """Move the files in; pages are named by their content, so that those of both stores may lie side by side."""
     store = state_dir / STORE
-    pages = PageFiles(store).folder
+    pages = pages_folder(store)
     for path in sorted((folder / "pages").glob("*/*.z")):
         target = pages / path.parent.name
         for made in (pages, target):

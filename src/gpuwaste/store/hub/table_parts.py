@@ -10,13 +10,13 @@ from typing import Final, Literal
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.packing import STRETCH_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.tables import TableColumn, schema_tables
 
 Side = Literal["file", "lake"]
-# By which column a table is cut, the first that it has, and how wide a part is. Stretches are those of packing: copied
-# one after the other they keep the order of their users. Hours are many, and only the last days of them change.
+STRETCH_S: Final = 32 * DAY_S  # rows of a stretch of past time lie in the order of their users
+# By which column a table is cut, the first that it has, and how wide a part is. Stretches copied one after the other
+# keep the order of their users. Hours are many, and only the last days of them change.
 _CUTS: Final[Mapping[str, int]] = {
     "hour_utc": 4 * DAY_S,
     "day_utc": STRETCH_S,

@@ -16,6 +16,7 @@ from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.core.typed import convert
 from gpuwaste.jobs.events.catalogue import catalogue
 from gpuwaste.jobs.events.envelope import event_of, tell
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.hub_rows import HOUR, record
@@ -86,7 +87,7 @@ def test_a_broker_that_acknowledges_and_forgets_gets_all_again_from_a_new_outlet
         broker.kill()
         broker.start()
         broker.create("d.job")
-        store.upsert_jobs([record(99, "eve")])
+        upsert_jobs(store, [record(99, "eve")])
         wait_until(lambda: first.step() == IDLE_S, 60, "the outlet to go on", poll_s=0.1)
         assert len(broker.read("d.job", 2)) == 2
         again = OutletSender(load_outlet(tmp_path / "again.toml"), stream, lambda: "gw", clock)

@@ -10,6 +10,7 @@ import pytest
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.events.envelope import event_of
 from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
@@ -29,7 +30,7 @@ def filled(directory: Path) -> list[tuple[str, str]]:
         JobRecord("gw", n, START + n, user="u", start=START + n + 5, end=START + n + 500, state="COMPLETED")
         for n in range(1, JOBS + 1)
     ]
-    store.upsert_jobs(rows)
+    upsert_jobs(store, rows)
     events = [event_of(stored) for stored in EventStore(store, SystemClock()).page(0, 3 * JOBS).events]
     store.close()
     return [(event.subject, event.id) for event in events]

@@ -20,6 +20,7 @@ from gpuwaste.jobs.importers.importer import import_again, import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.jobs.importers.sources.swf import SwfFile
 from gpuwaste.jobs.importers.user_names import parse_user_names
+from gpuwaste.jobs.run_store import history_events, runs_of_id
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 
@@ -275,8 +276,8 @@ def test_the_hub_opens_what_was_imported(path: Path, tmp_path: Path) -> None:
     bring(store, path, log(tmp_path / "a.txt", range(1, 11)))
     store.close()
     hub = HubStore.open(path, store._clock)
-    assert hub.runs_of("gw", 5)[0].user == "u2"
-    assert len(hub.history(0, 100)) == 20
+    assert runs_of_id(hub, "gw", 5)[0].user == "u2"
+    assert len(history_events(hub, 0, 100)) == 20
     hub.close()
 
 

@@ -4,6 +4,7 @@ from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.kinds.node import NodeHeard
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, record
@@ -19,5 +20,5 @@ def open_stream(jobs: int = 0) -> tuple[HubStore, EventStore, FakeClock]:
     """Return a store with `jobs` runs that have started and ended: two events each."""
     clock = FakeClock(HOUR + 7200)
     store = HubStore.open(":memory:", clock)
-    store.upsert_jobs([record(number, f"user{number % 3}") for number in range(1, jobs + 1)])
+    upsert_jobs(store, [record(number, f"user{number % 3}") for number in range(1, jobs + 1)])
     return store, EventStore(store, clock), clock

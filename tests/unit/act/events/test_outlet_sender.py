@@ -15,6 +15,7 @@ from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.jobs.events.catalogue import kinds_of
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import record
 
@@ -67,7 +68,7 @@ def test_an_outlet_gets_the_kinds_that_it_asks_for_in_order() -> None:
     drained(one)
     assert [event.kind for event in receiver.got] == ["job.ended"] * 3 + ["node.silent"]
     assert [event.seq for event in receiver.got] == sorted(event.seq for event in receiver.got)
-    store.upsert_jobs([record(9, "eve")])
+    upsert_jobs(store, [record(9, "eve")])
     drained(one)
     assert [event.subject for event in receiver.got[4:]] == [f"gw/9@{record(9, 'eve').start}"]
     assert (one.state.delivered, one.state.dead, one.state.failures) == (5, 0, 0)
@@ -79,7 +80,7 @@ def test_a_new_outlet_begins_now_and_an_old_one_goes_on() -> None:
     receiver = Receiver()
     drained(sender(receiver, events, clock, "now"))
     assert receiver.got == []
-    store.upsert_jobs([record(8, "eve")])
+    upsert_jobs(store, [record(8, "eve")])
     again = Receiver()
     drained(sender(again, events, clock, "now"))
     assert [event.kind for event in again.got] == ["job.started", "job.ended"]

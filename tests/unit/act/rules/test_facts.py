@@ -12,6 +12,7 @@ from gpuwaste.act.rules.matching import matches, subjects
 from gpuwaste.act.rules.moments import Moment, node_facts, running_facts, waiting_facts
 from gpuwaste.act.rules.rule_file import load_rule
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
@@ -51,7 +52,7 @@ def drawn(seed: int) -> list[JobRecord]:
 def test_a_users_record_is_as_of_each_moment(store: HubStore, seed: int, *, together: bool) -> None:
     """Several instants at once, as a replay asks for them, or one as in a pass: nothing that happened later counts."""
     jobs = drawn(seed)
-    store.upsert_jobs(jobs)
+    upsert_jobs(store, jobs)
     draw = random.Random(seed + 100)
     picked = [(job, (job.start or 0) + draw.randrange(5000)) for job in draw.sample(jobs, 40)]
     moments = [Moment(RunKey(job.cluster, job.job_id, job.start or 0), at, GpuState()) for job, at in picked]
@@ -91,7 +92,7 @@ def test_the_array_rule_matches_ten_equal_failures_in_a_row(store: HubStore) -> 
             state = {"F": "FAILED", "C": "COMPLETED"}[letter]
             more: dict[str, Any] = {"start": end - 30, "end": end, "elapsed_s": 30, "submit": HOUR, "state": state}
             jobs.append(record(array + number, "alice", **more, exit_code=int(letter == "F"), array_job_id=array))
-    store.upsert_jobs(jobs)
+    upsert_jobs(store, jobs)
     rule = load_rule(SHIPPED / "runaway-array.toml")
     with store.reader() as db:
         waiting_facts(db, "gw", HOUR + 2000)
@@ -109,7 +110,7 @@ def test_the_node_rule_needs_failures_of_different_users(store: HubStore) -> Non
             state = "COMPLETED" if user == "X" else "FAILED"
             times: dict[str, Any] = {"start": end - 50, "end": end, "elapsed_s": 50, "submit": end - 60}
             jobs.append(record(100 * first + number, f"user{user}", **times, state=state, nodes=node, n_nodes=1))
-    store.upsert_jobs(jobs)
+    upsert_jobs(store, jobs)
     rule = load_rule(SHIPPED / "failing-node.toml")
     with store.reader() as db:
         node_facts(db, "gw", HOUR + 2000)

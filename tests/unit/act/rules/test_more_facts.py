@@ -12,10 +12,12 @@ from gpuwaste.act.rules.moments import ModelMoment, Moment, gpu_state, model_fac
 from gpuwaste.act.rules.rule_file import load_rule
 from gpuwaste.advice.rescoring.rescore import Rescore
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.held import held_runs
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
@@ -49,7 +51,7 @@ def row(job: int, number: int, pct: int, **more: Any) -> Any:
 def states(store: HubStore, *jobs: int) -> dict[int, GpuState]:
     """Return what is known of the GPUs of running jobs of one GPU each, begun at HOUR."""
     for job in jobs:
-        store.upsert_jobs([record(job, "alice", start=HOUR, submit=HOUR, end=None, elapsed_s=None, state="RUNNING")])
+        upsert_jobs(store, [record(job, "alice", start=HOUR, submit=HOUR, end=None, elapsed_s=None, state="RUNNING")])
     with store.reader() as db:
         found = held_runs(db, "gw", LedgerSettings(), NOW)
     return {run.job_id: gpu_state(run.held, NOW) for run in found}
@@ -64,7 +66,7 @@ def test_a_hang_is_full_use_without_work_up_to_now(store: HubStore) -> None:
     rows += [row(3, n, 100, **(loud if n == 4 else quiet)) for n in range(5)]
     rows += [row(4, n, 100) for n in range(5)]
     rows += [row(5, n, 100, power_w_at_full=60.0, sm_ratio_at_full=0.8) for n in range(5)]
-    store.upsert_hours(rows)
+    upsert_hours(store, rows)
     found = states(store, 1, 2, 3, 4, 5)
     assert {job: state.hang_s for job, state in found.items()} == {1: 7200.0, 2: 0.0, 3: 0.0, 4: None, 5: 0.0}
 
@@ -73,8 +75,8 @@ def test_cpu_cores_are_of_the_last_two_hours_on_each_node(store: HubStore) -> No
     """Two GPUs on one node both have the run's CPU time of that node: it counts once."""
     rows = [row(1, n, 0, cpu_s=9.0 if n >= 3 else 50_000.0) for n in range(5)]
     rows += [row(1, n, 0, cpu_s=9.0 if n >= 3 else 50_000.0, gpu_uuid="GPU-b") for n in range(5)]
-    store.upsert_hours([*rows, *(row(2, n, 0) for n in range(5))])
-    store.upsert_jobs([record(1, "alice", start=HOUR, submit=HOUR, end=None, elapsed_s=None, state="RUNNING", gpus=2)])
+    upsert_hours(store, [*rows, *(row(2, n, 0) for n in range(5))])
+    upsert_jobs(store, [record(1, "alice", start=HOUR, submit=HOUR, end=None, elapsed_s=None, state="RUNNING", gpus=2)])
     found = states(store, 2)
     assert found[1].cpu_cores == pytest.approx(18 / 7200)
     assert found[2].cpu_cores is None
@@ -89,7 +91,7 @@ def looked(store: HubStore, *jobs: int) -> dict[int, Subject]:
 def test_what_was_predicted_again_is_the_newest_before_the_instant(store: HubStore) -> None:
     """The start's is followed by the one ten minutes later; what was said after the instant does not count."""
     for job in (1, 2):
-        store.upsert_jobs([record(job, "alice", start=HOUR, submit=HOUR, end=None, elapsed_s=None, state="RUNNING")])
+        upsert_jobs(store, [record(job, "alice", start=HOUR, submit=HOUR, end=None, elapsed_s=None, state="RUNNING")])
     run = RunKey("gw", 1, HOUR)
     said = [
         Rescore(run, "start", HOUR + 1, {"failure": 0.5}),
@@ -118,7 +120,7 @@ def test_the_node_rule_counts_hardware_errors_of_several_runs(store: HubStore) -
     rows = [seen(1, "n1", xids={79: 2}), seen(2, "n1", xids={48: 1, 13: 50}), seen(3, "n2", xids={79: 9})]
     rows += [seen(4, "n3", xids={13: 9}), seen(5, "n3", xids={13: 9})]
     rows += [hour(6 + n, node="n4", hour_utc=old, t0_ms=old * 1000, t1_ms=old * 1000, xids={79: 5}) for n in (0, 1)]
-    store.upsert_hours(rows)
+    upsert_hours(store, rows)
     rule = load_rule(SHIPPED / "node-xid.toml")
     with store.reader() as db:
         node_facts(db, "gw", NOW, XIDS)
@@ -132,7 +134,7 @@ def test_the_node_rule_counts_hardware_errors_of_several_runs(store: HubStore) -
 
 def test_a_shared_gpus_errors_count_once(store: HubStore) -> None:
     """Three runs share the GPU: each row has its two errors."""
-    store.upsert_hours([row(job, 4, 50, node="n1", gpu_uuid="GPU-1", share=0.25, xids={79: 2}) for job in (1, 2, 3)])
+    upsert_hours(store, [row(job, 4, 50, node="n1", gpu_uuid="GPU-1", share=0.25, xids={79: 2}) for job in (1, 2, 3)])
     with store.reader() as db:
         node_facts(db, "gw", NOW, XIDS)
         (found,) = subjects(db, "node", [0])
@@ -163,7 +165,7 @@ def judged(store: HubStore, p_of_failed: float, p_of_completed: float, model: st
         )
         state = "FAILED" if failed else "COMPLETED"
         jobs.append(record(number, "alice", verdict_id=token, state=state))
-    store.upsert_jobs(jobs)
+    upsert_jobs(store, jobs)
     VerdictStore(store, SystemClock()).add(verdicts, "n1")
     with store.reader() as db:
         model_facts(db, "gw", NOW, ModelMoment("nightly", "cafe", HOUR - 86400))

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from gpuwaste.advice.policy.facts import PolicyOutcome, Spent, SubmissionFacts
+from gpuwaste.advice.policy.facts import Expectation, PolicyOutcome, Spent, SubmissionFacts, Suggestion
 from gpuwaste.advice.policy.loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
-from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
 from gpuwaste.slurm.submit.request import JobRequest
 
 NOON = datetime(2026, 11, 18, 12)  # noqa: DTZ001 a Wednesday, in the site's own time

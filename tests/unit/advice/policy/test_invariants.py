@@ -10,9 +10,9 @@ from tests.examples import examples
 from tests.unit.advice.policy.builders import FEWER, Day, asking, policies
 
 from gpuwaste.advice.policy.case import RANK
-from gpuwaste.advice.policy.facts import PolicyOutcome, SubmissionFacts
+from gpuwaste.advice.policy.facts import Expectation, PolicyOutcome, SubmissionFacts
 from gpuwaste.advice.policy.rules.mode import MOST
-from gpuwaste.advice.verdicts.verdict import ACTIONS, MAX_LINE, MODES, Expectation, Mode
+from gpuwaste.jobs.verdict import ACTIONS, MAX_LINE, MODES, Mode
 
 _P = st.floats(0, 1)
 _SOURCE = st.sampled_from(["site model", "baseline", "history"])

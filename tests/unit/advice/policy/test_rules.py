@@ -9,9 +9,8 @@ import pytest
 from tests.unit.advice.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, REQUEST, WASTES, Day, asking, decide
 
 from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
-from gpuwaste.advice.policy.facts import PolicyOutcome
+from gpuwaste.advice.policy.facts import Expectation, PolicyOutcome, Suggestion
 from gpuwaste.advice.policy.rules import JUDGED, rules
-from gpuwaste.advice.verdicts.verdict import Expectation, Suggestion
 
 
 def _said(decision: PolicyOutcome) -> tuple[str, str, str]:

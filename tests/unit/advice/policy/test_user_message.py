@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.unit.advice.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, WASTES, Day, asking, decide
 
 from gpuwaste.advice.policy.user_message import line
-from gpuwaste.advice.verdicts.verdict import MAX_LINE
 from gpuwaste.core.text import masked
+from gpuwaste.jobs.verdict import MAX_LINE
 
 
 def test_a_warning_says_what_why_and_which_option() -> None:

@@ -20,6 +20,7 @@ from gpuwaste.jobs.history.from_store import TableSnapshot, read_table
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.history.table import GpuUse, table_of
 from gpuwaste.jobs.job_event import EventKind, HistoryEvent, RunUse, event_from_json
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.slurm.submit.request import JobRequest
@@ -272,8 +273,8 @@ def test_the_hubs_stream_keeps_a_follower_up() -> None:
     store, follower = HubStore.open(":memory:", SystemClock()), Follower(HistoryState(), "gw")
     jobs, _ = some_jobs(40, 8)
     for now in range(T0, T0 + 90 * 40 + 1, 120):
-        store.upsert_jobs([as_of(job, now) for job in jobs if job.submit <= now])
-        follower.apply(event_from_json(event.to_json()) for event in store.history(follower.seq, 10_000))
+        upsert_jobs(store, [as_of(job, now) for job in jobs if job.submit <= now])
+        follower.apply(event_from_json(event.to_json()) for event in history_events(store, follower.seq, 10_000))
     assert follower.counts["untold"] == 0
     assert not follower._open
     with store.reader() as db:

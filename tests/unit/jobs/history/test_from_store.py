@@ -15,7 +15,9 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job_states import ENDED
 from gpuwaste.jobs.history.from_store import read_table
 from gpuwaste.jobs.history.table import Categories, GpuUse, JobTable, table_of
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.job_ledgers import job_ledgers
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_runs
@@ -85,7 +87,7 @@ def test_a_table_of_the_store_is_the_table_of_its_records(jobs: list[JobRecord])
     """Every column, code and dictionary is the same as when the records are read one by one."""
     cluster = next(CLUSTERS)
     kept = [replace(job, cluster=cluster) for job in jobs]
-    assert STORE.upsert_jobs(kept) == len(jobs)
+    assert upsert_jobs(STORE, kept) == len(jobs)
     with STORE.reader() as db:
         assert_equal(read_table(db, cluster).table, table_of(kept))
 
@@ -117,9 +119,9 @@ def test_the_sums_are_the_ledgers(gpus: int, suspended: int, seen: list[dict[int
     """
     seen = [{pct: min(s, 900 // len(util)) for pct, s in util.items()} for util in seen]
     job = replace(RUN, cluster=next(CLUSTERS), gpus=gpus, suspended_s=suspended)
-    STORE.upsert_jobs([job])
+    upsert_jobs(STORE, [job])
     hours = [hour_of(job, gpu, util, suspended_ms=suspended * 1000) for gpu, util in enumerate(seen)]
-    STORE.upsert_hours([replace(hour, t1_ms=hour.t1_ms + suspended * 1000) for hour in hours])
+    upsert_hours(STORE, [replace(hour, t1_ms=hour.t1_ms + suspended * 1000) for hour in hours])
     with STORE.reader() as db:
         judge_runs(db, Selection(clusters=(job.cluster,)), LedgerSettings(), T0 + 10**6)
         _, ledger = next(job_ledgers(db))
@@ -141,11 +143,11 @@ def test_what_the_ledger_said_is_known_from_then_on() -> None:
     store = HubStore.open(":memory:", SystemClock())
     late = replace(RUN, job_id=8, start=2**33, end=2**33 + 1000)
     shared, running = replace(RUN, job_id=9), replace(RUN, job_id=10, end=None, state="RUNNING")
-    store.upsert_jobs([RUN, late, shared, running])
-    store.upsert_hours([hour_of(job, 0, {50: 500}) for job in (RUN, late, running)])
-    store.upsert_hours([hour_of(shared, 0, {50: 500}, share=0.5)])
+    upsert_jobs(store, [RUN, late, shared, running])
+    upsert_hours(store, [hour_of(job, 0, {50: 500}) for job in (RUN, late, running)])
+    upsert_hours(store, [hour_of(shared, 0, {50: 500}, share=0.5)])
     assert used(store, RUN)[:3] == [0.5, 1, 0.25]
-    told = {(e.kind, e.run_key.job_id): e for e in store.history(0, 99)}
+    told = {(e.kind, e.run_key.job_id): e for e in history_events(store, 0, 99)}
     assert used(store, RUN)[3] == told["ledger", 7].at_utc
     assert used(store, late)[3] == late.end
     assert np.isnan(used(store, shared)[:3]).all()
@@ -163,10 +165,10 @@ def test_what_the_ledger_said_is_known_from_then_on() -> None:
 def test_a_snapshot_names_the_last_event_it_has(tmp_path: Path) -> None:
     """A reader goes on after it; another cluster's runs are in none of the columns."""
     store = HubStore.open(tmp_path / "hub.duckdb", SystemClock())
-    store.upsert_jobs([RUN, replace(RUN, cluster="other", job_id=99)])
+    upsert_jobs(store, [RUN, replace(RUN, cluster="other", job_id=99)])
     with store.reader() as db:
         snapshot = read_table(db, "gw")
-        assert snapshot.last_event == store.history(0, 99)[-1].seq
+        assert snapshot.last_event == history_events(store, 0, 99)[-1].seq
         assert snapshot.table.job_id.tolist() == [7]
         assert len(read_table(db, "nobody").table) == 0
         assert db.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'picked%'").fetchone() == (0,)

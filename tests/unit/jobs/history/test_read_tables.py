@@ -19,7 +19,9 @@ from gpuwaste.jobs.history.known_at import known_at
 from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.histories import made_table
@@ -104,8 +106,8 @@ def site() -> Iterator[HubStore]:
                 util_ms={number % 100: 1000 * took},
             )  # fmt: skip
             hours += [hour, replace(hour, gpu_uuid="GPU-2")][: number % 3]
-    store.upsert_jobs(jobs)
-    store.upsert_hours(hours)
+    upsert_jobs(store, jobs)
+    upsert_hours(store, hours)
     # The hub has learned all of it today; of half of the runs it is to have done so some hours after their start.
     with store.writing() as db:
         db.execute(
@@ -138,4 +140,4 @@ def test_a_store_without_runs_is_one_table(site: HubStore) -> None:
     with site.reader() as db:
         (snapshot,) = read_tables(db, "nobody", UNDER_USE, dict)
     assert len(snapshot.table) == 0
-    assert snapshot.last_event == site.history(0, 10**6)[-1].seq
+    assert snapshot.last_event == history_events(site, 0, 10**6)[-1].seq

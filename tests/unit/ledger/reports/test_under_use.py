@@ -24,7 +24,9 @@ from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
+from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.reports.report import job_document, report_document
 from gpuwaste.models.export import write_files
@@ -41,13 +43,13 @@ def site(mean_pct: int, known: float = 1.0, **thresholds: float) -> tuple[HubSto
     store, verdicts = open_store()
     store.under_use = settings.under_use
     verdicts.add([said(1, triggers={"gpu_underused": 0.9}, p={"gpu_underused": 0.9}, action="warn")], "ctl")
-    store.upsert_jobs([run(10, said(1).id, "COMPLETED", gpus=1, req_tres="cpu=1,gres/gpu=1")])
+    upsert_jobs(store, [run(10, said(1).id, "COMPLETED", gpus=1, req_tres="cpu=1,gres/gpu=1")])
     known_ms = int(600_000 * known)
     hour = AllocationHour(
         RUN, "gpu1", "GPU-0", HOUR, 1, RUN.start * 1000, (RUN.start + 600) * 1000,
         final=True, util_ms={mean_pct: known_ms}, unknown_ms={"gap": 600_000 - known_ms},
     )  # fmt: skip
-    store.upsert_hours([hour])
+    upsert_hours(store, [hour])
     return store, verdicts, settings
 
 
@@ -59,7 +61,7 @@ def label(table: JobTable) -> tuple[float, float]:
 def told(store: HubStore) -> HistoryState:
     """Return the state of who followed the stream event by event."""
     state = HistoryState(under_use=store.under_use)
-    Follower(state, "gw").apply(store.history(0, 99))
+    Follower(state, "gw").apply(history_events(store, 0, 99))
     return state
 
 
@@ -140,7 +142,7 @@ def test_corrections_answer_the_question_of_their_model(tmp_path: Path) -> None:
             observed[target] = label
 
     store, _, settings = site(10, underused_below_pct=20.0)
-    (ended,) = [event for event in store.history(0, 99) if event.kind == "ended"]
+    (ended,) = [event for event in history_events(store, 0, 99) if event.kind == "ended"]
     assert ended.job is not None
     assert ended.use is not None
     scores = {"gpu_underused": np.zeros(1, np.float32), "gpus_needed": np.zeros(3, np.float32)}

@@ -9,6 +9,7 @@ from tests.unit.advisor.verdicts import verdict
 
 from gpuwaste.advice.verdicts.verdict_score import score_document
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
@@ -45,7 +46,7 @@ class Plant:
                     )
                 )  # fmt: skip
         self.verdicts.add(rows, "ctl")
-        self.store.upsert_jobs(jobs)
+        upsert_jobs(self.store, jobs)
 
     def score(self, since: int = 0) -> dict[str, Any]:
         weeks, bins, rule = self.verdicts.score(since)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.advice.policy.case import PolicyCase
-from gpuwaste.advice.verdicts.verdict import Action, Mode
+from gpuwaste.jobs.verdict import Action, Mode
 
 ORDER: Final = 500
 MOST: Final[dict[Mode, Action]] = {

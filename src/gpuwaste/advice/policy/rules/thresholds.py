@@ -15,8 +15,9 @@ from typing import Final
 
 from gpuwaste.advice.policy.case import PolicyCase, Trigger
 from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, TargetRule
+from gpuwaste.advice.policy.facts import Expectation, Suggestion
 from gpuwaste.advice.policy.values import Threshold
-from gpuwaste.advice.verdicts.verdict import Action, Expectation, Suggestion
+from gpuwaste.jobs.verdict import Action
 from gpuwaste.slurm.submit.request import JobRequest
 
 ORDER: Final = 200

@@ -5,11 +5,11 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from gpuwaste.advice.verdicts.verdict import Verdict
 from gpuwaste.core.codec import Int64, Number
 from gpuwaste.jobs.events.event_kind import EventKind, OfRun
 from gpuwaste.jobs.job_event import EventKind as HistoryKind
 from gpuwaste.jobs.job_event import RunUse
+from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.slurm.accounting.job import JobRecord
 
 

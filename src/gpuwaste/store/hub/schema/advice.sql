@@ -1,6 +1,6 @@
 -- Advice: what was said of each submission and of running jobs, and what owners say of the judgement.
 
--- One row for each verdict, in the order in which they came. Ids rise with time (advice/verdicts/verdict.py), so the minima and
+-- One row for each verdict, in the order in which they came. Ids rise with time (jobs/verdict.py), so the minima and
 -- maxima of each row group leave out what a page of ids does not need; like jobs and hours it has no PRIMARY KEY.
 CREATE TABLE verdicts (
     id VARCHAR NOT NULL,

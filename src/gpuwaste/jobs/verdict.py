@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta
 
-from gpuwaste.advice.predict.prediction import TargetForecast
 from gpuwaste.core.codec import Whole, convert
 
 Action = Literal["pass", "annotate", "warn", "reject"]
@@ -38,29 +37,6 @@ _LARGEST: Final = 1e300  # what no number of a verdict comes near; JSON knows mo
 _Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 _Texts = Annotated[tuple[_Text, ...], Meta(max_length=_MAX_ITEMS)]
 _Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]], Meta(max_length=_MAX_ITEMS)]
-
-
-@dataclass(slots=True)
-class Expectation(TargetForecast):
-    """What a model or history expects of one target, as policies and texts take it.
-
-    `why` are sentences in the user's own numbers, the strongest first.
-    """
-
-    why: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Suggestion:
-    """A smaller request: the exact option, why it is enough, and what it saves: GPUs, seconds of limit, bytes.
-
-    `kind` is the name of the change's file in predict/changes (gpus, memory, time_limit).
-    """
-
-    kind: str
-    option: str
-    text: str
-    saves: float
 
 
 @dataclass(slots=True)

@@ -1,0 +1,53 @@
+"""Verdicts as they travel from an advisor to the hub: one line of JSON for each."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.jobs.verdict import Verdict, verdict_from_json
+from gpuwaste.net.batch import Batch, json_object, parse_rows
+
+MAX_VERDICT_BYTES: Final = 64 * 1024
+_NO_SHADOW: Final = b'"shadow":{},'
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictLine:
+    """One verdict of a batch: its id and its line of JSON (no newline)."""
+
+    id: str
+    line: bytes
+
+    def __str__(self) -> str:
+        """Name the verdict in a log."""
+        return f"verdict {self.id}"
+
+
+VerdictBatch = Batch[VerdictLine]
+
+
+def encode_verdict(verdict: Verdict) -> VerdictLine:
+    """Return the verdict as it travels: in ASCII, other characters are JSON's escapes, half a surrogate pair too."""
+    try:
+        line = msgspec.json.encode(verdict)  # an eighth of json's time, and the same bytes where all is ASCII
+    except UnicodeEncodeError:
+        line = b"\xff"
+    if not line.isascii():
+        line = json.dumps(verdict.to_json(), separators=(",", ":")).encode()
+    # Without a model on trial the verdict has no `shadow`; quotes in a user's text are escaped.
+    return VerdictLine(verdict.id, line if verdict.shadow else line.replace(_NO_SHADOW, b"", 1))
+
+
+def parse_verdicts(body: bytes) -> Iterator[tuple[int, Verdict | ParseError]]:
+    """Yield each verdict of a body with its line number, or what is wrong with it."""
+    return parse_rows(body, _verdict)
+
+
+def _verdict(line: bytes) -> Verdict:
+    if len(line) > MAX_VERDICT_BYTES:
+        raise ParseError(f"verdict: {len(line)} bytes, at most {MAX_VERDICT_BYTES}")
+    return verdict_from_json(json_object(line, "verdict"))

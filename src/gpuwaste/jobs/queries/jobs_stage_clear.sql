@@ -1,2 +1,0 @@
--- Empties the scratch table before an import.
-TRUNCATE staged_jobs

@@ -1,2 +1,0 @@
--- Empties the scratch table of steps.
-TRUNCATE staged_steps

@@ -1,0 +1,151 @@
+"""Runs in the hub's store: what accounting tells comes in, the history stream and the runs of a job go out.
+
+Also which partitions give a job whole nodes. What a function has written is committed, and on disk, when it returns.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from gpuwaste.core.scope import ClusterAccount, account_rows
+from gpuwaste.core.underuse import UnderUse
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.job_columns import FAR_S
+from gpuwaste.jobs.job_event import HistoryEvent, RunUse
+from gpuwaste.jobs.run_changes import judge_again, take_changed, take_details, take_steps
+from gpuwaste.jobs.run_rows import JOB_COLUMNS, STEP_COLUMNS, job_record, job_row, step_rows
+from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.json_rows import to_json
+
+_FIRST_NUMBER: Final = re.compile(r"[0-9]{1,18}(?![0-9])")
+
+
+def upsert_jobs(store: HubStore, jobs: Sequence[JobRecord]) -> int:
+    """Take runs from accounting by their keys, with their events (jobs/job_event.py); returns how many changed."""
+    if not jobs:
+        return 0
+    rows = {job.run_key: job_row(job) for job in jobs}
+    with store.writing() as db:
+        db.run("jobs_stage_create")
+        db.run("jobs_stage", {"rows": to_json(rows.values()), "shape": JOB_COLUMNS.shape})
+        for query in ("jobs_known", "jobs_stage_keep", "jobs_changed", "jobs_detailed"):
+            db.run(query)
+        changed = take_changed(db, "jobs_delete_old")
+        times = changed.removed
+        if changed.runs:
+            times += db.answer("jobs_changed_times").rows
+            store.note_changes(((r.cluster, r.job_id, r.start) for r in rows), changed.first_end)
+        steps = {"rows": to_json(step_rows(jobs)), "shape": STEP_COLUMNS.shape}
+        take_steps(db, "steps_stage", steps)
+        detailed = take_details(db)
+    store.touched.note([*times, *detailed])
+    return changed.runs + len(detailed)
+
+
+def open_run_keys(store: HubStore, cluster: str) -> dict[RunKey, int]:
+    """Return the runs that accounting has not ended, with their submit times."""
+    with store.reader() as db:
+        rows = db.rows("jobs_open", {"cluster": cluster})
+    return {RunKey(cluster, row["job_id"], row["run_start"]): row["submit"] for row in rows}
+
+
+def runs_of_id(store: HubStore, cluster: str, job_id: int) -> list[JobRecord]:
+    """Return the runs of a job id, the newest first."""
+    with store.reader() as db:
+        return [job_record(row) for row in db.rows("jobs_of_id", {"cluster": cluster, "job_id": job_id})]
+
+
+def runs_named(
+    store: HubStore, printed_id: str, *, accounts: Collection[ClusterAccount] | None = None, reader: str | None = None
+) -> list[JobRecord]:
+    """Return every run of the job, array or het job that a printed or raw id (7, 3_1, 4+1) names.
+
+    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
+    """
+    with store.reader() as db:
+        return pick_named(db, printed_id, accounts=accounts, reader=reader)
+
+
+def pick_named(
+    db: Database,
+    printed_id: str,
+    *,
+    accounts: Collection[ClusterAccount] | None = None,
+    reader: str | None = None,
+) -> list[JobRecord]:
+    """Return every run that an id names, and leave them picked on this connection, for a document of them.
+
+    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; None is every run.
+    """
+    db.run("ledger_job_runs", _named_parameters(printed_id, accounts, reader))
+    return [job_record(row) for row in db.rows("ledger_picked")]
+
+
+def history_events(store: HubStore, after: int, limit: int) -> list[HistoryEvent]:
+    """Return up to `limit` events of runs whose seq is greater than `after`, in order."""
+    page = {"after": after, "limit": limit}
+    with store.reader() as db:
+        rows = db.rows("history", page)
+        uses = _uses(db, rows, page, store.under_use)
+    return [_event(row, uses) for row in rows]
+
+
+def set_partitions(store: HubStore, cluster: str, whole_node: Mapping[str, bool]) -> None:
+    """Replace a cluster's partitions: name -> whether jobs there hold whole nodes."""
+    rows = [{"cluster": cluster, "name": name, "whole_node": whole} for name, whole in sorted(whole_node.items())]
+    with store.writing() as db:
+        if {row["name"] for row in db.rows("partitions_whole", {"cluster": cluster})} != {
+            name for name, whole in whole_node.items() if whole
+        }:
+            store.note_changes((), 0)
+        judge_again(store, db, "judged_forget_partitions", {"cluster": cluster, "rows": to_json(rows)})
+        db.run("partitions_clear", {"cluster": cluster})
+        if rows:
+            db.run("partitions_add", {"rows": to_json(rows)})
+
+
+def whole_node_partitions(store: HubStore, cluster: str) -> frozenset[str]:
+    """Return the partitions of a cluster in which a job holds its nodes alone."""
+    with store.reader() as db:
+        return frozenset(str(row["name"]) for row in db.rows("partitions_whole", {"cluster": cluster}))
+
+
+def _named_parameters(
+    printed_id: str, accounts: Collection[ClusterAccount] | None, reader: str | None
+) -> dict[str, Any]:
+    number = _FIRST_NUMBER.match(printed_id)
+    return {
+        "printed_id": printed_id,
+        "first": int(number[0]) if number else None,
+        "number": printed_id.isdecimal(),
+        "accounts": account_rows(accounts),
+        "reader": reader,
+    }
+
+
+def _uses(
+    db: Database, rows: Sequence[Mapping[str, Any]], page: Mapping[str, int], under_use: UnderUse
+) -> dict[RunKey, RunUse]:
+    """Return what the ledger says of the runs that ended among the events `rows` of a page."""
+    held = [row for row in rows if row["job_id"] is not None and row["gpus"] and row["end"] is not None]
+    if not held:
+        return {}
+    first = min(row["run_start"] for row in held)
+    last = max(row["end"] for row in held)
+    bounds = {"from_hour": first - first % HOUR_S, "to_hour": min(last, FAR_S), "active_pct": under_use.below_pct}
+    return {
+        RunKey(row["cluster"], row["job_id"], row["run_start"]): RunUse(
+            float(row["used_ratio"]), int(row["gpus_active"]), float(row["coverage"]), int(row["gpus_used"])
+        )
+        for row in db.rows("history_use", {**page, **bounds})
+    }
+
+
+def _event(row: Mapping[str, Any], uses: Mapping[RunKey, RunUse]) -> HistoryEvent:
+    key = RunKey(row["event_cluster"], row["event_job_id"], row["event_run_start"])
+    job = None if row["job_id"] is None else job_record(row)
+    use = uses.get(key) if row["kind"] in {"ended", "ledger"} else None
+    return HistoryEvent(row["seq"], row["kind"], key, row["at_utc"], job, use, row["script"])
