@@ -16,9 +16,8 @@ from gpuwaste.core.job_states import ENDED
 from gpuwaste.jobs.history.from_store import read_table
 from gpuwaste.jobs.history.table import Categories, GpuUse, JobTable, table_of
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.job_ledgers import job_ledgers
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection, judge_runs
+from gpuwaste.ledger.load import Selection, job_ledgers, judge_runs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
