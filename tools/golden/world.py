@@ -44,8 +44,8 @@ from gpuwaste.ledger.hour_batch import encode_hour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
+from gpuwaste.ledger.open_runs import SharedRuns
 from gpuwaste.ledger.roller import Roller
-from gpuwaste.ledger.shared_runs import SharedRuns
 from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.clients.scontrol import RunningJob

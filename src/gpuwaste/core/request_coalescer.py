@@ -1,7 +1,8 @@
 """RequestCoalescer: questions that come while one of their kind is answered are answered together."""
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -11,12 +12,18 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
-class _CoalescedRequest(Generic[Question, Answer]):
-    """One question; `done` once somebody has tried to answer it."""
+class AskersTurn(Generic[Question, Answer]):
+    """What one asker has to do: answer `questions` into `answers`; without any its own question was answered."""
 
     question: Question
     done: bool = False
-    answer: Answer | None = None
+    questions: Sequence[Question] = ()
+    answers: Mapping[Question, Answer] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer to the asker's question; None where whoever answered it with others has none."""
+        return self.answers.get(self.question)
 
 
 @dataclass(slots=True)
@@ -24,7 +31,7 @@ class _Kind(Generic[Question, Answer]):
     """Questions of one kind that wait, and how many askers there are."""
 
     turn: threading.Lock = field(default_factory=threading.Lock)
-    waiting: list[_CoalescedRequest[Question, Answer]] = field(default_factory=list)
+    waiting: list[AskersTurn[Question, Answer]] = field(default_factory=list)
     askers: int = 0
 
 
@@ -37,42 +44,49 @@ class RequestCoalescer(Generic[Question, Answer]):
         self._lock = threading.Lock()
         self._kinds: dict[Hashable, _Kind[Question, Answer]] = {}
 
-    def ask(
-        self, kind: Hashable, question: Question, answer: Callable[[Sequence[Question]], Mapping[Question, Answer]]
-    ) -> Answer | None:
-        """Return the answer; None where the questions that were answered together have none for this one.
+    @contextmanager
+    def turn(self, kind: Hashable, question: Question) -> Iterator[AskersTurn[Question, Answer]]:
+        """Wait for the turn of a kind: the asker answers what waits, or has got its answer by then.
 
-        What `answer` raises reaches the one who called it; the others get None.
+        What is raised in a turn is the asker's alone; the others whose questions these were get no answer.
         """
-        asked = _CoalescedRequest[Question, Answer](question)
+        asked = AskersTurn[Question, Answer](question)
         with self._lock:
             of_kind = self._kinds.setdefault(kind, _Kind())
             of_kind.waiting.append(asked)
             of_kind.askers += 1
         try:
-            while not asked.done:
-                with of_kind.turn:
-                    if not asked.done:
-                        self._answer(of_kind, answer)
-            return asked.answer
+            with of_kind.turn:
+                if asked.done:
+                    yield asked
+                else:
+                    yield from self._answered(of_kind, asked)
         finally:
             with self._lock:
                 of_kind.askers -= 1
                 if not of_kind.askers:
                     del self._kinds[kind]
 
-    def _answer(
-        self,
-        of_kind: _Kind[Question, Answer],
-        answer: Callable[[Sequence[Question]], Mapping[Question, Answer]],
-    ) -> None:
-        """Answer the questions that have waited longest."""
+    def _answered(
+        self, of_kind: _Kind[Question, Answer], asked: AskersTurn[Question, Answer]
+    ) -> Iterator[AskersTurn[Question, Answer]]:
+        """Have the asker answer its question, and with it those that have waited longest."""
         with self._lock:
-            together, of_kind.waiting = of_kind.waiting[: self._most], of_kind.waiting[self._most :]
+            others = [other for other in of_kind.waiting if other is not asked]
+            together = [asked, *others[: self._most - 1]]
+            of_kind.waiting = others[self._most - 1 :]
+        asked.questions = [one.question for one in together]
         try:
-            answers = answer([asked.question for asked in together])
-            for asked in together:
-                asked.answer = answers.get(asked.question)
+            yield asked
         finally:
-            for asked in together:
-                asked.done = True
+            for one in together:
+                one.answers, one.done = asked.answers, True
+
+    def ask(
+        self, kind: Hashable, question: Question, answer: Callable[[Sequence[Question]], Mapping[Question, Answer]]
+    ) -> Answer | None:
+        """Return the answer that `answer` gives in some asker's turn; None where it has none for this question."""
+        with self.turn(kind, question) as turn:
+            if turn.questions:
+                turn.answers = answer(turn.questions)
+        return turn.answer

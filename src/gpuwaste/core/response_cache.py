@@ -2,7 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -51,23 +52,29 @@ class ResponseCache:
                 _, (dropped, _) = self._kept.popitem(last=False)
                 self._size_b -= len(dropped)
 
-    def made(self, key: Hashable, seconds: float, make: Callable[[], bytes]) -> bytes:
-        """Return a kept answer, or make and keep it; of those who ask for one at once, one makes it and all have it.
+    @contextmanager
+    def turn(self, key: Hashable) -> Iterator[None]:
+        """Wait for whoever makes the answer of a key: in a turn, what is not kept is made and kept.
 
-        What `make` raises reaches the one who made; the next one tries again.
+        What is raised in a turn is its holder's alone: the next one tries again.
         """
         with self._lock:
             making = self._making.setdefault(key, _Making())
             making.readers += 1
         try:
             with making.lock:
-                kept = self.get(key)
-                if kept is None:
-                    kept = make()
-                    self.keep(key, kept, seconds)
-                return kept
+                yield
         finally:
             with self._lock:
                 making.readers -= 1
                 if not making.readers:
                     del self._making[key]
+
+    def made(self, key: Hashable, seconds: float, make: Callable[[], bytes]) -> bytes:
+        """Return a kept answer, or make and keep it, in the turn of the key."""
+        with self.turn(key):
+            kept = self.get(key)
+            if kept is None:
+                kept = make()
+                self.keep(key, kept, seconds)
+            return kept

@@ -6,10 +6,7 @@ one of these forgets the day in the same transaction, and it is summed again lat
 
 import threading
 import time
-from collections.abc import Mapping
-from typing import Any
 
-from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -32,23 +29,6 @@ def sum_days(store: HubStore, rules: int, until: int, stop: threading.Event) -> 
         if stop.wait(time.monotonic() - began):
             return done
     return len(days)
-
-
-def summed_days(db: Database, which: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return the last days without a gap, from and to UTC seconds, whose sums stand for their runs in a window.
-
-    Days that end after `until`, where that is not None, are left out.
-    """
-    asked = {name: which[name] for name in ("rules", "from_s", "to_s", "cut")}
-    if which["until"] is not None:
-        asked["to_s"] = min(asked["to_s"], which["until"] + 1)
-    first = last = None
-    for row in db.rows("summed_days_within", asked):
-        if first is not None and row["day"] != first - DAY_S:
-            break
-        first = row["day"]
-        last = last or first + DAY_S
-    return None if first is None or last is None else (first, last)
 
 
 def drop(db: Database) -> None:

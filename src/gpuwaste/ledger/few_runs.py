@@ -5,16 +5,15 @@ thousand runs are read by one query in less time than that, and added up here by
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.findings.many_small_jobs import groups
-from gpuwaste.ledger.job_lines import JobLine, by_user, job_lines
+from gpuwaste.ledger.job_lines import JobLine, job_lines
 from gpuwaste.ledger.judged import JudgedRun, finding_order, named
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.run_sums import Group, RunSums
 from gpuwaste.ledger.tally import ENERGY
-from gpuwaste.store.database import Database
 
 FEW_RUNS: Final = 2000  # of more the store has sums sooner
 _TIMES: Final = ("alloc_ms", "idle_ms", "low_ms", "moderate_ms", "high_ms", "wasted_ms")
@@ -36,21 +35,6 @@ class FewRuns:
         self._parts = [*whole, *parts]
         self._last_s = to_s - 1
         self._now = now
-
-    @classmethod
-    def read(cls, db: Database, window: Mapping[str, Any]) -> Self:
-        """Read tables judged_now and judged_parts."""
-        runs, parts = _read(db)
-        return cls(runs, parts, window)
-
-    @classmethod
-    def read_by_user(cls, db: Database, window: Mapping[str, Any], users: Iterable[str]) -> dict[str, Self]:
-        """Read tables judged_now and judged_parts, the runs of each user apart; leave out who has many."""
-        runs, parts = map(by_user, _read(db))
-        found = {user: (runs.get(user, ()), parts.get(user, ())) for user in users}
-        return {
-            user: cls(whole, cut, window) for user, (whole, cut) in found.items() if len(whole) + len(cut) <= FEW_RUNS
-        }
 
     def sums(self) -> dict[Group, RunSums]:
         """Return the sums of each user, account, partition and cluster (judged_counts, judged_sums, judged_reasons)."""
@@ -137,11 +121,6 @@ def finding_counts(
         kind: {"findings": findings, "jobs": jobs, "wasted_gpu_s": round(wasted_s, 3)}
         for _, kind, findings, jobs, wasted_s in sorted(rows, key=lambda row: (-row[0], row[1]))
     }
-
-
-def _read(db: Database) -> list[list[JudgedRun]]:
-    queries = ("judged_now_all", "judged_parts_all")
-    return [[JudgedRun.from_row(row) for row in db.batches(query)] for query in queries]
 
 
 def _largest(found: tuple[dict[str, Any], JudgedRun]) -> tuple[float, str, str, int, int]:

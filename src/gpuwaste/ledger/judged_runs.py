@@ -5,23 +5,22 @@ findings, and the lines of the job table, are of runs as a whole.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Final
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.day_sums import summed_days
 from gpuwaste.ledger.few_runs import FEW_RUNS, FewRuns, finding_counts, groups_of
 from gpuwaste.ledger.findings import CAUSE_ORDER
-from gpuwaste.ledger.job_lines import JobLine, job_lines
+from gpuwaste.ledger.job_lines import JobLine, by_user, job_lines
 from gpuwaste.ledger.judged import JudgedRun, finding_order, named
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_by_user
-from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot, OutdatedError
+from gpuwaste.ledger.open_runs import OpenRunSnapshot, OutdatedError
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
-from gpuwaste.ledger.run_sums import Group, RunSums
-from gpuwaste.ledger.tally import ENERGY, Tally
+from gpuwaste.ledger.run_sums import Group, RunSums, add_reasons, added, group_of
+from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.database import Database
 
 _ALL: Final = 2**53
@@ -57,14 +56,14 @@ class JudgedRuns:
             return self._few.sums()
         days, window = _whole(self._whole), self._window | _whole(self._whole)
         counts = self._db.rows("judged_counts", self._runs | days)
-        found = {_group(row): RunSums(**_without_group(row)) for row in counts}
+        found = {group_of(row): RunSums.of_row(row) for row in counts}
         for row in self._db.rows("judged_sums", window):
-            sums = found.setdefault(_group(row), RunSums())
+            sums = found.setdefault(group_of(row), RunSums())
             sums.own = Tally.of_own(row)
             if row["shared"] is not None:
                 sums.shared = Tally(**row["shared"])
-        _add_reasons(found, self._db.rows("judged_reasons", window))
-        return found if self._whole is None else _added(found, self._of_whole_days())
+        add_reasons(found, self._db.rows("judged_reasons", window))
+        return found if self._whole is None else added(found, self._of_whole_days())
 
     def _of_whole_days(self) -> dict[Group, RunSums]:
         """Return the stored sums."""
@@ -72,9 +71,9 @@ class JudgedRuns:
         which = scope | _whole(self._whole)
         found = {}
         for row in self._db.rows("day_totals", which):
-            sums = {"own": Tally.of_own(row), "shared": Tally(**row["shared"])}
-            found[_group(row)] = RunSums(**_without_group(row) | sums)
-        _add_reasons(found, self._db.rows("day_total_reasons", which))
+            sums = found[group_of(row)] = RunSums.of_row(row)
+            sums.own, sums.shared = Tally.of_own(row), Tally(**row["shared"])
+        add_reasons(found, self._db.rows("day_total_reasons", which))
         return found
 
     def cut(self) -> int:
@@ -193,9 +192,9 @@ def judged_runs(
                 db.run("judged_parts_add", _NONE)
         window = {"cut": cut, "now": now}
         if which["rules"] is None and _are_few(db, few_runs):
-            yield JudgedRuns(db, which, window, few=FewRuns.read(db, which | window))
+            yield JudgedRuns(db, which, window, few=FewRuns(*_read(db), which | window))
         else:
-            yield JudgedRuns(db, which, window, whole=summed_days(db, which | window))
+            yield JudgedRuns(db, which, window, whole=_summed_days(db, which | window))
 
 
 def runs_of_users(
@@ -214,7 +213,10 @@ def runs_of_users(
         kept.add_runs(db, which)
         if not kept.add_parts(db, which):
             raise OutdatedError("the parts of runs are not kept for this window")
-        return FewRuns.read_by_user(db, which | {"cut": True, "now": kept.now}, users)
+        runs, parts = map(by_user, _read(db))
+        found = ((user, runs.get(user, ()), parts.get(user, ())) for user in users)
+        edges = which | {"cut": True, "now": kept.now}
+        return {user: FewRuns(whole, cut, edges) for user, whole, cut in found if len(whole) + len(cut) <= FEW_RUNS}
 
 
 def _which(
@@ -257,6 +259,31 @@ def _are_few(db: Database, most: int) -> bool:
     return int(db.rows("judged_now_count")[0]["rows"]) <= most
 
 
+def _read(db: Database) -> tuple[list[JudgedRun], list[JudgedRun]]:
+    """Return the rows of tables judged_now and judged_parts."""
+    runs, parts = (
+        [JudgedRun.from_row(row) for row in db.batches(query)] for query in ("judged_now_all", "judged_parts_all")
+    )
+    return runs, parts
+
+
+def _summed_days(db: Database, which: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the last days without a gap, from and to UTC seconds, whose sums stand for their runs in a window.
+
+    Days that end after `until`, where that is not None, are left out.
+    """
+    asked = {name: which[name] for name in ("rules", "from_s", "to_s", "cut")}
+    if which["until"] is not None:
+        asked["to_s"] = min(asked["to_s"], which["until"] + 1)
+    first = last = None
+    for row in db.rows("summed_days_within", asked):
+        if first is not None and row["day"] != first - DAY_S:
+            break
+        first = row["day"]
+        last = last or first + DAY_S
+    return None if first is None or last is None else (first, last)
+
+
 @contextmanager
 def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
     """Take the runs that were judged last on this connection and nothing else, or with not `some` none."""
@@ -272,25 +299,3 @@ def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
 def _whole(days: tuple[int, int] | None) -> dict[str, int | None]:
     """Return the parameters of days whose runs are left out."""
     return dict(zip(("whole_from", "whole_to"), days or (None, None), strict=True))
-
-
-def _add_reasons(sums: dict[Group, RunSums], rows: Iterable[dict[str, Any]]) -> None:
-    for row in rows:
-        tally = getattr(sums[_group(row)], row["of"])
-        getattr(tally, row["what"])[row["reason"]] = row["ms"]
-
-
-def _added(sums: dict[Group, RunSums], more: dict[Group, RunSums]) -> dict[Group, RunSums]:
-    """Return the sums of both, group by group."""
-    both = {group: RunSums.of((sums[group], more[group])) for group in sums.keys() & more.keys()}
-    return sums | more | both
-
-
-def _group(row: dict[str, Any]) -> Group:
-    return row["user"], row["account"], row["partition"], row["cluster"]
-
-
-def _without_group(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: value for name, value in row.items() if name not in {"user", "account", "partition", "cluster", *ENERGY}
-    }

@@ -5,8 +5,9 @@ The last that were judged on a connection are in its temporary tables: a row for
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
@@ -15,9 +16,9 @@ from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.findings import causes, limits
 from gpuwaste.ledger.hour import FULL_PCT
-from gpuwaste.ledger.job_ledgers import job_ledgers
-from gpuwaste.ledger.ledger import JobLedger
+from gpuwaste.ledger.ledger import DeviceLedger, DeviceUse, JobLedger, Level
 from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.json_rows import to_json
@@ -35,6 +36,12 @@ _ROUNDING: Final = 1e-9  # of sums of floats that query ledger_rows and a findin
 _FAR: Final = 2**53
 _LATE_S: Final = 2 * DAY_S  # after a run's end its nodes tell nothing of it: ledger/unaccounted.py has a day
 GROUP_RUNS: Final = 10_000
+_LEVELS: Final = {str(level): level for level in Level}
+_JOB: Final = tuple(f.name for f in fields(JobRecord))
+_RUN: Final = tuple(f.name for f in fields(JobLedger) if f.name not in {"job", "devices", "shared"})
+_OWN: Final = tuple(f.name for f in fields(DeviceLedger) if f.name not in {"use", "level", "unknown", "exempt"})
+_USE: Final = tuple(f.name for f in fields(DeviceUse) if not f.name.startswith("unknown"))
+_SEEN: Final = tuple(f"seen_{name}" if name in _OWN else name for name in _USE)  # where a class has the name
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +239,37 @@ def judge_gpus(db: Database, settings: LedgerSettings, now: int, window: tuple[i
             "grace_ms": round(settings.interactive_grace_s * 1000),
         },
     )
+
+
+def job_ledgers(db: Database, *, candidates: bool = False) -> Iterator[tuple[int, JobLedger]]:
+    """Yield the runs and their places in order; with `candidates` those that may have a finding."""
+    chosen = {"candidates": candidates}
+    devices = _devices(db, chosen)
+    runs = db.answer("ledger_jobs", chosen)
+    rest = zip(runs.pick(*_JOB), runs.pick(*_RUN), strict=True)
+    for (place, _), (job, run) in zip(runs.pick("place", "cluster"), rest, strict=True):
+        theirs = devices.get(place, [])
+        own = tuple(device for device in theirs if device.use.share >= 1)
+        shared = tuple(device for device in theirs if device.use.share < 1)
+        yield place, JobLedger(JobRecord(*job), devices=own, shared=shared, **dict(zip(_RUN, run, strict=True)))
+
+
+def _devices(db: Database, chosen: dict[str, bool]) -> dict[int, list[DeviceLedger]]:
+    """Return the GPUs of each run."""
+    found: dict[int, list[DeviceLedger]] = defaultdict(list)
+    named: dict[tuple[int, str, str], list[DeviceLedger]] = defaultdict(list)  # several have no name
+    answer = db.answer("ledger_devices_of", chosen)
+    own = answer.pick("level", *_OWN)
+    for (place, node, uuid), (level, *values), seen in zip(
+        answer.pick("place", "node", "gpu_uuid"), own, answer.pick(*_SEEN), strict=True
+    ):
+        device = DeviceLedger(DeviceUse(*seen), _LEVELS[level], *values)
+        found[place].append(device)
+        named[place, node, uuid].append(device)
+    for row in db.rows("ledger_parts_of", chosen):
+        for device in named[row["place"], row["node"], row["gpu_uuid"]]:
+            getattr(device, row["what"])[row["reason"]] = row["ms"]
+    return found
 
 
 def _strangers(nodes: str, seen: Collection[str]) -> Collection[str]:

@@ -1,6 +1,6 @@
 """RunSums: GPU-time and counts of some runs, by user, account, partition and cluster."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -32,6 +32,11 @@ class RunSums:
     asked_devices: int = 0
     level_devices: list[int] = field(default_factory=lambda: [0] * len(Level))
     level_ms: list[int] = field(default_factory=lambda: [0] * len(Level))
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Self:
+        """Return the counts of a row of query judged_counts or day_totals, without GPU-time."""
+        return cls(**{name: row[name] for name in (*_COUNTS, "level_devices", "level_ms") if name in row})
 
     @classmethod
     def of(cls, sums: Iterable["RunSums"]) -> Self:
@@ -74,3 +79,21 @@ class RunSums:
             "judged_jobs": self.asked_jobs,
             "judged_devices": self.asked_devices,
         }
+
+
+def group_of(row: Mapping[str, Any]) -> Group:
+    """Return the group that a row is of."""
+    return row["user"], row["account"], row["partition"], row["cluster"]
+
+
+def add_reasons(sums: Mapping[Group, RunSums], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Add unknown and exempt time by reason, as query judged_reasons has it."""
+    for row in rows:
+        tally = getattr(sums[group_of(row)], row["of"])
+        getattr(tally, row["what"])[row["reason"]] = row["ms"]
+
+
+def added(sums: dict[Group, RunSums], more: dict[Group, RunSums]) -> dict[Group, RunSums]:
+    """Return the sums of both, group by group."""
+    both = {group: RunSums.of((sums[group], more[group])) for group in sums.keys() & more.keys()}
+    return sums | more | both

@@ -19,7 +19,7 @@ from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
 from gpuwaste.ledger.load import Selection
-from gpuwaste.ledger.open_run_snapshot import OpenRunJudge, OpenRunSnapshot
+from gpuwaste.ledger.open_runs import OpenRunJudge, OpenRunSnapshot
 from gpuwaste.ledger.reports.report import ReportLines, report_document, report_totals, totals_by_account, user_reports
 from gpuwaste.ledger.reports.report_question import LineFilter
 from gpuwaste.ledger.tally import Tally

@@ -12,8 +12,8 @@ from gpuwaste.ledger.energy.drawn import DrawnBy, DrawnGroups, EndBins, drawn_by
 from gpuwaste.ledger.energy.energy_costs import report_with_energy
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.energy.tariff import Tariff
+from gpuwaste.ledger.open_runs import OLD_S
 from gpuwaste.ledger.reports.report_types import ReportDocument
-from gpuwaste.ledger.shared_runs import OLD_S
 from gpuwaste.store.hub.hub_store import HubStore
 
 _KEPT_B: Final = 4 << 20
@@ -40,16 +40,17 @@ class EnergyReads:
 
     def _drawn_in(self, document: ReportDocument, whose: DrawnBy, tariff: Tariff) -> DrawnGroups:
         """Return the energy of a report's users and days by the prices of its hours."""
-        bins = EndBins(document.generated)
         window = document.start, document.end
-
-        def drawn() -> bytes:
-            with self._turns, self._store.reader() as db:
-                return msgspec.json.encode(drawn_by_group(db, whose, window, tariff, bins))
-
         known, answers = self._drawn
         if known is not tariff:
             answers = ResponseCache(self._clock, _KEPT_B)
             self._drawn = tariff, answers
         key = (whose, window)
-        return decode(answers.made(key, OLD_S, drawn), DrawnGroups)
+        with answers.turn(key):
+            body = answers.get(key)
+            if body is None:
+                with self._turns, self._store.reader() as db:
+                    groups = drawn_by_group(db, whose, window, tariff, EndBins(document.generated))
+                body = msgspec.json.encode(groups)
+                answers.keep(key, body, OLD_S)
+            return decode(body, DrawnGroups)

@@ -25,13 +25,13 @@ from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.neighbours import neighbours_of
+from gpuwaste.ledger.open_runs import SharedRuns
 from gpuwaste.ledger.reports.report import picked_job_document, top_document
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion, ReportQuestion
 from gpuwaste.ledger.reports.report_reads import ReportReads, report_subject
 from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, TopDocument
 from gpuwaste.ledger.reports.run_choice import picked_runs
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
-from gpuwaste.ledger.shared_runs import SharedRuns
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -89,12 +89,13 @@ class DocumentQueries(Part):
 
     def several_clusters(self) -> bool:
         """Tell whether the store has runs of more than one cluster; what was seen is kept for a minute."""
-
-        def found() -> bytes:
-            with self._store.reader() as db:
-                return b"several" if len(clusters(db)) > 1 else b""
-
-        return bool(self._facts.made("clusters", _FACTS_S, found))
+        with self._facts.turn("clusters"):
+            kept = self._facts.get("clusters")
+            if kept is None:
+                with self._store.reader() as db:
+                    kept = b"several" if len(clusters(db)) > 1 else b""
+                self._facts.keep("clusters", kept, _FACTS_S)
+            return bool(kept)
 
     def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
         """Return the totals of so much time before a window, by whole hours; None before the first of all times."""
@@ -106,9 +107,10 @@ class DocumentQueries(Part):
         With `hours` it has what each GPU did over time, and the jobs that ran beside the newest run. Readers who ask
         the same while one is answered get one answer, which is made after they asked.
         """
-        kind = (scope, printed_id, question, hours)
-        found = self._jobs.ask(kind, printed_id, lambda _: {printed_id: self._job(scope, printed_id, question, hours)})
-        return self._job(scope, printed_id, question, hours) if found is None else found
+        with self._jobs.turn((scope, printed_id, question, hours), printed_id) as turn:
+            if turn.questions:
+                turn.answers = {printed_id: self._job(scope, printed_id, question, hours)}
+        return self._job(scope, printed_id, question, hours) if turn.answer is None else turn.answer
 
     def _job(self, scope: Scope, printed_id: str, question: JobQuestion, hours: bool) -> JobDocument:
         seen = _seen_by(scope, question)

@@ -1,6 +1,6 @@
 """Builds the documents of the ledger: reports, jobs, and who is wasting now."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -16,7 +16,7 @@ from gpuwaste.ledger.judged_runs import JudgedRuns, judged_runs, runs_judged_las
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import Selection, judge_job, judge_runs
-from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot
+from gpuwaste.ledger.open_runs import OpenRunSnapshot
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import (
     DeviceRow,
@@ -62,6 +62,10 @@ _OF_USE: Final = (
     "map_source",
     "confidence",
 )
+
+
+Tallies = Mapping[tuple[str, ClusterAccount], Tally]
+"""Sums of own GPUs by user and account of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +197,7 @@ def report_totals(  # noqa: PLR0917 as report_document
         return GpuTime(**RunSums.of(runs.sums().values()).own.to_json())
 
 
-def totals_by_account(
-    db: Database, start: int, end: int, settings: LedgerSettings, kept: OpenRunSnapshot
-) -> dict[tuple[str, ClusterAccount], Tally]:
+def totals_by_account(db: Database, start: int, end: int, settings: LedgerSettings, kept: OpenRunSnapshot) -> Tallies:
     """Return the sums behind `report_totals` of each user and account of a cluster. Raises OutdatedError."""
     found: dict[tuple[str, ClusterAccount], Tally] = {}
     with judged_runs(db, Selection(start, end), settings, kept.now, kept=kept) as runs:

@@ -1,7 +1,8 @@
 """ReportReads: reports within a caller's scope, of the runs that are judged together where there are many."""
 
+import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,18 +17,26 @@ from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.drawn import DrawnBy
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.open_run_snapshot import OpenRunSnapshot, OutdatedError, Window
-from gpuwaste.ledger.reports.past_totals import PastTotals
-from gpuwaste.ledger.reports.report import Clusters, ReportLines, report_document, report_totals, user_reports
+from gpuwaste.ledger.open_runs import OLD_S, OpenRunSnapshot, OutdatedError, SharedRuns, Window
+from gpuwaste.ledger.reports.report import (
+    Clusters,
+    ReportLines,
+    Tallies,
+    report_document,
+    report_totals,
+    totals_by_account,
+    user_reports,
+)
 from gpuwaste.ledger.reports.report_question import ALL_CLUSTERS, MAX_ROWS, ReportQuestion
 from gpuwaste.ledger.reports.report_types import GpuTime, ReportDocument
 from gpuwaste.ledger.reports.report_types import Scope as ReportScope
-from gpuwaste.ledger.shared_runs import OLD_S, SharedRuns
+from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.hub.hub_store import HubStore
 
 MAX_CLUSTERS: Final = 32
 _DAYS: Final = 7
 _BEFORE_S: Final = 600.0
+_PAST_WINDOWS: Final = 8
 _PAST_S: Final = 14 * DAY_S  # to add up all users for longer takes too long for a lone reader
 _BEFORE_B: Final = 4 << 20
 _KEPT_ROWS: Final = 1000  # of larger reports none is kept
@@ -43,6 +52,11 @@ class ReportSubject:
     accounts: frozenset[ClusterAccount] | None
     clusters: Clusters | None = None
 
+    @property
+    def every_cluster(self) -> bool:
+        """Whether it is of the runs of all clusters."""
+        return self.clusters is None or self.clusters.names is None
+
     def drawn_by(self) -> DrawnBy:
         """Return the same runs as those whose energy is asked for."""
         names = None if self.clusters is None else self.clusters.names
@@ -50,6 +64,30 @@ class ReportSubject:
             return DrawnBy(clusters=(self.name,) if self.name and self.clusters is None else names)
         whose = {self.kind: self.name}
         return DrawnBy(accounts=self.accounts, clusters=names, user=whose.get("user"), account=whose.get("account"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, whose jobs it is about, and its window."""
+
+    subject: ReportSubject
+    question: ReportQuestion
+    window: Window
+
+    @property
+    def of_a_user(self) -> bool:
+        """Whether it can be answered with those about other users: of all clusters and accounts, and any job name."""
+        subject = self.subject
+        every = subject.every_cluster and subject.accounts is None and self.question.lines.name is None
+        return subject.kind == "user" and every
+
+
+@dataclass(frozen=True, slots=True)
+class _PastTotals:
+    """The sums of each user and account in a window of the past, and until when they are kept."""
+
+    tallies: Tallies
+    until_us: int
 
 
 class ReportReads:
@@ -72,7 +110,8 @@ class ReportReads:
         self._clock = clock
         self._shared = shared
         self._before = ResponseCache(clock, _BEFORE_B)
-        self._past = PastTotals(store, clock, _BEFORE_S)
+        self._past: dict[tuple[Window, str], _PastTotals] = {}
+        self._adding = threading.Lock()
         self._users: RequestCoalescer[str, ReportDocument] = RequestCoalescer()
         self._turns = turns
         self._reports = ResponseCache(clock, _KEPT_B)
@@ -83,12 +122,14 @@ class ReportReads:
 
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
-        subject = report_subject(scope, question)
-        window = self._window(question)
-        document = self._of_kept(subject, question, window)
+        asked = _Asked(report_subject(scope, question), question, self._window(question))
+        kept, document = self._kept(asked.window), None
+        if kept is not None:
+            with suppress(OutdatedError):
+                document = self._of_kept(asked, kept)
         if document is None:
-            document = self._report(subject, question, window, None)
-        if subject.kind == "user" and subject.accounts is not None and not document.job_count:
+            document = self._report(asked, None)
+        if asked.subject.kind == "user" and asked.subject.accounts is not None and not document.job_count:
             raise not_found()
         return document
 
@@ -102,32 +143,17 @@ class ReportReads:
         window = until - length_s, until
         if window[0] < 0 or not length_s:
             return None
-
-        def totals() -> bytes:
-            try:
-                found = self._totals(subject, window, self._kept(window))
-            except OutdatedError:
-                found = self._totals(subject, window, None)
-            return msgspec.json.encode(found)
-
-        past = self._past_totals(subject, window)
-        if past is not None:
-            return past
-        key = (subject, window, settings.to_text())
-        return decode(self._before.made(key, _BEFORE_S, totals), GpuTime)
-
-    def _past_totals(self, subject: ReportSubject, window: tuple[int, int]) -> GpuTime | None:
-        """Return the totals that are added up for all users at once: where parts of runs are kept for the window."""
         kept = self._kept(window)
-        if kept is None or window not in kept.windows or subject.kind == "cluster" or window[1] - window[0] > _PAST_S:
-            return None
-        if subject.clusters is not None and subject.clusters.names is not None:
-            return None
-        user, account = (subject.name, None) if subject.kind == "user" else (None, subject.name)
-        try:
-            return self._past.of(window, self._settings, kept, user=user, account=account, accounts=subject.accounts)
-        except OutdatedError:
-            return None
+        if kept is not None and self._is_past(subject, window, kept):
+            with suppress(OutdatedError):
+                return self._past_totals(subject, window, kept)
+        key = (subject, window, settings.to_text())
+        with self._before.turn(key):
+            body = self._before.get(key)
+            if body is None:
+                body = msgspec.json.encode(self._totals(subject, window, kept))
+                self._before.keep(key, body, _BEFORE_S)
+            return decode(body, GpuTime)
 
     def _window(self, question: ReportQuestion) -> Window:
         """Return from when to when. Raises Refusal."""
@@ -151,60 +177,46 @@ class ReportReads:
         before = max(0, start - (now - now % DAY_S - start)), start
         return self._shared.current(*((before, window) if end is None and before[0] < start else (window,)))
 
-    def _of_kept(self, subject: ReportSubject, question: ReportQuestion, window: Window) -> ReportDocument | None:
-        """Return the report as of the instant at which runs were judged together; None where that does not serve."""
-        kept = self._kept(window)
-        if kept is None:
-            return None
-        try:
-            if question.limit is None or question.limit > _KEPT_ROWS:
-                return self._report(subject, question, window, kept)
-            key = (subject, question, window, kept.now, kept.thresholds)
-            body = self._reports.made(
-                key, OLD_S, lambda: msgspec.json.encode(self._among_users(subject, question, window, kept))
-            )
-        except OutdatedError:
-            return None
-        return decode(body, ReportDocument)
+    def _of_kept(self, asked: _Asked, kept: OpenRunSnapshot) -> ReportDocument:
+        """Return the report as of the instant at which runs were judged together. Raises OutdatedError."""
+        if asked.question.limit is None or asked.question.limit > _KEPT_ROWS:
+            return self._report(asked, kept)
+        key = (asked, kept.now, kept.thresholds)
+        with self._reports.turn(key):
+            body = self._reports.get(key)
+            if body is None:
+                body = msgspec.json.encode(self._among_users(asked, kept))
+                self._reports.keep(key, body, OLD_S)
+            return decode(body, ReportDocument)
 
-    def _among_users(
-        self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: OpenRunSnapshot
-    ) -> ReportDocument:
+    def _among_users(self, asked: _Asked, kept: OpenRunSnapshot) -> ReportDocument:
         """Return a report; those of users that are asked for while another is made are made together, next."""
-        found = None
-        every = subject.clusters is None or subject.clusters.names is None
-        if subject.kind == "user" and every and subject.accounts is None and question.lines.name is None:
+        if not asked.of_a_user:
+            return self._report(asked, kept)
+        kind = (asked.window, replace(asked.question, user=None), kept.now, kept.thresholds)
+        with self._users.turn(kind, asked.subject.name) as turn:
+            if len(turn.questions) == 1:  # found sooner by the name
+                return self._report(asked, kept)
+            if turn.questions and asked.window in kept.windows:
+                turn.answers = self._of_users(turn.questions, asked, kept)
+        return self._report(asked, kept) if turn.answer is None else turn.answer
 
-            def answer(users: Sequence[str]) -> Mapping[str, ReportDocument]:
-                return self._of_users(users, question, window, kept)
-
-            kind = (window, replace(question, user=None), kept.now, kept.thresholds)
-            found = self._users.ask(kind, subject.name, answer)
-        return self._report(subject, question, window, kept) if found is None else found
-
-    def _of_users(
-        self, users: Sequence[str], question: ReportQuestion, window: Window, kept: OpenRunSnapshot
-    ) -> Mapping[str, ReportDocument]:
-        """Return the reports of some users; one alone is found sooner by their name."""
-        if len(users) == 1:
-            subject = ReportSubject("user", users[0], None, _rows_of(question))
-            return {users[0]: self._report(subject, question, window, kept)}
-        if window not in kept.windows:
-            return {}
-        start, end = window
-        rows = None if _rows_of(question) is None else ()
-        asked = ReportLines(question.limit, question.offset, question.lines, rows)
+    def _of_users(self, users: Sequence[str], asked: _Asked, kept: OpenRunSnapshot) -> Mapping[str, ReportDocument]:
+        """Return the reports of some users."""
+        start, end = asked.window
+        until = kept.now if end is None else end
+        question = asked.question
+        rows = None if asked.subject.clusters is None else ()
+        lines = ReportLines(question.limit, question.offset, question.lines, rows)
         with self._turns, self._store.reader() as db:
-            until = kept.now if end is None else end
-            return user_reports(db, users, (min(start, until), until), self._settings, kept, asked=asked)
+            return user_reports(db, users, (min(start, until), until), self._settings, kept, asked=lines)
 
-    def _report(
-        self, subject: ReportSubject, question: ReportQuestion, window: Window, kept: OpenRunSnapshot | None
-    ) -> ReportDocument:
+    def _report(self, asked: _Asked, kept: OpenRunSnapshot | None) -> ReportDocument:
         now = self._now() if kept is None else kept.now
-        start, end = window
+        start, end = asked.window
         if end is None:
             start, end = min(start, now), now
+        subject, question = asked.subject, asked.question
         limit = MAX_ROWS if question.limit is None else min(question.limit, MAX_ROWS)
         with self._turns, self._store.reader() as db:
             return report_document(
@@ -215,11 +227,43 @@ class ReportReads:
 
     def _totals(self, subject: ReportSubject, window: tuple[int, int], kept: OpenRunSnapshot | None) -> GpuTime:
         now = self._now() if kept is None else kept.now
-        with self._turns, self._store.reader() as db:
-            return report_totals(
-                db, subject.kind, subject.name, *window, self._settings, now, accounts=subject.accounts,
-                clusters=subject.clusters, kept=kept,
-            )  # fmt: skip
+        try:
+            with self._turns, self._store.reader() as db:
+                return report_totals(
+                    db, subject.kind, subject.name, *window, self._settings, now, accounts=subject.accounts,
+                    clusters=subject.clusters, kept=kept,
+                )  # fmt: skip
+        except OutdatedError:
+            return self._totals(subject, window, None)
+
+    @staticmethod
+    def _is_past(subject: ReportSubject, window: tuple[int, int], kept: OpenRunSnapshot) -> bool:
+        """Tell whether the totals are added up for all users at once: where parts of runs are kept for the window."""
+        some = subject.kind != "cluster" and subject.every_cluster
+        return some and window in kept.windows and window[1] - window[0] <= _PAST_S
+
+    def _past_totals(self, subject: ReportSubject, window: tuple[int, int], kept: OpenRunSnapshot) -> GpuTime:
+        """Return totals that are added up for all users and accounts at once, which takes four times as long as one.
+
+        Who asks first adds up, and others wait for that. Raises OutdatedError.
+        """
+        key = window, self._settings.to_text()
+        with self._adding:
+            known, now_us = self._past.get(key), self._clock.mono_us()
+            if known is None or known.until_us < now_us:
+                with self._store.reader() as db:
+                    tallies = totals_by_account(db, *window, self._settings, kept)
+                known = self._past[key] = _PastTotals(tallies, now_us + int(_BEFORE_S * 1e6))
+                while len(self._past) > _PAST_WINDOWS:
+                    del self._past[next(iter(self._past))]
+        user, account = (subject.name, None) if subject.kind == "user" else (None, subject.name)
+        accounts = subject.accounts
+        chosen = (
+            tally
+            for (whose, of), tally in known.tallies.items()
+            if user in {None, whose} and account in {None, of.account} and (accounts is None or of in accounts)
+        )
+        return GpuTime(**Tally.sum(chosen).to_json())
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000

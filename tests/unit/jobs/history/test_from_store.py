@@ -18,9 +18,8 @@ from gpuwaste.jobs.history.table import Categories, GpuUse, JobTable, table_of
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.job_ledgers import job_ledgers
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection, judge_runs
+from gpuwaste.ledger.load import Selection, job_ledgers, judge_runs
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
