@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gpuwaste.sim.generating import generated, generator_parameters
+from gpuwaste.sim.load import generated, generator_parameters
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.parameters import read_named
 from gpuwaste.sim.schedulers import conservative, fcfs

@@ -25,7 +25,7 @@ from gpuwaste.sim.placed import start_of
 from gpuwaste.sim.real.engine import EngineStudy, instants_path, play_ensemble
 from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import ControllerInstant, read_instants_csv
-from gpuwaste.sim.real.outcomes import ReplayedOutcome, read_csv
+from gpuwaste.sim.real.jobs import ReplayedOutcome, read_csv
 from gpuwaste.sim.simulation import SCHEDULERS, Machine, simulate
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition

@@ -25,9 +25,8 @@ from gpuwaste.estimate.devices import device
 from gpuwaste.estimate.step_time import step_time
 from gpuwaste.estimate.time_arrays import pack, unpack
 from gpuwaste.estimate.time_model import TimeModel
-from gpuwaste.models.times.fit import fit_model
+from gpuwaste.models.times.fit import Measurements, fit_model
 from gpuwaste.models.times.judge import SEEN, case_of, judge, splits
-from gpuwaste.models.times.measurements import Measurements
 from gpuwaste.models.times.transfer import transfer
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.estimate.op_sums import OpSum
-from gpuwaste.models.times.measurements import Measurements, measurements
+from gpuwaste.estimate.program import OpSum
+from gpuwaste.models.times.fit import Measurements, measurements
 
 TABLE: Final = "benchmark-infer-amp-nchw-pt240-cu124-{gpu}.csv"
 DTYPE: Final = "f16"  # the tables were measured with automatic mixed precision

@@ -39,7 +39,7 @@ from gpuwaste.slurm.site.cluster_model import (
     Qos,
     Reservation,
 )
-from gpuwaste.slurm.site.scontrol_show import parse_nodes
+from gpuwaste.slurm.site.site_fields import parse_nodes
 from gpuwaste.slurm.submit.request import JobRequest
 
 TARGET_S: Final = 2.0

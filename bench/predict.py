@@ -26,8 +26,7 @@ from gpuwaste.advice.predict.manifest import Manifest, TargetModel
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import TARGETS, Target
 from gpuwaste.models.export import write_bundle
-from gpuwaste.models.fit import columns, grow, objectives
-from gpuwaste.models.recipe import DEFAULTS
+from gpuwaste.models.fit import DEFAULTS, columns, grow, objectives
 
 TARGET_P99_US: Final = 150
 ROWS: Final = 8_000

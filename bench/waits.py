@@ -15,10 +15,8 @@ from msgspec.structs import asdict
 from tools.data.places import find
 
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.models.waits.figures import LEARNT, figures
-from gpuwaste.models.waits.learnt import learnt
-from gpuwaste.models.waits.queue_at import wait_log
-from gpuwaste.models.waits.replay import wait_rows
+from gpuwaste.models.waits.learnt import LEARNT, figures, learnt
+from gpuwaste.models.waits.replay import wait_log, wait_rows
 
 LOGS: Final = {
     "KTH-SP2": "swf/KTH-SP2-1996-2.1-cln.swf.xz",

@@ -41,7 +41,6 @@ OF_HUB: Final = frozenset(
         "sim/templates/simulations.html",
         "estimate/__init__.py",
         "estimate/hub_parts.py",
-        "estimate/program_runs.py",
         "estimate/program_runs_reads.py",
         "estimate/programs_resource.py",
         "estimate/queries/program_runs.sql",

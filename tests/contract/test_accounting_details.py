@@ -10,7 +10,7 @@ import pytest
 from gpuwaste.jobs.importers.file_source import sacct_file
 from gpuwaste.jobs.importers.parsed_page import Notes
 from gpuwaste.jobs.importers.source import ImportSource, parser_of
-from gpuwaste.slurm.accounting.accounted_run import AccountedRun
+from gpuwaste.slurm.accounting.job import AccountedRun
 from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.clients.rest_client import RestClient

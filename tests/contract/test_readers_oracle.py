@@ -15,7 +15,7 @@ import pytest
 import slurm2sql
 
 from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.accounting.req_mem import each_b
+from gpuwaste.slurm.accounting.requested import each_b
 from gpuwaste.slurm.accounting.sacct import parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of
 from gpuwaste.slurm.formats.times import parse_cpu_s

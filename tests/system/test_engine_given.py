@@ -9,7 +9,7 @@ from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.real.engine import EngineStudy, instants_path, play_ensemble
 from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import read_instants_csv
-from gpuwaste.sim.real.outcomes import read_csv
+from gpuwaste.sim.real.jobs import read_csv
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 from gpuwaste.testing import cluster_host

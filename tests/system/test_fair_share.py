@@ -9,8 +9,8 @@ from tests.conftest import ClusterFactory
 from tests.system.account_trees import draw, plant, shares, uproot
 
 from gpuwaste.sim.accounts import AccountTable, accounts_of
-from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.fair_tree import fair_tree
+from gpuwaste.sim.slurm.ranks import classic
 from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 

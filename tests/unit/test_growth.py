@@ -31,7 +31,7 @@ from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.text import harmless, masked, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.estimate.readers import hlo, neutral
-from gpuwaste.estimate.readers.hlo_comments import without_comments, without_leading
+from gpuwaste.estimate.readers.hlo_text import without_comments, without_leading
 from gpuwaste.jobs.history import keys
 from gpuwaste.jobs.verdict import verdict_from_json
 from gpuwaste.ledger import gpu_options as gpu_request
@@ -39,26 +39,23 @@ from gpuwaste.show import cells
 from gpuwaste.show.charts.labels import lines_of
 from gpuwaste.show.machine import csv_rows
 from gpuwaste.show.page_words import unbroken
-from gpuwaste.slurm.accounting.interactive import is_interactive
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.requested import request_tres
 from gpuwaste.slurm.accounting.sacct import DELIMITER, FIELDS, parse_sacct
-from gpuwaste.slurm.accounting.sacct_request import request_tres
 from gpuwaste.slurm.accounting.tres import parse_tres
 from gpuwaste.slurm.clients.scontrol import parse_job, parse_jobs
-from gpuwaste.slurm.formats.bitmap import task_text
 from gpuwaste.slurm.formats.gres import parse_gres, parse_positions
-from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.formats.printed_id import task_count
+from gpuwaste.slurm.formats.hostlist import expand, task_text
+from gpuwaste.slurm.formats.run_texts import is_interactive, task_count, token_of
 from gpuwaste.slurm.formats.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.formats.swf import read_swf
 from gpuwaste.slurm.formats.times import parse_cpu_s, parse_time_s
-from gpuwaste.slurm.site.scontrol_show import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.submit.gpu_items import gpu_items, typed_count
 from gpuwaste.slurm.submit.job_desc import read_job_desc
 from gpuwaste.slurm.submit.program_tie import script_program, tie_of
+from gpuwaste.slurm.submit.request import script_hash
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
-from gpuwaste.slurm.submit.script_hash import script_hash
-from gpuwaste.slurm.verdict_token import token_of
 from gpuwaste.store.hub.person_name import PersonName
 
 _NOON: Final = datetime(2026, 11, 18, 12, tzinfo=UTC)

@@ -1,26 +1,81 @@
-"""From vectors and labels to a fitted target: trees, calibration, operating points, first conformal shifts."""
+"""From vectors and labels to a fitted target: trees by one recipe, calibration, operating points, first shifts.
+
+A search may refine the recipe for a site. Operating points: from which probability on a site warns, and may reject.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 import xgboost
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import precision_recall_curve
 
 from gpuwaste.advice.predict.manifest import PlattScaling, TargetModel
 from gpuwaste.advice.predict.targets import Target, labels
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.models.operating import operating_points
-from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows
 
+# Shallow trees that see few columns each: history features repeat each other, and a deep tree learns single users. Few
+# of them, since every one is walked at each submission: more and slower ones ranked no better in folds by time.
+_PROBABILITY: Final = {
+    "learning_rate": 0.06,
+    "max_depth": 5,
+    "min_child_weight": 20.0,
+    "subsample": 0.8,
+    "colsample_bytree": 0.15,
+    "reg_lambda": 5.0,
+    "max_bin": 256,  # fewer are faster, and lose where failures are rare
+}
+_QUANTILES: Final = {
+    "learning_rate": 0.1,
+    "max_depth": 6,
+    "min_child_weight": 20.0,
+    "subsample": 0.7,
+    "colsample_bytree": 0.3,
+    "reg_lambda": 1.0,
+    "max_bin": 128,
+}
+_ROWS_OF_A_WEIGHT: Final = 500
 Vectors = NDArray[np.float32]
 MIN_OF_A_CLASS: Final = 20  # rows of either class, or labelled rows of a quantile, below which nothing is learnt
 _BINS: Final = 256  # XGBoost's own default
 _EPS: Final = 1e-6
+_REJECT_PRECISION: Final = 0.95
+_MIN_SAID: Final = 20  # jobs above a threshold, below which its precision is hearsay
+_BETA: Final = 2.0  # of the F-score for warnings: recall counts twice
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Parameters of xgboost.train for one kind of target; `rounds` trees (for each quantile).
+
+    The newest `max_rows` labelled jobs are learnt from: old ones help a classification and cost only time and memory,
+    while how long jobs run changes with the codes.
+    """
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    rounds: int = 150
+    max_rows: int = 200_000
+
+    def on(self, rows: int) -> dict[str, Any]:
+        """Return the parameters for that many rows: in a short history a leaf may stand on fewer of them."""
+        params = dict(self.params)
+        if "min_child_weight" in params:
+            params["min_child_weight"] = min(params["min_child_weight"], max(1.0, rows / _ROWS_OF_A_WEIGHT))
+        return params
+
+
+DEFAULTS: Final = MappingProxyType(
+    {
+        "probability": Recipe(MappingProxyType(_PROBABILITY), 150),
+        "quantiles": Recipe(MappingProxyType(_QUANTILES), 100, 60_000),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +192,25 @@ def conformal(values: NDArray[np.floating], q: float) -> float:
     """Return the conformal quantile: the ceil((n + 1) q)-th smallest; 0 without values."""
     n = len(values)
     return float(np.sort(values)[min(n, int(np.ceil((n + 1) * q))) - 1]) if n else 0.0
+
+
+def operating_points(y: NDArray[np.float64], p: NDArray[np.float64]) -> dict[str, float]:
+    """Return p by name from validation rows: f1 (best F1), warn (best F2), reject (precision of 0.95 or better).
+
+    A point that validation does not support is absent.
+    """
+    if not len(y) or not 0 < y.mean() < 1:
+        return {}
+    precision, recall, at = precision_recall_curve(y, p)
+    precision, recall = precision[:-1], recall[:-1]
+    points = {"f1": _best(precision, recall, at, 1.0), "warn": _best(precision, recall, at, _BETA)}
+    said = len(p) - np.searchsorted(np.sort(p), at)
+    good = (precision >= _REJECT_PRECISION) & (said >= _MIN_SAID)
+    if good.any():
+        points["reject"] = float(at[good].min())
+    return points
+
+
+def _best(precision: NDArray[np.float64], recall: NDArray[np.float64], at: NDArray[np.float64], beta: float) -> float:
+    score = (1 + beta**2) * precision * recall / np.maximum(beta**2 * precision + recall, 1e-12)
+    return float(at[int(np.argmax(score))])

@@ -5,9 +5,11 @@ told, it is judged. A model is used only for jobs that were submitted after the 
 users' own history is used, as on a site without a model. Users do not react to what they would have read.
 """
 
+import heapq
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from random import Random
 from typing import Any, Final
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.policy.facts import PolicyOutcome
+from gpuwaste.advice.policy.facts import Spent as Kind
 from gpuwaste.advice.policy.policies_types import PolicyReplayRow
 from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
 from gpuwaste.advice.predict.beside import corrections_of
@@ -30,9 +33,9 @@ from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.jobs.job_event import HistoryEvent, ScriptSays
+from gpuwaste.jobs.verdict import TOLD
 from gpuwaste.models.replay_events import ReplayedEvent, events_of
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
-from gpuwaste.models.replay_spending import ReplaySpending
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 
@@ -149,3 +152,45 @@ def false_reject_ratio(rows: Sequence[PolicyReplayRow]) -> float | None:
     rejects = [row for row in rows if row.target == "all" and row.would_be == "reject"]
     wrong, judged = sum(r.wrong for r in rejects), sum(r.wrong + r.right for r in rejects)
     return wrong / judged if judged else None
+
+
+class ReplaySpending:
+    """Spending (policy.facts) of a replay."""
+
+    def __init__(self) -> None:
+        self._day = date.min
+        self._had: Counter[tuple[Kind, str]] = Counter()
+        self._open: list[tuple[int, int, str, bool]] = []
+        self._judged: Counter[str] = Counter()
+        self._right: Counter[str] = Counter()
+        self._number = 0
+
+    def now(self, at: int, day: date) -> None:
+        """Let time pass: a new day begins, jobs have ended."""
+        if day != self._day:
+            self._day = day
+            self._had.clear()
+        while self._open and self._open[0][0] <= at:
+            _, _, policy, right = heapq.heappop(self._open)
+            self._judged[policy] += 1
+            self._right[policy] += right
+
+    def charge(self, submission: ReplayedSubmission, tally: ReplayScore) -> None:
+        """Count a reject, and what becomes of what was said."""
+        decision = submission.decision
+        if decision.action == "reject":
+            self._had["reject", submission.user] += 1
+        if decision.action in TOLD or decision.sampled:
+            found = tally.came_true(submission)
+            if found is not None:
+                self._number += 1
+                heapq.heappush(self._open, (tally.known_at(submission), self._number, decision.policy, found))
+
+    def spent(self, kind: Kind, user: str) -> int:
+        """Return how many of a kind the user has had today."""
+        return self._had["reject" if kind == "reject" else "override", user]
+
+    def precision(self, policy: str) -> tuple[float, int] | None:
+        """Return the precision of what was said and has ended by now."""
+        judged = self._judged[policy]
+        return (self._right[policy] / judged, judged) if judged else None

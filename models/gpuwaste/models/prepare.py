@@ -1,16 +1,35 @@
-"""From a table of jobs to what trees learn from: repeats left out, vectors by replay, the state after the last job."""
+"""From a table of jobs to what trees learn from: repeats left out, vectors by replay, the state after the last job.
 
+What a log lacks is said in words: all that could be learnt from, or a target's labels.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.features import FEATURES
+from gpuwaste.advice.predict.targets import BY_NAME, TARGETS, Target, labels
 from gpuwaste.advice.predict.vectors import replay_vectors
-from gpuwaste.core.errors import ModelError
+from gpuwaste.core.errors import ModelError, NoDataError, UsageError
+from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.models.usable import require_usable
+from gpuwaste.jobs.history.table import Categories, JobTable
+from gpuwaste.models.split import MIN_ROWS
+
+_NO_STATE: Final = "the log does not say how jobs ended"
+_NO_LEDGER: Final = "no job with GPUs has a ledger of their use: agents have to report for some weeks first"
+_NO_LABELS: Final = {
+    "failure": _NO_STATE,
+    "failure_or_cancel": _NO_STATE,
+    "timeout": "the log has no run times with time limits",
+    "walltime": "the log has no run times",
+    "memory": "no job has a MaxRSS: Slurm's JobAcctGatherType is off, or the log leaves steps out",
+    "gpu_underused": _NO_LEDGER,
+    "gpus_needed": _NO_LEDGER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +80,54 @@ def _check(vectors: NDArray[np.float32]) -> None:
     infinite = [feature.name for feature, column in zip(FEATURES, vectors.T, strict=True) if np.isinf(column).any()]
     if infinite:
         raise ModelError(f"features {', '.join(infinite)}: infinite values: a bug in gpuwaste, please report it")
+
+
+def named_targets(names: Sequence[str]) -> Sequence[Target]:
+    """Return the targets of these names in their own order, all for none. Raises UsageError."""
+    unknown = [name for name in names if name not in BY_NAME]
+    if unknown:
+        raise UsageError(f"--targets {unknown[0][:40]!r}: known are {', '.join(BY_NAME)}")
+    return [target for target in TARGETS if not names or target.name in names]
+
+
+def require_usable(table: JobTable, where: str) -> None:
+    """Raise NoDataError, one line that starts with `where`, for a log that no target can be learnt from."""
+    if not _said(table.user) and not _requests(table):
+        raise NoDataError(
+            f"{where}: names neither users nor what jobs asked for, so there is nothing to predict from: take a log "
+            "of accounting"
+        )
+    if len(table) < MIN_ROWS:
+        raise NoDataError(
+            f"{where}: {len(table)} jobs are too few to train and evaluate on: at least {MIN_ROWS} are needed"
+        )
+
+
+def reason_of(target: Target, table: JobTable) -> str:
+    """Return why there is no label of a target in a log; "" where there are some."""
+    return "" if np.isfinite(labels(target.name, table)).any() else _NO_LABELS[target.name]
+
+
+def warnings_of(table: JobTable) -> list[str]:
+    """Return what makes a log a poor teacher, in sentences for the card."""
+    found: list[str] = []
+    if not _said(table.user):
+        found.append("The log names no users: what one user's jobs have in common is lost.")
+    elif len(np.unique(table.user.codes)) == 1:
+        found.append("All jobs are one user's: intervals by user are points, and nobody else's jobs are known.")
+    if not np.isfinite(table.limit_s).any():
+        found.append("No job has a time limit: walltimes are not capped, and there is no request to compare with.")
+    if not table.wait_known:
+        found.append("The log has no waits: the end of a job is taken for its submission plus its run time.")
+    if (table.outcome == Outcome.UNKNOWN).all():
+        found.append("The log does not say how jobs ended.")
+    return found
+
+
+def _said(texts: Categories) -> bool:
+    return bool(np.any([texts.values[code] != "" for code in np.unique(texts.codes)]))
+
+
+def _requests(table: JobTable) -> bool:
+    columns = (table.limit_s, table.cpus, table.nodes, table.mem_b)
+    return any(np.isfinite(column).any() for column in columns) or bool((table.gpus > 0).any())

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.targets import Target, request_cap
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.models.fit import Vectors, columns, conformal, grow, lacking, learnable, objectives
+from gpuwaste.models.fit import DEFAULTS, Recipe, Vectors, columns, conformal, grow, lacking, learnable, objectives
 from gpuwaste.models.prediction_metrics import average_precision
-from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, folds_by_time
 
 FOLDS: Final = 3

@@ -14,7 +14,7 @@ def calibrate_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Write a calibration's directory and submit its job, or print how. Raises GpuwasteError."""
     from gpuwaste.estimate.calibrate.folder import CalibrationJob, prepare
     from gpuwaste.estimate.calibrate.plan import programs
-    from gpuwaste.estimate.calibrate.progress import progress_of
+    from gpuwaste.estimate.calibrate.records import progress_of
     from gpuwaste.slurm.submit.sbatch_run import submit
 
     gpu = _type_name(options.gpu)
@@ -87,7 +87,7 @@ def _type_name(given: str) -> str:
     import re
 
     from gpuwaste.estimate.devices import find, one_of, types_of
-    from gpuwaste.estimate.time_manifest import GPU_NAME
+    from gpuwaste.estimate.time_bundle import GPU_NAME
 
     device = find(given)
     if device is None and (types := types_of(given)):

@@ -13,8 +13,7 @@ from gpuwaste.advice.plugin_reader import read_as_plugin
 from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_host import Attempt, refusals, tried
 from gpuwaste.core.config import Config, describe_config
-from gpuwaste.core.config_files import ConfigLayer, config_files, place_of
-from gpuwaste.core.credentials import PREFIX
+from gpuwaste.core.config_files import CREDENTIALS, ConfigLayer, config_files, place_of
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 
 _PATHS: Final = (
@@ -34,7 +33,7 @@ def problems(path: Path, config: Config, roles: Collection[Role] = (), faults: I
     found = [problem for check in CHECKS for problem in check(path, config)]
     found += [*tried(_VALUES, config), *refusals(config, roles)]
     fresh = (words for words in dict.fromkeys(found) if not ((key := _KEY.match(words)) and key[0] in said))
-    return [words for words in fresh if PREFIX not in words]  # only the service itself has those files
+    return [words for words in fresh if CREDENTIALS not in words]  # only the service itself has those files
 
 
 def placed(path: Path, layers: Sequence[ConfigLayer], problem: str) -> str:
@@ -110,7 +109,7 @@ def paths(_: Path, config: Config) -> Iterator[str]:
     """Look for paths that depend on where a daemon was started."""
     for section, key, kind, _default, _text in describe_config():
         value = getattr(getattr(config, section), key)
-        if kind == "str" and value and key.endswith(_PATHS) and not value.startswith(("/", PREFIX)):
+        if kind == "str" and value and key.endswith(_PATHS) and not value.startswith(("/", CREDENTIALS)):
             yield f"[{section}] {key} {value!r}: no absolute path: begin it with /"
 
 
@@ -161,7 +160,7 @@ def _user_names(config: Config) -> None:
 
 
 def _prices(config: Config) -> None:
-    from gpuwaste.estimate.prices import site_prices
+    from gpuwaste.estimate.devices import site_prices
 
     site_prices(config.estimate.prices)
 

@@ -72,7 +72,7 @@ def _control_socket(config: Config) -> None:
 
 
 def _slurmrestd_token(config: Config) -> None:
-    from gpuwaste.slurm.clients.rest_token import read_token
+    from gpuwaste.slurm.clients.rest_http import read_token
 
     if config.common.slurmrestd_token_file:
         read_token(Path(config.common.slurmrestd_token_file))

@@ -3,27 +3,28 @@
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
-from gpuwaste.cli.estimate_handover import gres_of, plan_command, script_lines
 from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import Goal, Work, choice, chosen
-from gpuwaste.estimate.devices import GpuType, MigSize, one_of, types_asked
+from gpuwaste.estimate.devices import GpuType, MigSize, given_prices, one_of, types_asked
 from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.memory import estimate_memory
-from gpuwaste.estimate.prices import given_prices
 from gpuwaste.estimate.program import Program
+from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
 MAX_LISTED: Final = 16
 MAX_CHOICES: Final = 2000
 _MAX_NUMBER: Final = 1 << 31
 Programs = Iterable[tuple[str, Program]]
 """The programs that are compared, each with the name of its file; without one where there is one file only."""
+_DAY_MIN: Final = 24 * 60
 
 
 def choices_document(
@@ -48,14 +49,14 @@ def choices_document(
     asked = {name: types_asked(name) for name in listed(options.gpu)}
     best, handed = (None, {}) if place is None else _named(asked, rows[place], rows)
     program_facts = next(iter(facts.values())) if best is None else facts[best.file, best.batch]
-    gres = "" if best is None else gres_of(best, handed)
+    gres = "" if best is None else _gres_of(best, handed)
     return EstimateChoicesDocument(
         program=program_facts,
         goal=goal,
         memory_basis="; ".join(compared.bases),
         choices=[replace(row, chosen=row is best) for row in rows],
-        script=[] if best is None else script_lines(best, gres, program_facts.fingerprint),
-        plan="" if best is None else plan_command(best, gres, goal),
+        script=[] if best is None else _script_lines(best, gres, program_facts.fingerprint),
+        plan="" if best is None else _plan_command(best, gres, goal),
         notes=[
             *of_several(asked),
             *said,
@@ -219,3 +220,33 @@ def _notes(rows: list[EstimateChoice], best: EstimateChoice | None, work: Work, 
     if best is not None and best.step_s is not None and len({row.batch for row in rows}) > 1 and work.samples is None:
         notes.append("batch sizes are compared by time per sample; --samples N gives the run")
     return notes
+
+
+def _script_lines(best: EstimateChoice, gres: str, fingerprint: str) -> list[str]:
+    """Return the #SBATCH lines of a request; the comment ties its runs to the program."""
+    lines = [f"--gres={gres}", comment_of(ProgramTie(fingerprint, best.steps))]
+    limit = _limit(best)
+    return [f"#SBATCH {line}" for line in (lines if limit is None else [lines[0], f"--time={limit}", lines[1]])]
+
+
+def _plan_command(best: EstimateChoice, gres: str, goal: Goal) -> str:
+    """Return the command that plans a script with the request."""
+    limit = _limit(best)
+    words = ["gpuwaste plan", "" if goal == "smallest" else f"--goal {goal}", "--", f"--gres={gres}"]
+    words += [] if limit is None else [f"--time={limit}"]
+    return " ".join(word for word in [*words, "job.sbatch"] if word)
+
+
+def _gres_of(best: EstimateChoice, named: Mapping[str, str]) -> str:
+    """Return the gres of a request, with the type's name of `named` where it is there."""
+    kind = named.get(best.gpu, best.gpu)
+    return f"gpu:{f'{kind}_{best.mig}' if best.mig else kind}:{best.gpus}"
+
+
+def _limit(best: EstimateChoice) -> str | None:
+    """Return the upper end of the run's interval as Slurm's days-hours:minutes, in whole minutes."""
+    seconds = best.run_high_s if best.run_high_s is not None else best.run_s
+    if seconds is None:
+        return None
+    minutes = max(1, ceil(seconds / 60))
+    return f"{minutes // _DAY_MIN}-{minutes % _DAY_MIN // 60:02}:{minutes % 60:02}"

@@ -1,12 +1,16 @@
-"""The time of a program's step on each GPU type, by the models of step times in use on this host."""
+"""Models of step times in use on this host: the time of a program's step on each GPU type, and a bundle's card."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.estimate.op_sums import op_sums
-from gpuwaste.estimate.program import Program
-from gpuwaste.estimate.step_answer import StepTime
+from gpuwaste.core.errors import GpuwasteError, ModelError
+from gpuwaste.estimate.estimate_types import StepTime
+from gpuwaste.estimate.program import Program, op_sums
+
+if TYPE_CHECKING:
+    from gpuwaste.estimate.time_bundle import TimeBundle
 
 
 def step_times(program: Program, gpus: Iterable[str], models_dir: Path, family: str) -> Mapping[str, StepTime]:
@@ -27,3 +31,22 @@ def step_times(program: Program, gpus: Iterable[str], models_dir: Path, family: 
         }
     except GpuwasteError as error:
         return {gpu: StepTime(gpu=gpu, refused=str(error)) for gpu in wanted}
+
+
+def show_times(bundle: "TimeBundle", *, as_json: bool) -> int:
+    """Print the card of a bundle as text or JSON. Raises ModelError where it has none."""
+    import json
+
+    from gpuwaste.core.codec import convert
+    from gpuwaste.core.errors import ParseError
+    from gpuwaste.estimate.time_card import TimeCard
+    from gpuwaste.estimate.time_card_text import card_text
+    from gpuwaste.show.machine import to_json
+
+    where = bundle.directory / "card.json"
+    try:
+        card = convert(json.loads(bundle.card), TimeCard, f"{where}: not a card")
+    except (ValueError, RecursionError, ParseError) as error:
+        raise ModelError(f"{where}: no card in this bundle: train it again with gpuwaste estimate train") from error
+    sys.stdout.write(to_json(card.to_json()) if as_json else card_text(card))
+    return 0

@@ -12,14 +12,11 @@ from gpuwaste.cli.estimate_times import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import ON_MIG
-from gpuwaste.estimate.devices import GpuType, devices, types_asked
-from gpuwaste.estimate.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu
+from gpuwaste.estimate.devices import GpuType, devices, site_prices, types_asked
+from gpuwaste.estimate.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu, StepTime
 from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
-from gpuwaste.estimate.op_sums import op_sums
-from gpuwaste.estimate.prices import site_prices
-from gpuwaste.estimate.program import UNKNOWN_KINDS, Program
+from gpuwaste.estimate.program import UNKNOWN_KINDS, Program, op_sums
 from gpuwaste.estimate.reading import read_programs
-from gpuwaste.estimate.step_answer import StepTime
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
 _WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price", "mig")
@@ -42,7 +39,7 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
     config = config_of(options)
     models_dir = options.models_dir or path_word(config.common.models_dir)
     if len(files) > 1 or any(getattr(options, name) not in {None, False} for name in _WHAT_IF):
-        from gpuwaste.estimate.choices_text import choices_text
+        from gpuwaste.estimate.estimate_text import choices_text
 
         programs, prices = _named_programs(files), site_prices(config.estimate.prices)
         choices = choices_document(programs, options, wanted or devices(), models_dir, _program, site=prices)

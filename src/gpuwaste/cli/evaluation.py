@@ -18,8 +18,7 @@ def evaluate_and_tell(options: argparse.Namespace, config: Config) -> int:
     try:
         from gpuwaste.models.evaluate.evaluation import evaluate
         from gpuwaste.models.evaluate.evaluation_text import evaluation_json, evaluation_text, notes
-        from gpuwaste.models.prepare import prepare
-        from gpuwaste.models.usable import named_targets
+        from gpuwaste.models.prepare import named_targets, prepare
     except ModuleNotFoundError as error:
         raise GpuwasteError(
             f"evaluate: no module {error.name}: install gpuwaste with its extra [train] on the host that evaluates"

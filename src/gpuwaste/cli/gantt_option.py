@@ -43,7 +43,7 @@ def with_chart(found: "Counterfactual", options: argparse.Namespace, past: "Ints
     wanted = options.gantt or (DEEPEST if options.html or options.save else NONE)
     if wanted == NONE or found.document.stopped:
         return found
-    from gpuwaste.sim.gantts import with_gantts
+    from gpuwaste.sim.gantt import with_gantts
 
     try:
         return with_gantts(found, _window(wanted), past)

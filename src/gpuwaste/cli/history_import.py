@@ -2,13 +2,14 @@
 
 import argparse
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuwaste.cli.new_store import new_file_or_none
 from gpuwaste.cli.sources import file_source
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
@@ -18,8 +19,6 @@ from gpuwaste.core.owner import become_owner
 from gpuwaste.core.units import DAY_S, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gpuwaste.core.fields import Document
     from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod
     from gpuwaste.jobs.importers.history_store import HistoryStore
@@ -107,7 +106,7 @@ def _opened_to_write(path: Path, lake: "LakeLocation | None") -> "Iterator[Histo
     from gpuwaste.jobs.importers.history_store import HistoryStore
 
     if lake is None:
-        with new_file_or_none(path), closing(HistoryStore.open(path, SystemClock())) as store:
+        with _new_file_or_none(path), closing(HistoryStore.open(path, SystemClock())) as store:
             yield store
         return
     with lake_without_hubs(lake, "gpuwaste history import") as holder:
@@ -241,3 +240,44 @@ def _line(result: "ImportResult") -> str:
     if result.notes.get("twice"):
         lines.append(f"  {result.notes['twice']} rows repeat a run that an earlier row has")
     return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def _new_file_or_none(path: Path) -> Iterator[None]:
+    """Remove the store at `path`, with its pages, where it is new and the work in it fails before its first page.
+
+    A store that was there before stays as it is, and so does one with a page: the same import goes on from there.
+    """
+    if path.exists():
+        yield
+        return
+    missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+    try:
+        yield
+    except BaseException:
+        if not _has_pages(path):
+            _remove(path, missing)
+        raise
+
+
+def _has_pages(path: Path) -> bool:
+    from gpuwaste.jobs.importers.history_store import HistoryStore
+
+    if not path.exists():
+        return False
+    try:
+        with closing(HistoryStore.open(path, SystemClock())) as store:
+            return bool(store.kept_pages())
+    except GpuwasteError:
+        return path.stat().st_size > 0  # nobody knows: it stays
+
+
+def _remove(path: Path, folders: list[Path]) -> None:
+    from gpuwaste.jobs.importers.page_files import PageFiles
+
+    for file in (path, path.with_name(path.name + ".wal")):
+        file.unlink(missing_ok=True)
+    shutil.rmtree(PageFiles(path).folder, ignore_errors=True)
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()

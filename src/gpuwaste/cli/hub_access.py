@@ -1,18 +1,20 @@
 """The hub as the commands reach it: with the caller's munge credential, a token, or over a Unix socket."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.core.config import Config
+from gpuwaste.core.errors import WireError
 
 if TYPE_CHECKING:
     from gpuwaste.net.hub_client import HubClient
 
-
 PATIENCE_S: Final = 20.0
 COMPILING_S: Final = 120.0  # for expected starts: the hub compiles at the first question
 LONG_PATIENCE_S: Final = 600.0  # for what a large site's hub has to add up first
+_LINK: Final = re.compile(r"https?://[A-Za-z0-9\[\]:._-]{1,260}/enter#[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 def ask_hub(
@@ -43,3 +45,11 @@ def _issuer(config: Config) -> Any:
     from gpuwaste.net.munge import Munge, MungeIssuer
 
     return MungeIssuer(Munge(common.munge_socket))
+
+
+def url_of(answer: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the link and the seconds for which it is good. Raises WireError where there is none."""
+    match answer:
+        case {"url": str(url), "expires_s": int(seconds)} if _LINK.fullmatch(url):
+            return url, seconds
+    raise WireError("the hub's answer has no link: is it of another version?")

@@ -1,4 +1,7 @@
-"""Ctrl-C in a command: one KeyboardInterrupt in the main thread, which nothing swallows; a second one ends at once."""
+"""Ctrl-C in a command: one KeyboardInterrupt in the main thread, which nothing swallows; a second one ends at once.
+
+Standard streams may take nothing more: a full disk, a pipe that nobody reads.
+"""
 
 import _thread
 import os
@@ -9,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from opcode import opmap  # here: an import in a handler of signals may meet itself half done
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -118,3 +121,19 @@ def interruptible(*, last: bool) -> Iterator[Interrupts]:
         sys.unraisablehook = hook
         if signal.getsignal(signal.SIGINT) == found.handle:
             signal.signal(signal.SIGINT, signal.SIG_DFL if last else signal.default_int_handler)
+
+
+def tell(text: str) -> None:
+    """Print to stderr, where that can be written to; the exit code says the same."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        drop(sys.stderr)
+
+
+def drop(stream: TextIO) -> None:
+    """Let go nowhere what a stream still holds, and Python writes at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -1,15 +1,19 @@
-"""The jobs that are simulated: a history, or what a generator draws, after the steps of time travel."""
+"""The jobs that are simulated: a history, or what a generator draws, after the steps of time travel.
+
+With --strict, what cannot be simulated is refused, not left out.
+"""
 
 import argparse
 from typing import TYPE_CHECKING
 
 from gpuwaste.cli.sources import source_of
-from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.errors import GpuwasteError, ParseError
 
 if TYPE_CHECKING:
     from gpuwaste.core.config import Config
     from gpuwaste.jobs.history.table import JobTable
     from gpuwaste.models.job_source import JobSource
+    from gpuwaste.sim.document import SimulationDocument
     from gpuwaste.sim.parameters import NamedParameters
 
 _SOURCES = ("store", "swf", "sacct", "csv")
@@ -40,7 +44,7 @@ def load_of(options: argparse.Namespace, config: "Config", seed: int = 0) -> "Jo
     """Read or draw the jobs, with a seed that is higher by `seed`. Raises as source_of, UsageError for wrong words."""
     if options.generate is None:
         return source_of(options, config, energy=True)
-    from gpuwaste.sim.generating import generator_parameters
+    from gpuwaste.sim.load import generator_parameters
     from gpuwaste.sim.parameters import read_named
 
     return drawn_source(read_named(options.generate, generator_parameters(), "--generate").later(seed), options, config)
@@ -52,8 +56,7 @@ def drawn_source(chosen: "NamedParameters", options: argparse.Namespace, config:
     Raises UsageError where a history is named that is not drawn from, and as source_of does.
     """
     from gpuwaste.models.job_source import JobSource
-    from gpuwaste.sim.generating import GENERATORS, generated
-    from gpuwaste.sim.log import JobLog
+    from gpuwaste.sim.load import GENERATORS, JobLog, generated
 
     log = None
     if GENERATORS[chosen.name].NEEDS_LOG or any(getattr(options, name) is not None for name in _SOURCES):
@@ -82,3 +85,23 @@ def need_sim(error: ModuleNotFoundError) -> GpuwasteError:
     return GpuwasteError(
         f"simulate: no module {error.name}: install gpuwaste with its extra [sim], or the package gpuwaste-sim"
     )
+
+
+def add_strict(parser: argparse.ArgumentParser) -> None:
+    """Add --strict."""
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse a history with rows or jobs that cannot be simulated (default: leave them out and count them)",
+    )
+
+
+def check_strict(document: "SimulationDocument", options: argparse.Namespace) -> None:
+    """Raise ParseError with --strict where anything was left out."""
+    if not options.strict:
+        return
+    from gpuwaste.sim.document import left_out_words
+
+    found = "; ".join(left_out_words(document))
+    if found:
+        raise ParseError(f"--strict: {found}: correct the history, or simulate without --strict")

@@ -9,14 +9,12 @@ from functools import cache
 from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
-from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, interruptible
+from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, drop, interruptible, tell
 from gpuwaste.cli.programs import missing_words
 from gpuwaste.cli.resource_command import ResourceCommand
-from gpuwaste.cli.streams import drop, tell
 from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.registry import ModuleRegistry
-from gpuwaste.core.resource_files import resource_files
+from gpuwaste.core.registry import ModuleRegistry, resource_files
 
 EXIT_USAGE: Final = 2
 EXIT_PIPE: Final = 141

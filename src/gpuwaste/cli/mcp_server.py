@@ -1,10 +1,13 @@
 """The hub's documents as tools of the Model Context Protocol, over standard input and output.
 
-Each tool asks the hub as the user who runs the command, as the other commands do. No tool changes anything.
+Each tool asks the hub as the user who runs the command, as the other commands do. No tool changes anything. An answer
+is one JSON text of a bounded size that says what was left out.
 """
 
 import argparse
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Final
@@ -19,7 +22,6 @@ from gpuwaste.advice.predict.prediction_types import PredictionsDocument
 from gpuwaste.cli import asking
 from gpuwaste.cli.commands.report import scope_of
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
-from gpuwaste.cli.mcp_answer import answer_text
 from gpuwaste.cli.time_options import parse_time, query_of, window_of
 from gpuwaste.cli.words import require_job
 from gpuwaste.core.config import Config
@@ -50,6 +52,8 @@ _End = Annotated[_Time, Field(description="End time as in sacct; now is the defa
 _Name = Annotated[str, Field(max_length=256)]
 _Rows = Annotated[int, Field(ge=1, le=_MAX_ROWS, description="Rows of jobs in the answer, largest waste first.")]
 _JobId = Annotated[str, Field(max_length=40, description="Job as Slurm prints it: 7, 3_1 (array task), 4+1.")]
+MOST: Final = 60_000  # characters of an answer: about 20,000 tokens
+_LONG: Final = 1000  # characters of a text that is kept where the answer is too long
 
 
 def serve(config: Config) -> None:
@@ -91,21 +95,21 @@ class Tools:
                 raise UsageError("report: give one of user, account and everybody")
             names = {"user": user or None, "accounts": account or None, "allusers": everybody, "clusters": None}
             query = scope_of(argparse.Namespace(**names)) | query_of(start, end) | {"limit": rows}
-            return answer_text(ask_hub(self._config, "/v1/report", query, LONG_PATIENCE_S))
+            return _answer_text(ask_hub(self._config, "/v1/report", query, LONG_PATIENCE_S))
 
     def job(self, job_id: _JobId) -> str:
         """Return one job: each run with its GPUs, what was wasted and why, and the lines that fix it."""
         with _one_line():
             require_job(job_id)
             try:
-                return answer_text(ask_hub(self._config, f"/v1/jobs/{job_id}"))
+                return _answer_text(ask_hub(self._config, f"/v1/jobs/{job_id}"))
             except NoDataError:
                 raise NoDataError(f"job {job_id}: no such job that you may see") from None
 
     def now(self, rows: _Rows = 20) -> str:
         """Return what the cluster does now: GPUs held and idle, nodes that report nothing, the queue, and each age."""
         with _one_line():
-            return answer_text(ask_hub(self._config, "/v1/now", {"limit": rows}))
+            return _answer_text(ask_hub(self._config, "/v1/now", {"limit": rows}))
 
     def view(
         self,
@@ -123,10 +127,10 @@ class Tools:
                 raise UsageError(f"view {harmless(name[:40])!r}: expected a name from the list of views")
             first, last = window_of(start, end)
             if not name:
-                return answer_text(ask_hub(self._config, _VIEWS))
+                return _answer_text(ask_hub(self._config, _VIEWS))
             query: dict[str, str | int] = {**(parameters or {}), "start": first, "end": last}
             try:
-                return answer_text(ask_hub(self._config, f"{_VIEWS}/{name}", query, LONG_PATIENCE_S))
+                return _answer_text(ask_hub(self._config, f"{_VIEWS}/{name}", query, LONG_PATIENCE_S))
             except NoDataError:
                 raise NoDataError(f"view {name}: no such view, or nothing in it that you may see") from None
 
@@ -148,7 +152,7 @@ class Tools:
             else:
                 asked = asking.of_text(self._config, script, options or [])
             found = asking.answer(self._config, asked, None, None)
-            return answer_text(PredictionsDocument(predictions=found, notes=list(asked.notes)).to_json())
+            return _answer_text(PredictionsDocument(predictions=found, notes=list(asked.notes)).to_json())
 
     def plan(
         self,
@@ -164,7 +168,7 @@ class Tools:
             from gpuwaste.cli.planning import plan_of_text
 
             until = parse_time(deadline) if deadline else None
-            return answer_text(to_builtins(plan_of_text(self._config, script, options or [], goal, until)))
+            return _answer_text(to_builtins(plan_of_text(self._config, script, options or [], goal, until)))
 
 
 @contextmanager
@@ -174,3 +178,51 @@ def _one_line() -> Iterator[None]:
         yield
     except GpuwasteError as error:
         raise ToolError(harmless(" ".join(str(error).split()))) from error
+
+
+def _answer_text(document: dict[str, Any], most: int = MOST) -> str:
+    """Return the document as JSON of `most` characters at most; `left_out` has what was cut, by place in the document.
+
+    The longest list is halved until it fits; before that, long texts are cut. What is not ASCII is escaped.
+    Raises GpuwasteError where it is too long without any list.
+    """
+    text = _json(document)
+    if len(text) <= most:
+        return text
+    left_out: Counter[str] = Counter()
+    found = _cut_texts(document, "", left_out)
+    while len(text := _json({**found, "left_out": left_out})) > most:
+        place, items = max(_lists(found, ""), key=lambda pair: len(pair[1]), default=("", []))
+        if not items:
+            raise GpuwasteError(f"the answer has {len(text)} characters, more than {most}: ask for less")
+        kept = len(items) // 2
+        left_out[place] += len(items) - kept
+        del items[kept:]
+    return text
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, separators=(",", ":"))
+
+
+def _cut_texts(value: Any, place: str, left_out: Counter[str]) -> Any:
+    """Return a copy with long texts cut; how many characters that took away is added to `left_out`."""
+    if isinstance(value, str) and len(value) > _LONG:
+        left_out[f"{place} (characters)"] += len(value) - _LONG
+        return value[:_LONG]
+    if isinstance(value, dict):
+        return {name: _cut_texts(item, f"{place}.{name}".lstrip("."), left_out) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_cut_texts(item, place, left_out) for item in value]
+    return value
+
+
+def _lists(value: Any, place: str) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of a document with their places, as runs.devices."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _lists(item, f"{place}.{name}".lstrip("."))
+    elif isinstance(value, list):
+        yield place, value
+        for item in value:
+            yield from _lists(item, place)

@@ -10,21 +10,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
+from gpuwaste.advice.predict.prediction_types import PredictDocument
+from gpuwaste.cli.asking import PredictQuery
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.cli.programs import load_program
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun, ProgramRunsAnswer
+from gpuwaste.plan.program_part import WALLTIME, history_of, with_run_time
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of, script_program, tie_of
 from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
+    from gpuwaste.estimate.estimate_types import StepTime
     from gpuwaste.estimate.hybrid import EstimatedRunTime
     from gpuwaste.estimate.memory import MemoryEstimate
     from gpuwaste.estimate.program import Program
-    from gpuwaste.estimate.step_answer import StepTime
-
 
 _EXTRA: Final = "estimate"
 _HOST: Final = "this host"
@@ -110,3 +114,23 @@ def _from_script(
 def refusals(estimates: Sequence[ProgramEstimate | None]) -> list[str]:
     """Return what is to be said once of several estimates: why no run time is known."""
     return list(dict.fromkeys(f"no run time of the program: {one.refused}" for one in estimates if one and one.refused))
+
+
+def with_programs(
+    config: Config, asked: PredictQuery, predictions: Sequence[PredictDocument]
+) -> tuple[list[PredictDocument], list[str]]:
+    """Return the predictions with what is expected of their program, and notes. Only the first request is looked at.
+
+    The components of a het job are different programs, and one comment cannot say of which it speaks.
+    """
+    found = list(predictions)
+    if len(asked.requests) != 1 or len(found) != 1:
+        return found, []
+    (request,) = asked.requests
+    own, notes = own_program(config, request.script or "", request.comment, asked.folder)
+    if own is None:
+        return found, notes
+    history = next((one for one in found[0].targets if one.target == WALLTIME), None)
+    estimate = own.estimate(request, history_of(history))
+    targets = list(with_run_time(tuple(found[0].targets), estimate))
+    return [structs.replace(found[0], targets=targets, program=estimate)], [*notes, *refusals([estimate])]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, g
 from gpuwaste.cli.options import add, add_config, add_forms, config_of, emit, typed
 from gpuwaste.cli.words import count_word
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.core.resource_files import ResourceFile
+from gpuwaste.core.registry import ResourceFile
 
 if TYPE_CHECKING:
     from gpuwaste.show.resource import ReadCommand, Resource

@@ -70,7 +70,7 @@ def with_other_seeds(
 
 def drawn(options: argparse.Namespace, read: "Read") -> list[str]:
     """Return what the seeds draw, in words; nothing where the simulation is not random."""
-    from gpuwaste.sim.generating import generator_parameters
+    from gpuwaste.sim.load import generator_parameters
     from gpuwaste.sim.parameters import read_named
     from gpuwaste.sim.time_travel import read_steps
 

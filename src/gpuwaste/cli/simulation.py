@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from gpuwaste.cli.gantt_option import check_gantt, with_chart
 from gpuwaste.cli.kept_simulation import comparison, keep, kept_words, view_of, write_pages
-from gpuwaste.cli.loads import need_sim
+from gpuwaste.cli.loads import check_strict, need_sim
 from gpuwaste.cli.machine import write_machine
 from gpuwaste.cli.options import colour_wanted
 from gpuwaste.cli.real_engine import check_engine, one_node, play_and_tell
 from gpuwaste.cli.seeds import check_seeds, with_other_seeds
 from gpuwaste.cli.simulation_inputs import inputs_of
-from gpuwaste.cli.strict import check_strict
 from gpuwaste.cli.whatif import refused_by, resource_of, wanted_of, with_what_ifs
 from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
@@ -83,7 +82,7 @@ def _proposing(found: "Counterfactual", options: argparse.Namespace) -> "Counter
     """Return the answer with the change that it proposes, where that is asked for."""
     from dataclasses import replace
 
-    from gpuwaste.sim.proposal import with_proposal
+    from gpuwaste.sim.counterfactual import with_proposal
 
     if not options.propose:
         return found
@@ -158,8 +157,7 @@ def _compared(options: argparse.Namespace, config: Config) -> int:
     from gpuwaste.show.cells import harmless_document
     from gpuwaste.show.layout import Look
     from gpuwaste.show.machine import to_json
-    from gpuwaste.sim.difference_text import difference_text
-    from gpuwaste.sim.seeds_text import change_text
+    from gpuwaste.sim.difference_words import change_text, difference_text
 
     found, resource = comparison(options.compare, config)
     if options.json:

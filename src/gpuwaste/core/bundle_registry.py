@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
-from gpuwaste.core.bundle_files import NAME, FileList
-from gpuwaste.core.bundle_links import CHALLENGER, CHAMPION, BundleLinks
+from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION, NAME, BundleLinks, FileList
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.files import TEMPORARY, open_lock, open_plain, sync_directory, write_whole
 from gpuwaste.core.text import PLAIN_NAME

@@ -13,8 +13,7 @@ from typing import Any, Final, get_type_hints
 from gpuwaste.core.act_config import ActorConfig, NotifyConfig
 from gpuwaste.core.advice_config import AdvisorConfig, ModelsConfig, PluginConfig
 from gpuwaste.core.agent_config import AgentConfig
-from gpuwaste.core.config_files import ConfigLayer, merged, read_layers, readable_layers
-from gpuwaste.core.credentials import with_credentials
+from gpuwaste.core.config_files import ConfigLayer, merged, read_layers, readable_layers, with_credentials
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.hub_config import HubConfig, WebConfig
 from gpuwaste.core.site_config import AnalyticsConfig, CommonConfig, EnergyConfig, EstimateConfig, SlurmClientConfig

@@ -1,13 +1,16 @@
-"""The files of one configuration: gpuwaste.toml, and the drop-ins of gpuwaste.toml.d, which are read over it by name.
+"""The files of one configuration: gpuwaste.toml, its drop-ins, and the secrets that systemd hands to a service.
 
-A drop-in holds the site's own keys, so that the packaged file stays as it was shipped and an upgrade never asks.
+A drop-in of gpuwaste.toml.d holds the site's own keys, so that the packaged file stays as it was shipped and an upgrade
+never asks; they are read over it by name. The directory of secrets (LoadCredential= and $CREDENTIALS_DIRECTORY, see
+systemd.exec(5)) is another one for each service, exists while it runs, and can be read by its user alone.
 """
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import parse_toml, read_data, read_toml, toml_files
@@ -17,6 +20,9 @@ LARGEST: Final = 1 << 20
 MOST: Final = 64
 """Drop-ins of a configuration; the submit plugins read as many."""
 _SCANNED_LINES: Final = 5000
+_VARIABLE: Final = "CREDENTIALS_DIRECTORY"
+CREDENTIALS: Final = f"${_VARIABLE}/"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +138,21 @@ def _parsed(lines: Sequence[str]) -> dict[str, Any] | None:
         return parse_toml("".join(lines).encode("utf-8"), "")
     except ConfigError:
         return None
+
+
+def expanded(text: str) -> str:
+    """Return a value with the directory of this service's credentials in it; as it was in any other process."""
+    directory = os.environ.get(_VARIABLE, "")
+    return text.replace(CREDENTIALS, f"{directory}/") if directory.startswith("/") else text
+
+
+def with_credentials(config: _T) -> _T:
+    """Return a configuration of sections whose texts name this service's credentials by their paths."""
+    changed: dict[str, Any] = {}
+    for section in fields(config):  # type: ignore[arg-type]
+        table = getattr(config, section.name)
+        texts = {key.name: getattr(table, key.name) for key in fields(table)}
+        own = {name: expanded(text) for name, text in texts.items() if isinstance(text, str) and CREDENTIALS in text}
+        if own:
+            changed[section.name] = replace(table, **own)
+    return replace(config, **changed) if changed else config  # type: ignore[type-var]

@@ -1,13 +1,21 @@
-"""ModuleRegistry: the modules of one package by name. Whoever adds one adds a file; nothing else lists it."""
+"""What is found by being there: the modules of a package, the files of resources, the files of rooms.
 
+Whoever adds one adds a file; nothing else lists it.
+"""
+
+import importlib
 import os
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
+import gpuwaste
+
 _T = TypeVar("_T")
 _SUFFIX: Final = ".py"
+_RESOURCE: Final = "_resource.py"
 
 
 class ModuleRegistry(Mapping[str, _T]):
@@ -59,3 +67,39 @@ class ModuleRegistry(Mapping[str, _T]):
     def ordered_by(self, exposed: str) -> dict[str, _T]:
         """Return the modules in the order of a number that each defines, then of their names."""
         return dict(sorted(self.items(), key=lambda item: (getattr(item[1], exposed), item[0])))
+
+
+class ResourceFile:
+    """A file of resources: its name without the ending, and its module.
+
+    `title` is the first line of its docstring, which is the help of its command where it has one.
+    """
+
+    def __init__(self, name: str, module: str, text: str) -> None:
+        self.name = name
+        self.title = text.partition("\n")[0].strip('"')
+        self.has_command = "ReadCommand(" in text
+        self._module = module
+
+    def module(self) -> ModuleType:
+        """Import the file."""
+        return importlib.import_module(self._module)
+
+
+@cache
+def resource_files() -> tuple[ResourceFile, ...]:
+    """Return the files of all subjects, by name; nothing of them is imported."""
+    found = {file.name: file for root in gpuwaste.__path__ for file in _below(root, "gpuwaste", 2)}
+    return tuple(found[name] for name in sorted(found))
+
+
+def _below(folder: str, package: str, depth: int) -> Iterator[ResourceFile]:
+    """Yield those of the folders in a folder, `depth` deep. Without pathlib, whose import a command would feel."""
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.endswith(_RESOURCE):
+                with open(entry.path, encoding="utf-8") as file:  # noqa: PTH123 as above
+                    module = f"{package}.{entry.name.removesuffix('.py')}"
+                    yield ResourceFile(entry.name.removesuffix(_RESOURCE), module, file.read())
+            elif depth and "." not in entry.name and entry.is_dir():
+                yield from _below(entry.path, f"{package}.{entry.name}", depth - 1)

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.estimate.devices import GpuType, MigSize, mig_memory_b
-from gpuwaste.estimate.estimate_types import EstimateChoice
+from gpuwaste.estimate.estimate_types import EstimateChoice, StepTime
 from gpuwaste.estimate.memory import MemoryEstimate, verdict
-from gpuwaste.estimate.step_answer import StepTime
 
 Goal = Literal["cheapest", "fastest", "smallest"]
 SCALING: Final = "speed-up by more GPUs is not known: time on several GPUs is not estimated"

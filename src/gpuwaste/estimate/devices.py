@@ -1,4 +1,4 @@
-"""GPU types: memory, MIG sizes, bandwidth and peak arithmetic, read from devices.toml, a source for each number.
+"""GPU types: memory, MIG sizes, bandwidth and peak arithmetic, a source for each number; and prices of a GPU-hour.
 
 The table has peaks. What a site's GPUs reach is measured by calibration; no time follows from this table alone.
 """
@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from math import isfinite
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from gpuwaste.core.errors import UsageError
+from gpuwaste.core.errors import ConfigError, UsageError
 from gpuwaste.core.typed import convert
 from gpuwaste.estimate.program import Dtype
 
@@ -20,6 +21,7 @@ _MIG_UNLISTED: Final = 0.92  # of its share of memory, where no listing is known
 _RUNS_AS: Final = {"f4": "f8", "f8": "f16", "i4": "i8"}  # all others: f32, which every type has
 _F64_WITHOUT_UNITS: Final = 1 / 64  # of f32: GPUs whose sheet has no f64
 _Positive = Annotated[float, Meta(gt=0)]
+OPTION = "--price"
 
 
 class MigSize(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -140,3 +142,34 @@ def mig_memory_b(of: GpuType, size: MigSize) -> int:
 
 def _plain(name: str) -> str:
     return name.strip().lower().replace(" ", "_")
+
+
+def given_prices(words: Iterable[str], where: str = OPTION) -> dict[str, float]:
+    """Return the price of a GPU-hour by type; that of a100 is of both. Raises UsageError that begins with `where`."""
+    found: dict[str, float] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        price = _number(value)
+        if price is None:
+            raise UsageError(f"{where}: {word[:40]!r}: expected TYPE=NUMBER, the price of a GPU-hour")
+        for device in types_asked(name, where):
+            if device.name in found:
+                raise UsageError(f"{where}: two prices of {device.name}: give one")
+            found[device.name] = price
+    return found
+
+
+def site_prices(words: Iterable[str]) -> dict[str, float]:
+    """Return the prices of section [estimate]. Raises ConfigError."""
+    try:
+        return given_prices(words, "prices")
+    except UsageError as error:
+        raise ConfigError(f"[estimate] {error}") from error
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) and value >= 0 else None

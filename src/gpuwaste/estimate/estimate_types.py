@@ -100,3 +100,17 @@ class EstimateChoicesDocument(Document, kw_only=True, frozen=True):
     script: Annotated[list[str], Meta(description="#SBATCH lines of the chosen request; none without a choice.")]
     plan: Annotated[str, Meta(description="Command that plans a script with the chosen request; empty without one.")]
     notes: list[str]
+
+
+class StepTime(Struct, kw_only=True, frozen=True):
+    """A step's time on one type of GPU with its 90 % interval; None with `refused` where there is no estimate."""
+
+    gpu: str
+    step_s: float | None = None
+    low_s: float | None = None
+    high_s: float | None = None
+    basis: str = ""
+    """What the estimate rests on."""
+    refused: str = ""
+    """Why there is none."""
+    notes: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import Final
 
 from gpuwaste.estimate.devices import find
-from gpuwaste.estimate.step_answer import StepTime
+from gpuwaste.estimate.estimate_types import StepTime
 from gpuwaste.jobs.program_estimate import Estimator, EstimatorError, ProgramRun
 
 MIN_COMMON: Final = 3

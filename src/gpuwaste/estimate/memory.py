@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from gpuwaste.estimate.devices import GIB, GpuType, devices, mig_memory_b
-from gpuwaste.estimate.liveness import peak_b
-from gpuwaste.estimate.program import Program
+from gpuwaste.estimate.program import Program, peak_b
 
 Verdict = Literal["fits", "does not fit", "too close to tell"]
 MIB: Final = 1 << 20

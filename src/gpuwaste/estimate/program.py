@@ -5,7 +5,8 @@ FLOPs count a multiply-add as two. `flops`, `bytes_read` and `bytes_written` of 
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -73,6 +74,8 @@ Name = Annotated[str, Meta(max_length=256)]
 Note = Annotated[str, Meta(max_length=400)]
 _Index = Annotated[int, Meta(ge=0, le=MAX_OPS)]
 _Shape = Annotated[tuple[Annotated[int, Meta(ge=0, le=1 << 48)], ...], Meta(max_length=32)]
+ALIGNMENT_B: Final = 256
+"""Allocators of GPU memory round each buffer up to this."""
 
 
 class Op(Struct, kw_only=True, frozen=True):
@@ -154,3 +157,49 @@ def fingerprint(ops: Sequence[Op], buffers: Sequence[Buffer]) -> str:
     for buffer in buffers:
         digest.update(encoder.encode((buffer.size_b, buffer.first, buffer.last, buffer.kind)))
     return digest.hexdigest()
+
+
+def peak_b(buffers: Iterable[Buffer]) -> int:
+    """Return the largest sum of buffers that live at the same operation, bytes."""
+    change: dict[int, int] = {}
+    for buffer in buffers:
+        size = -(-buffer.size_b // ALIGNMENT_B) * ALIGNMENT_B
+        change[buffer.first] = change.get(buffer.first, 0) + size
+        change[buffer.last + 1] = change.get(buffer.last + 1, 0) - size
+    peak = now = 0
+    for place in sorted(change):
+        now += change[place]
+        peak = max(peak, now)
+    return peak
+
+
+@dataclass(frozen=True, slots=True)
+class OpSum:
+    """Executions in one step, their FLOPs, and the bytes they read and write."""
+
+    count: float = 0.0
+    flops: float = 0.0
+    bytes: float = 0.0
+
+    def __add__(self, other: "OpSum") -> "OpSum":
+        return OpSum(self.count + other.count, self.flops + other.flops, self.bytes + other.bytes)
+
+
+def op_sums(program: Program) -> dict[str, OpSum]:
+    """Return the sums of one step keyed by "kind/dtype" ("mm/bf16"), sorted; loops count trip by trip."""
+    sums: dict[tuple[str, str], list[float]] = {}
+    for op in program.ops:
+        row = sums.setdefault((op.kind, op.dtype), [0.0, 0.0, 0.0])
+        row[0] += op.trips
+        row[1] += op.trips * op.flops
+        row[2] += op.trips * (op.bytes_read + op.bytes_written)
+    return {f"{kind}/{dtype}": OpSum(*row) for (kind, dtype), row in sorted(sums.items())}
+
+
+def by_kind(sums: Mapping[str, OpSum]) -> dict[str, OpSum]:
+    """Return the sums with the element types of a kind added up."""
+    merged: dict[str, OpSum] = {}
+    for key, found in sums.items():
+        kind = key.partition("/")[0]
+        merged[kind] = merged.get(kind, OpSum()) + found
+    return merged

@@ -11,12 +11,24 @@ from typing import Final, Self
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, LATER, Refusal, not_found
 from gpuwaste.core.scope import Scope
-from gpuwaste.estimate.program_runs import program_runs
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.jobs.program_estimate import ProgramRunsAnswer
+from gpuwaste.jobs.program_estimate import MAX_RUNS, ProgramRun, ProgramRunsAnswer
+from gpuwaste.slurm.submit.program_tie import tie_from
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def program_runs(db: Database, cluster: str, user: str, program: str) -> ProgramRunsAnswer:
+    """Return the newest completed runs of a user's program, at most MAX_RUNS. Raises StoreError."""
+    asked = {"cluster": cluster, "user": user, "program": program, "most": MAX_RUNS}
+    found = []
+    for row in db.rows("program_runs", asked):
+        tie = tie_from(row.pop("program"))
+        if tie is not None and tie.program == program:
+            found.append(ProgramRun(**row, steps=tie.steps))
+    return ProgramRunsAnswer(runs=found)
 
 
 class ProgramRuns(Part):

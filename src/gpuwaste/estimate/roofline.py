@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.estimate.devices import GpuType
-from gpuwaste.estimate.op_sums import OpSum
+from gpuwaste.estimate.program import OpSum
 
 Floats = NDArray[np.float64]
 PARTS: Final = 3  # executions, FLOPs, bytes

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuwaste.estimate.devices import GpuType, find, one_of, types_of
-from gpuwaste.estimate.op_sums import OpSum
-from gpuwaste.estimate.program import UNKNOWN_KINDS
+from gpuwaste.estimate.estimate_types import StepTime
+from gpuwaste.estimate.program import UNKNOWN_KINDS, OpSum
 from gpuwaste.estimate.roofline import sheet_seconds, work_of
-from gpuwaste.estimate.step_answer import StepTime
 from gpuwaste.estimate.time_model import FitSupport, StepSeconds, TimeModel
 
 MAX_UNMEASURED: Final = 0.1  # share of the time that kinds may carry which were not measured

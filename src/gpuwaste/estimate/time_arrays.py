@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError, ParseError
 from gpuwaste.core.text import words_of
-from gpuwaste.estimate.gp import KERNEL_SIZE, Kernel, ResidualGp
+from gpuwaste.estimate.gp import BLOCKS, KERNEL_SIZE, Kernel, ResidualGp
 from gpuwaste.estimate.roofline import PARTS, Roofline
-from gpuwaste.estimate.time_features import BLOCKS
 from gpuwaste.estimate.time_model import FitSupport, TimeModel
 from gpuwaste.jobs.history.array_file import read_arrays
 

@@ -6,8 +6,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from gpuwaste.core.text import storable
-from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails, StepRecord
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails, JobRecord, StepRecord
 from gpuwaste.store.hub.json_rows import Columns
 
 _DETAIL_COLUMNS: Final = Columns(JobDetails)

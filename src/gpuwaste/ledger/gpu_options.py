@@ -10,8 +10,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.submit.gpu_items import gpu_item, typed_count
-from gpuwaste.slurm.submit.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
+from gpuwaste.slurm.submit.gpu_items import GPU_OPTIONS, GpuRequest, gpu_item, tasks_of, typed_count
 
 _TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")  # that a shell reads as it stands: users copy the line
 _CPUS: Final = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)

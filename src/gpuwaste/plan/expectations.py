@@ -30,11 +30,10 @@ from gpuwaste.plan.document import ExpectAnswer, ExpectedRun, WaitTableAnswer
 from gpuwaste.plan.past_run_times import PastRunTimes
 from gpuwaste.plan.simulator import need_simulator
 from gpuwaste.plan.site_model import SiteModel
-from gpuwaste.slurm.accounting.tres_request import request_like
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.request import JobRequest, request_like
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:

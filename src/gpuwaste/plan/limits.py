@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.plan.plan_request import PlanRequest
-from gpuwaste.slurm.accounting.tres_request import request_amounts
 from gpuwaste.slurm.site.cluster_model import Association, Qos, UserShare
 from gpuwaste.slurm.site.limit_order import NO_LIMIT, holds, qos_order
+from gpuwaste.slurm.submit.request import request_amounts
 
 Kind = tuple[str, str]
 """What a limit is for, and the TRES that it counts ("" for times and jobs)."""

@@ -14,10 +14,9 @@ from gpuwaste.sim.limits import GRP_WALL, LimitTable, limit_table, no_limits, qo
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.tres import BILLING, tres_names, tres_row
 from gpuwaste.sim.usage import billing
-from gpuwaste.slurm.accounting.tres_request import request_amounts
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Partition
 from gpuwaste.slurm.site.limit_order import default_qos
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.request import JobRequest, request_amounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,12 +17,11 @@ from gpuwaste.plan.live_nodes import LiveNodes, LivePool, live_nodes, whole_amou
 from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.plan.start_time.queue import NO_LIMIT_S, Holdings, QueuedRequest, SchedulerQueue, jobs_of
 from gpuwaste.slurm.accounting.tres import tres_or_none
-from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.formats.printed_id import task_count, throttle
+from gpuwaste.slurm.formats.run_texts import task_count, throttle
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.request import JobRequest, request_from_tres, request_like
 
 MAX_TASKS: Final = 1000  # of one waiting array: those behind them are too far away to matter
 MAX_WAITING: Final = 50_000

@@ -8,9 +8,8 @@ from itertools import pairwise
 from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.plan.plan_request import PlanRequest
-from gpuwaste.slurm.accounting.tres_request import request_amounts
 from gpuwaste.slurm.site.tres_weights import billing
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.request import JobRequest, request_amounts
 
 _LARGEST = "MAX_TRES"
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import parse_duration_s
 from gpuwaste.plan.site import CommandRunner
-from gpuwaste.slurm.formats.printed_id import task_count
+from gpuwaste.slurm.formats.run_texts import task_count
 
 _FORMAT: Final = "--format=%i|%l|%r"
 _COLUMNS: Final = 3

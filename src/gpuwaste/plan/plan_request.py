@@ -9,10 +9,9 @@ from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.plan.site import Site
 from gpuwaste.slurm.site.limit_order import default_qos
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.request import JobRequest, script_hash
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
 from gpuwaste.slurm.submit.sbatch_words import Given
-from gpuwaste.slurm.submit.script_hash import script_hash
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.slurm.site.assoc_mgr import parse_assoc_mgr
 from gpuwaste.slurm.site.cluster_model import Association, Node, Partition, Qos, SlurmConfig
 from gpuwaste.slurm.site.sacctmgr import parse_table
-from gpuwaste.slurm.site.scontrol_show import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.site.slurm_settings import enforced
 from gpuwaste.slurm.site.slurm_values import names
 

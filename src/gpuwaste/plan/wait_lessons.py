@@ -11,8 +11,8 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.plan.start_time.correction import WaitShifts
 from gpuwaste.plan.start_time.expectation import expect
 from gpuwaste.plan.start_time.open_waits import OpenWaits
-from gpuwaste.slurm.accounting.tres_request import request_like
 from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.submit.request import request_like
 
 if TYPE_CHECKING:
     from gpuwaste.plan.learnt_waits import LearntWaits

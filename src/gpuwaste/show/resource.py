@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVa
 from msgspec import Struct
 
 from gpuwaste.core.fields import Document
-from gpuwaste.core.resource_files import resource_files
+from gpuwaste.core.registry import resource_files
 from gpuwaste.core.scope import Scope
 from gpuwaste.show.machine import to_csv, to_json
 

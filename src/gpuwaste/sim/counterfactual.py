@@ -3,24 +3,25 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed_to
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.difference import NamedDifference, Run, difference
-from gpuwaste.sim.document import Difference, SimulationDocument
-from gpuwaste.sim.energy import used_j
+from gpuwaste.sim.difference import NamedDifference, Run, difference, held_until
+from gpuwaste.sim.document import Delta, Difference, Proposal, SimulatedSeries, SimulationDocument
+from gpuwaste.sim.metrics import used_j
 from gpuwaste.sim.placed import Placed
-from gpuwaste.sim.series import series_of
 from gpuwaste.sim.simulation import SCHEDULERS, places_on_nodes, playable, played
 from gpuwaste.sim.trace import Ints, Trace
 from gpuwaste.sim.whatif import WHATIFS, WhatIfCase, WhatIfChange, changed, label, needs_cluster
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 Progress = Callable[[str], None]
+BINS: Final = 168
+_FIGURE = "mean_wait_s"
 
 
 class Played(NamedTuple):
@@ -123,3 +124,62 @@ def _grown(
     document: SimulationDocument, found: Sequence[Difference], runs: Mapping[str, Run], given: Mapping[str, Played]
 ) -> Counterfactual:
     return Counterfactual(replace(document, differences=list(found), series=series_of(runs)), dict(runs), dict(given))
+
+
+def series_of(runs: Mapping[str, Run]) -> list[SimulatedSeries]:
+    """Return each run over time, from the first submission to the last end of any of them."""
+    kept = {name: run for name, run in runs.items() if len(run.trace)}
+    if not kept:
+        return []
+    first = min(int(run.trace.submit[0]) for run in kept.values())
+    last = max(int((run.start + run.trace.run_s).max()) for run in kept.values())
+    count = max(1, min(BINS, last - first))
+    edges = first + (last - first) * np.arange(count + 1, dtype=np.int64) // count
+    return [_series(name, run, edges) for name, run in kept.items()]
+
+
+def _series(name: str, run: Run, edges: Ints) -> SimulatedSeries:
+    trace, lasts = run.trace, np.maximum(np.diff(edges), 1)
+    held = np.diff(held_until(run.start, run.start + trace.run_s, trace.procs, edges))
+    waiting = np.diff(held_until(trace.submit, run.start, np.ones_like(trace.procs), edges))
+    places = np.clip(np.searchsorted(edges, trace.submit, side="right") - 1, 0, len(lasts) - 1)
+    counts = np.bincount(places, minlength=len(lasts))
+    sums = np.bincount(places, run.start - trace.submit, len(lasts))
+    return SimulatedSeries(
+        name=name,
+        at=edges[:-1].tolist(),
+        used=np.round(held / (lasts * run.processors), 4).tolist(),
+        waiting=np.round(waiting / lasts, 3).tolist(),
+        mean_wait_s=[round(float(s / c), 1) if c else None for s, c in zip(sums, counts, strict=True)],
+    )
+
+
+def with_proposal(document: SimulationDocument) -> SimulationDocument:
+    """Return the document with its proposal: none where no change's 95 % interval lies below 0.
+
+    Other schedulers are no change of a site's settings, so only what-ifs of the first scheduler count.
+    """
+    first = next(iter(document.schedulers))
+    changes = [one for one in document.differences if one.base == one.scheduler == first]
+    sure = [(one, one.figures[_FIGURE]) for one in changes if _is_sure(one.figures.get(_FIGURE))]
+    if not sure:
+        return document
+    best, delta = min(sure, key=lambda pair: pair[1].difference)
+    return replace(document, proposal=_proposal(best, delta, len(changes)))
+
+
+def _is_sure(delta: Delta | None) -> bool:
+    return delta is not None and delta.low is not None and delta.high is not None and delta.high < 0
+
+
+def _proposal(best: Difference, delta: Delta, among: int) -> Proposal:
+    return Proposal(
+        change=best.change,
+        scheduler=best.scheduler,
+        jobs=best.jobs,
+        mean_wait_s=delta.difference,
+        low_s=delta.low or 0.0,
+        high_s=delta.high or 0.0,
+        later=best.later,
+        among=among,
+    )

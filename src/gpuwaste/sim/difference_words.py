@@ -1,10 +1,11 @@
-"""Figures of a difference as they are printed: the value, the signed difference, the interval."""
+"""A difference as text, and figures over seeds: the value, the signed difference, the interval."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuwaste.show.cells import UNKNOWN, fit, percent, short
-from gpuwaste.sim.document import Delta, Difference, SimulationDocument
+from gpuwaste.show.layout import Look, bullet
+from gpuwaste.sim.document import Delta, Difference, GroupDelta, SeedFigure, Seeds, SimulationDocument
 
 FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "mean_wait_s": ("mean wait", "s"),
@@ -22,6 +23,14 @@ KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
 _LARGE: Final = ((1e6, 1e6, "M"), (1e5, 1e3, "k"))  # hours from these on are printed in millions and thousands
 _ON_NODES: Final = "features, licenses, dependencies, arrays and topology are not modelled."
 HOURS: Final = {"gpus": "GPU-hours", "processors": "processor-hours"}
+_HEADERS: Final = ("FIGURE", "BASE", "CHANGED", "DIFFERENCE", "95 % INTERVAL")
+_OF_GROUPS: Final = ("JOBS", "BASE", "CHANGED", "DIFFERENCE", "95 % INTERVAL", "P95")
+_MOST: Final = 5  # groups of each kind; JSON has more
+_SHOWN: Final = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "utilization", "makespan_s")
+_OF_RUNS: Final = ("SCHEDULER", "FIGURE", "MEAN", "95 % INTERVAL", "DEVIATION")
+_OF_CHANGES: Final = ("FIGURE", "BASE", "CHANGED", "DIFFERENCE", "95 % INTERVAL")
+_NOTHING_RANDOM: Final = "Nothing in this simulation is random: other seeds change nothing, so it was simulated once."
+_NAME: Final = 16
 
 
 def figures_of(difference: Difference, resource: str) -> Iterator[tuple[str, str, str, Delta]]:
@@ -129,3 +138,124 @@ def _counted(document: SimulationDocument) -> str:
         f"The machine is a count of {counted}: nodes{more}, partitions and priorities are not modelled. "
         "Users submit what they submitted, whatever they wait."
     )
+
+
+def difference_text(difference: Difference, resource: str, look: Look) -> list[str]:
+    """Return the lines of one difference."""
+    lines = look.heading(fit(name_of(difference), 78))
+    lines += bullet(sentence(difference, resource))
+    lines += bullet(f"{name_of(difference)}: {difference.title}.")
+    rows = []
+    for _, words, unit, delta in figures_of(difference, resource):
+        ends = interval_words(delta, unit)
+        rows.append([words, said(delta.base, unit), said(delta.changed, unit), signed(delta.difference, unit), ends])
+    lines += look.table(_HEADERS, rows, frozenset({0}))
+    within = ""
+    if difference.later_low is not None and difference.later_high is not None:
+        within = f" (95 %: {percent(difference.later_low)} to {percent(difference.later_high)})"
+    lines += bullet(
+        f"Of {difference.jobs} jobs in both, {percent(difference.later)} start later{within} "
+        f"and {percent(difference.earlier)} earlier than under {difference.base}."
+    )
+    if difference.facts:
+        lines += bullet(counts(difference))
+    for note in difference.notes:
+        lines += bullet(note)
+    for kind, groups in difference.groups.items():
+        lines += _groups(kind, groups, len(groups) + difference.groups_left_out.get(kind, 0), look)
+    return lines
+
+
+def _groups(kind: str, groups: list[GroupDelta], count: int, look: Look) -> list[str]:
+    shown = groups if kind == "size" else sorted(groups, key=_weight)[:_MOST]
+    rows = [
+        [
+            fit(group.name, 16) or "(none)",
+            f"{group.jobs}",
+            short(group.mean_wait_s.base),
+            short(group.mean_wait_s.changed),
+            signed(group.mean_wait_s.difference, "s"),
+            interval_words(group.mean_wait_s, "s"),
+            signed(group.p95_wait_s.difference, "s"),
+        ]
+        for group in shown
+    ]
+    lines = ["", *look.table((kind.upper(), *_OF_GROUPS), rows, frozenset({0}))]
+    return lines if len(shown) == count else [*lines, f"  {count - len(shown)} more by {kind}; --json lists more"]
+
+
+def _weight(group: GroupDelta) -> float:
+    return -abs(group.mean_wait_s.difference) * group.jobs
+
+
+def seeds_text(document: SimulationDocument, look: Look) -> list[str]:
+    """Return the lines about seeds; none without them, and none where nothing is random, which is a note."""
+    seeds = document.seeds
+    if seeds is None or not seeds.runs:
+        return []
+    lines = look.heading(f"Over {_count(seeds)}")
+    rows = []
+    for name in document.schedulers:
+        for figure, found in seeds.runs.get(name, {}).items():
+            if figure in _SHOWN:
+                label, unit = FIGURES[figure]
+                rows.append(
+                    [fit(name, _NAME), label, said(found.mean, unit), _ends(found, unit), _deviation(found, unit)]
+                )
+    lines += look.table(_OF_RUNS, rows, frozenset({0, 1}))
+    for difference in document.differences:
+        lines += change_text(difference, document.resource, look, _count(seeds))
+    return lines
+
+
+def change_text(difference: Difference, resource: str, look: Look, seeds: str = "the same seeds") -> list[str]:
+    """Return the lines of one difference over seeds; none without."""
+    if not difference.over_seeds:
+        return []
+    rows = list(_changes(difference, resource))
+    return ["", f"  {fit(name_of(difference), 50)}, over {seeds}", *look.table(_OF_CHANGES, rows, frozenset({0}))]
+
+
+def seeds_notes(document: SimulationDocument) -> Iterator[str]:
+    """Yield what a reader must know of the seeds."""
+    seeds = document.seeds
+    if seeds is None:
+        return
+    if not seeds.drawn:
+        yield _NOTHING_RANDOM
+    elif seeds.runs:
+        yield (
+            f"Seeds draw {' and '.join(seeds.drawn)}. Intervals over {_count(seeds)} (Student): of the mean, "
+            "and of the mean difference between runs of one seed. All other figures are of the first seed."
+        )
+
+
+def seed_rows(difference: Difference, seeds: Seeds, resource: str) -> Iterator[Sequence[str]]:
+    """Yield the rows of a view: change, scheduler, of what, figure, base, changed, difference, interval."""
+    for cells in _changes(difference, resource):
+        yield (difference.change, difference.scheduler, f"mean of {_count(seeds)}", *cells)
+
+
+def _count(seeds: Seeds) -> str:
+    return f"{len(seeds.seeds)} seeds"
+
+
+def _changes(difference: Difference, resource: str) -> Iterator[list[str]]:
+    for figure, delta in difference.over_seeds.items():
+        label, unit = FIGURES.get(figure, (figure, ""))
+        words = f"{HOURS[resource]} held" if figure == "held_h" else label
+        yield [words, said(delta.base, unit), said(delta.changed, unit), *_difference(delta, unit)]
+
+
+def _difference(delta: Delta, unit: str) -> list[str]:
+    return [signed(delta.difference, unit), interval_words(delta, unit)]
+
+
+def _ends(found: SeedFigure, unit: str) -> str:
+    if found.low is None or found.high is None:
+        return UNKNOWN
+    return f"{said(max(0.0, found.low), unit)} to {said(found.high, unit)}"
+
+
+def _deviation(found: SeedFigure, unit: str) -> str:
+    return UNKNOWN if found.deviation is None else said(found.deviation, unit)

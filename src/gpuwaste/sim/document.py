@@ -1,5 +1,6 @@
 """What `gpuwaste simulate` answers with: what was simulated, and what each scheduler would have done."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -213,3 +214,13 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     nodes: Annotated[
         dict[str, NodesResult], Meta(description="By scheduler, of those that place jobs on nodes; absent for others.")
     ] = {}
+
+
+def left_out_words(document: SimulationDocument) -> Iterator[str]:
+    """Yield a clause for each reason, without a full stop."""
+    yield from document.unread
+    for reason, count in document.left_out.items():
+        ids = document.left_out_jobs.get(reason, [])
+        more = ", ..." if count > len(ids) else ""
+        which = f" (job {', '.join(map(str, ids))}{more})" if ids else ""
+        yield f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}{which}"

@@ -4,18 +4,24 @@ LF = S/U on each level, S the part of the level's shares, U the part of the usag
 gives 0, U = 0 infinity, a user who shares as the parent infinity. Siblings are sorted by LF, users before accounts, and
 walked; each user gets rank / users, tied ones the same rank. The documentation merges the children of tied accounts
 before it sorts them. slurmctld's code (22.05.8) does not: a tied account only hands on the rank before it.
+
+Whether two associations tie in Fair Tree is a comparison of such quotients: in float64 some tie that slurmctld tells
+apart. Products and sums without an error follow Dekker (1971) and Knuth.
 """
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.sim.accounts import AccountTree
 from gpuwaste.sim.compiled import compiled
-from gpuwaste.sim.extended import quotient
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _NO_VAL = 4294967294.0  # what slurmctld gives an account that shares as its parent: such a one has nothing below it
+_SPLIT = 134217729.0  # 2^27 + 1
+_BITS = 64
 
 
 @compiled
@@ -93,3 +99,38 @@ def fair_tree(tree: AccountTree, usage: Floats, merge: bool, factor: Floats, lev
         begin[depth] = place[depth] = end
         stop[depth] = gather(tree, line[k:last], (level, low), line, end)
         carried[depth] = tied
+
+
+@compiled
+def product_error(a: float, b: float) -> float:
+    """Return a * b - fl(a * b), exactly (Dekker), for products that do not overflow."""
+    t = _SPLIT * a
+    a_high = t - (t - a)
+    a_low = a - a_high
+    t = _SPLIT * b
+    b_high = t - (t - b)
+    b_low = b - b_high
+    return ((a_high * b_high - a * b) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@compiled
+def rounded(high: float, low: float) -> tuple[float, float]:
+    """Return high + low, of which `low` is at most half a unit of `high`, rounded to 64 bits: one pair a value."""
+    mantissa, exponent = math.frexp(high)
+    if mantissa == 0.5 and low < 0.0:  # noqa: PLR2004 - a power of two: what is below it has a smaller exponent
+        exponent -= 1
+    unit = math.ldexp(1.0, exponent - _BITS)
+    low = round(low / unit) * unit
+    found = high + low
+    return found, low - (found - high)
+
+
+@compiled
+def quotient(a: float, b: float, b_low: float) -> tuple[float, float]:
+    """Return a / (b + b_low), rounded to 64 bits, as two parts; a above 0, b above 0."""
+    first = a / b
+    product = first * b
+    rest = ((a - product) - product_error(first, b)) - first * b_low
+    second = rest / b
+    high = first + second
+    return rounded(high, second - (high - first))

@@ -1,7 +1,10 @@
-"""Which job held which GPU of which node in a window: the bars of a Gantt chart, from what jobs held.
+"""Gantt charts of a simulation's runs on nodes: which job held which GPU of which node in a window.
 
 The simulator counts the GPUs of a node and does not number them. A bar takes the lowest numbers that are free when its
 job starts, and keeps them; slurmctld may choose others. Nodes without GPUs have their CPUs numbered like that.
+
+The window is known only after the first play, as it is the day around the deepest queue; and a play that keeps every
+placement would need memory for each node of each job. So nothing is kept at first, and a window's part of it then.
 """
 
 import heapq
@@ -9,17 +12,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.units import DAY_S
+from gpuwaste.sim.counterfactual import Counterfactual
 from gpuwaste.sim.document import GanttBar, GanttNode, GanttWindow
 from gpuwaste.sim.placed import Placements
+from gpuwaste.sim.simulation import SCHEDULERS, believed_walltimes, places_on_nodes
 from gpuwaste.sim.trace import Ints, Trace
 from gpuwaste.slurm.site.cluster_model import Node, Outage
 
 MOST_BARS: Final = 800
 Window = tuple[int, int]
 """From, until, UTC seconds."""
+MOST_CHARTS: Final = 3
 
 
 def window_of(given: Window | None, trace: Trace, start: Ints) -> Window:
@@ -110,3 +117,26 @@ def _stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
         if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
             yield numbers[first], place - first
             first = place
+
+
+def with_gantts(found: Counterfactual, given: Window | None, past: Ints | None) -> Counterfactual:
+    """Return the answer with a chart of each of the first MOST_CHARTS runs on nodes, all of one window.
+
+    `past` as simulate() has it. Raises NoDataError for a window without jobs.
+    """
+    on_nodes = [name for name, played in found.played.items() if places_on_nodes(SCHEDULERS[played.scheduler])]
+    if not on_nodes:
+        return found
+    window = window_of(given, found.runs[on_nodes[0]].trace, found.runs[on_nodes[0]].start)
+    charts = [_chart(name, found, window, past) for name in on_nodes[:MOST_CHARTS]]
+    return Counterfactual(replace(found.document, gantt=charts), found.runs, found.played)
+
+
+def _chart(name: str, found: Counterfactual, window: Window, past: Ints | None) -> GanttWindow:
+    scheduler, table, trace, cluster = found.played[name]
+    module = SCHEDULERS[scheduler]
+    if cluster is None or not places_on_nodes(module):
+        raise ValueError(f"{name} places no job on a node")
+    believed = believed_walltimes(trace, found.document.walltime, past)
+    placed = module.placements(table, trace, cluster, believed, window)
+    return gantt(name, placed, trace, table.job_id[trace.row], cluster.outages, window)

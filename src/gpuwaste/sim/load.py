@@ -1,12 +1,18 @@
-"""A load that a generator draws: columns of jobs, and the same as the JobTable that every reader of a history gives."""
+"""A load that a generator draws, and the generators by name."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.errors import UsageError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.jobs.history.outcome import outcome_of
 from gpuwaste.jobs.history.table import ABSENT, Categories, JobTable
+from gpuwaste.sim import generators
+from gpuwaste.sim.parameters import NamedParameters, Parameter
 
 Ints = NDArray[np.int64]
 
@@ -72,3 +78,42 @@ def limits_of(run_s: Ints, factor: float, rng: np.random.Generator) -> Ints:
     exact limits.
     """
     return np.maximum(np.ceil(run_s * (1 + factor * rng.random(len(run_s)))), 1).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class JobLog:
+    """Jobs, the size of their machine where it is known, and what they are from, in words."""
+
+    table: JobTable
+    processors: int | None
+    text: str
+
+
+class Generator(Protocol):
+    """A file of generators/."""
+
+    TITLE: str
+    NEEDS_LOG: bool
+    PARAMETERS: Mapping[str, Parameter]
+
+    def drawn(self, values: Mapping[str, float], log: JobLog | None) -> Load:
+        """Return jobs; equal values give equal jobs."""
+        ...
+
+
+GENERATORS: Final[ModuleRegistry[Generator]] = ModuleRegistry(generators, "TITLE", "NEEDS_LOG", "PARAMETERS", "drawn")
+
+
+def generator_parameters() -> dict[str, Mapping[str, Parameter]]:
+    """Return the numbers that each generator takes."""
+    return {name: generator.PARAMETERS for name, generator in GENERATORS.items()}
+
+
+def generated(chosen: NamedParameters, log: JobLog | None = None) -> Load:
+    """Draw a load. Raises UsageError where a log is given that is not drawn from, or missing; NoDataError."""
+    generator = GENERATORS[chosen.name]
+    if generator.NEEDS_LOG and log is None:
+        raise UsageError(f"{chosen.name} draws from a log: name one with --swf, --sacct, --csv or --store")
+    if not generator.NEEDS_LOG and log is not None:
+        raise UsageError(f"{chosen.name} draws from no log: leave out --swf, --sacct, --csv and --store")
+    return generator.drawn(chosen.values, log)

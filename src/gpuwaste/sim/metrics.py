@@ -1,13 +1,24 @@
-"""What a schedule is worth, by the definitions of the scheduling literature."""
+"""What a schedule is worth: the definitions of the scheduling literature, and the energy of its jobs' GPUs.
 
+Nothing is estimated where nothing was measured. A job's energy is what its own GPUs drew in the history: a job that
+starts at another time draws the same. A GPU that is given back is counted at the idle power of its type, measured in
+hours in which GPUs of that type were held and idle all the time; it may serve another job, which then draws more.
+"""
+
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gpuwaste.sim.document import Waits
+from gpuwaste.core.units import J_PER_KWH
+from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.sim.document import Energy, Waits
 from gpuwaste.sim.trace import Ints, Trace
 
 SHORTEST_S: Final = 10  # a run that is shorter counts as this long in a bounded slowdown (Feitelson and Rudolph, 1998)
+Floats = NDArray[np.float64]
+LEAST_IDLE_S: Final = 3600.0  # GPU-seconds of idle hours before the idle power of a type is known
 
 
 def waits(trace: Trace, start: Ints, processors: int) -> Waits:
@@ -31,3 +42,55 @@ def _values(trace: Trace, start: Ints, processors: int) -> dict[str, Any]:
         "utilization": round(held / (processors * makespan), 6) if makespan else 0.0,
         "makespan_s": makespan,
     }
+
+
+def measured_energy(table: JobTable, trace: Trace) -> Energy | None:
+    """Return the energy of the jobs of a trace; None where none was measured."""
+    found = used_j(table)
+    if found is None or not found[trace.row].any():
+        return None
+    held = np.nan_to_num(np.maximum(table.gpus, 0.0))[trace.row] * trace.run_s
+    known = np.minimum(_seconds(table)[trace.row], held)
+    return Energy(
+        used_kwh=round(float(found[trace.row].sum()) / J_PER_KWH, 6),
+        measured_share=round(float(known.sum() / held.sum()), 6) if held.sum() else 0.0,
+        idle_w={kind or "gpu": round(watts, 3) for kind, watts in idle_watts(table).items()},
+    )
+
+
+def used_j(table: JobTable) -> Floats | None:
+    """Return the joules of each row's GPUs [n], 0 where nothing was measured; None where nothing is known at all."""
+    return None if table.energy is None else np.nan_to_num(table.energy.joules, nan=0.0)
+
+
+def idle_watts(table: JobTable) -> Mapping[str, float]:
+    """Return the mean power of an idle GPU by type, of the types with LEAST_IDLE_S of idle time."""
+    energy = table.energy
+    if energy is None:
+        return {}
+    count = len(energy.gpu_type.values)
+    joules = np.bincount(energy.gpu_type.codes, energy.idle_joules, count)
+    seconds = np.bincount(energy.gpu_type.codes, energy.idle_seconds, count)
+    known = np.flatnonzero(seconds >= LEAST_IDLE_S)
+    return {energy.gpu_type.values[kind]: float(joules[kind] / seconds[kind]) for kind in known.tolist()}
+
+
+def freed_j(table: JobTable, trace: Trace, size: Ints) -> Floats | None:
+    """Return the joules [rows of the table] that jobs with these numbers of GPUs [n] draw less, at idle power.
+
+    Of a job, the part of its GPU-time counts in which energy was measured, and never more than it drew. None where no
+    idle power is known.
+    """
+    watts, energy, drawn = idle_watts(table), table.energy, used_j(table)
+    if energy is None or drawn is None or not watts:
+        return None
+    of_type = np.array([watts.get(kind, 0.0) for kind in energy.gpu_type.values])[energy.gpu_type.codes]
+    found = np.zeros(len(table))
+    rows = trace.row
+    share = np.maximum(trace.procs - size, 0) / np.maximum(trace.procs, 1)
+    found[rows] = np.minimum(of_type[rows] * _seconds(table)[rows] * share, drawn[rows])
+    return found
+
+
+def _seconds(table: JobTable) -> Floats:
+    return np.zeros(len(table)) if table.energy is None else table.energy.seconds

@@ -14,8 +14,7 @@ from gpuwaste.core.version import own_version
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim import schedulers
 from gpuwaste.sim.document import SchedulerResult, SimulationDocument
-from gpuwaste.sim.energy import measured_energy
-from gpuwaste.sim.metrics import waits
+from gpuwaste.sim.metrics import measured_energy, waits
 from gpuwaste.sim.past import UNKNOWN
 from gpuwaste.sim.placed import Placed, Placements, start_of
 from gpuwaste.sim.trace import GPUS, PROCESSORS, RESOURCES, Ints, Planned, Trace, left_out_of, sizes_of, trace_of

@@ -5,11 +5,8 @@ from typing import Final
 
 from gpuwaste.show.cells import UNKNOWN, fit, percent, short
 from gpuwaste.show.layout import Look, bullet, facts
-from gpuwaste.sim.difference_text import difference_text
-from gpuwaste.sim.difference_words import energy_words, not_modelled
-from gpuwaste.sim.document import NodesResult, Proposal, SchedulerResult, SimulationDocument, Waits
-from gpuwaste.sim.left_out import left_out_words
-from gpuwaste.sim.seeds_text import seeds_notes, seeds_text
+from gpuwaste.sim.difference_words import difference_text, energy_words, not_modelled, seeds_notes, seeds_text
+from gpuwaste.sim.document import NodesResult, Proposal, SchedulerResult, SimulationDocument, Waits, left_out_words
 
 _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
 _WALLTIMES: Final = {

@@ -1,13 +1,16 @@
 """A simulation as a view: the difference from the base first, then plots, a row for each figure, notes."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+from gpuwaste.core.units import HOUR_S, MINUTE_S, say_duration
 from gpuwaste.show.cells import fit, percent
-from gpuwaste.show.chart import Axis, Chart, Lines, Role
+from gpuwaste.show.chart import Axis, Chart, Gantt, Lines, Role, Row, Span
 from gpuwaste.show.chart import Series as Line
 from gpuwaste.show.view_document import Column, Fact, ViewDocument
+from gpuwaste.sim import document
 from gpuwaste.sim.difference_words import (
     FIGURES,
     counts,
@@ -17,13 +20,19 @@ from gpuwaste.sim.difference_words import (
     name_of,
     not_modelled,
     said,
+    seed_rows,
+    seeds_notes,
     sentence,
     signed,
 )
-from gpuwaste.sim.document import Delta, Difference, SchedulerResult, SimulatedSeries, SimulationDocument
-from gpuwaste.sim.gantt_chart import GPUS_NUMBERED, gantt_chart
-from gpuwaste.sim.left_out import left_out_words
-from gpuwaste.sim.seeds_text import seed_rows, seeds_notes
+from gpuwaste.sim.document import (
+    Delta,
+    Difference,
+    SchedulerResult,
+    SimulatedSeries,
+    SimulationDocument,
+    left_out_words,
+)
 
 NAME: Final = "simulation"
 _COLUMNS: Final = tuple(
@@ -34,6 +43,12 @@ _UNITS: Final = {"s": "s", "share": "share", "h": "h", "kWh": "kWh", "": ""}
 _ROLES: Final[tuple[Role, ...]] = ("main", "second", "muted", "other")
 _QUERY: Final = "simulate"
 _MOST_LINES: Final = len(_ROLES)
+_GPUS_NUMBERED: Final = (
+    "In the Gantt chart a job has the lowest free GPUs of its node: the simulation counts the GPUs of a node and does "
+    "not number them. Jobs that hold no GPU of these nodes are not drawn."
+)
+_WAITS_S: Final = (MINUTE_S, HOUR_S, 6 * HOUR_S)
+_SHADES: Final = ("waited under 1 min", "under 1 h", "under 6 h", "6 h and more")
 
 
 def simulation_view(document: SimulationDocument, *, cluster: str, command: str, at: int) -> ViewDocument:
@@ -81,7 +96,7 @@ def notes(document: SimulationDocument) -> Iterator[str]:
     yield from energy_words(document)
     yield from seeds_notes(document)
     if document.gantt:
-        yield GPUS_NUMBERED
+        yield _GPUS_NUMBERED
     yield from not_modelled(document)
 
 
@@ -143,7 +158,7 @@ def _charts(document: SimulationDocument) -> list[Chart]:
         _lines("Held share of the machine", x, Axis(title=f"{resource} held", unit="%"), shown, "used"),
         _lines("Jobs in the queue", x, Axis(title="jobs", unit="jobs"), shown, "waiting"),
         _lines("Mean wait by submission", x, Axis(title="mean wait", unit="s"), shown, "mean_wait_s"),
-        *map(gantt_chart, document.gantt),
+        *map(_gantt_chart, document.gantt),
     ]
 
 
@@ -154,3 +169,35 @@ def _lines(title: str, x: Axis, y: Axis, series: Sequence[SimulatedSeries], fiel
         for one, role in zip(series, _ROLES, strict=False)
     ]
     return Lines(title=title, x=x, y=y, at=series[0].at, series=lines)
+
+
+def _gantt_chart(found: document.GanttWindow) -> Gantt:
+    """Return the chart; a node without GPUs has one lane, which its CPUs share."""
+    left = [f"{count:,} {what}" for what, count in found.left_out.items()]
+    gpus = any(node.gpus for node in found.nodes)
+    return Gantt(
+        title=f"{'GPUs' if gpus else 'Nodes'} by job: {fit(found.name, 60)}",
+        x=Axis(title="", scale="time"),
+        start=found.start,
+        end=found.end,
+        rows=[Row(name=node.name, lanes=max(1, node.gpus), down=node.down) for node in found.nodes],
+        spans=[_span(bar, found.nodes[bar.node]) for bar in found.bars],
+        shades=_SHADES,
+        note=f"Not drawn: {' and '.join(left)}." if left else "",
+    )
+
+
+def _span(bar: document.GanttBar, node: document.GanttNode) -> Span:
+    part = 1.0 if node.gpus else 1 / max(1, node.cpus)
+    last = f" to {bar.first + bar.count - 1}" if bar.count > 1 else ""
+    held = f"GPU {bar.first}{last}" if node.gpus else f"{bar.count} of {node.cpus} CPUs"
+    return Span(
+        row=bar.node,
+        first=bar.first * part,
+        lanes=bar.count * part,
+        start=bar.start,
+        end=bar.end,
+        shade=bisect_right(_WAITS_S, bar.waited_s),
+        name=f"job {bar.job_id}",
+        words=f"{node.name} {held}, waited {say_duration(bar.waited_s)}",
+    )

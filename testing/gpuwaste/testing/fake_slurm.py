@@ -11,8 +11,8 @@ from gpuwaste.slurm.clients.rest_live import requests_of
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
-from gpuwaste.slurm.site.coordination import AccountPlace
 from gpuwaste.slurm.site.live_site import live_model
+from gpuwaste.slurm.site.sacctmgr import AccountPlace
 from gpuwaste.slurm.submit.request import JobRequest
 
 

@@ -71,7 +71,7 @@ CASES: list[tuple[str, str, str, str]] = [
         "[agent] dcgm_url: 'http://[::1' is not on the loopback interface",
     ),
     (
-        "estimate.prices",
+        "estimate.devices",
         "[estimate] {}",
         '[estimate]\nprices = ["h900=1"]',
         "[estimate] prices: 'h900': unknown GPU type",
@@ -253,7 +253,7 @@ CASES: list[tuple[str, str, str, str]] = [
         "client is slurmrestd: set slurmrestd_url",
     ),
     (
-        "slurm.clients.rest_token",
+        "slurm.clients.rest_http",
         "no JWT",
         '[common]\nslurmrestd_token_file = "{plain}"',
         "no JWT in it",

@@ -17,7 +17,7 @@ from tests.integration.cli.hub_double import running_hub as running_double
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.show.predictions import prediction
 
-from gpuwaste.cli.mcp_answer import MOST
+from gpuwaste.cli.mcp_server import MOST
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm

@@ -7,7 +7,7 @@ import pytest
 from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_check import problems
 from gpuwaste.core.config import load_config
-from gpuwaste.core.credentials import expanded
+from gpuwaste.core.config_files import expanded
 from gpuwaste.net.tokens import TokenIssuer
 
 TEXT = """

@@ -11,8 +11,7 @@ from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, feature_
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.predict.session import INPUT, OUTPUT
-from gpuwaste.models.export import write_files
-from gpuwaste.models.graphs import serialized
+from gpuwaste.models.export import serialized, write_files
 
 
 def promote(models_dir: Path, name: str, p: float, target: str = "failure") -> str:

@@ -10,9 +10,8 @@ from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.site.cluster_model import Partition
 from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.request import JobRequest, script_hash
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
-from gpuwaste.slurm.submit.script_hash import script_hash
 
 SCRIPT: Final = "#!/bin/bash\nmodule load cuda\nsrun python train.py\n"
 HASH: Final = script_hash(SCRIPT)

@@ -19,8 +19,8 @@ from gpuwaste.plan.expectations import Expectations
 from gpuwaste.plan.learnt_waits import LearntWaits
 from gpuwaste.plan.waits.trees import load_trees
 from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.accounting.tres_request import request_like
 from gpuwaste.slurm.site.cluster_model import Partition
+from gpuwaste.slurm.submit.request import request_like
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,7 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.net.hub_client import PROGRAM_RUNS_PATH
-from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
+from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.hub_rows import hour
 

@@ -16,8 +16,7 @@ from gpuwaste.advice.predict.bundle import FeatureSet, load_bundle
 from gpuwaste.advice.predict.manifest import Manifest, PlattScaling, TargetModel
 from gpuwaste.advice.predict.session import Session
 from gpuwaste.core.errors import ModelError
-from gpuwaste.models.export import write_bundle
-from gpuwaste.models.graphs import graph_of
+from gpuwaste.models.export import graph_of, write_bundle
 from gpuwaste.models.parity import ROWS, check, edge_rows, gate_of, settled, thresholds
 
 OURS = FeatureSet(1, "a" * 64, tuple(f"x{i}" for i in range(FEATURES)))

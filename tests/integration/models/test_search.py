@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.models.recipe import DEFAULTS
+from gpuwaste.models.fit import DEFAULTS
 from gpuwaste.models.search import Found, SearchTrial, _chosen, search
 from gpuwaste.testing.planted import planted_table
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from gpuwaste.models.waits.figures import LEARNT, figures
-from gpuwaste.models.waits.learnt import FIRST, WINDOWS, corrected, learnt
+from gpuwaste.models.waits.learnt import FIRST, LEARNT, WINDOWS, corrected, figures, learnt
 from gpuwaste.models.waits.replay import WaitRows
 
 

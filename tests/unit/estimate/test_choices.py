@@ -4,9 +4,8 @@ import pytest
 
 from gpuwaste.estimate.choices import SCALING, Work, choice, chosen
 from gpuwaste.estimate.devices import GIB, device
-from gpuwaste.estimate.estimate_types import EstimateChoice
+from gpuwaste.estimate.estimate_types import EstimateChoice, StepTime
 from gpuwaste.estimate.memory import MemoryEstimate
-from gpuwaste.estimate.step_answer import StepTime
 
 
 def need(gib: float) -> MemoryEstimate:

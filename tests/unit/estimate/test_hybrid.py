@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from gpuwaste.estimate.estimate_types import StepTime
 from gpuwaste.estimate.hybrid import EstimatedJob, EstimatedRunTime, spoken
-from gpuwaste.estimate.step_answer import StepTime
 from gpuwaste.jobs.program_estimate import ProgramRun
 
 JOB = EstimatedJob("h100", 1, 1000, "train")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpuwaste.estimate.devices import device
-from gpuwaste.estimate.op_sums import OpSum
+from gpuwaste.estimate.program import OpSum
 from gpuwaste.estimate.roofline import LAUNCH_S, Roofline, between, keys_of, sheet_seconds, work_of
 
 PROGRAMS = [

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.unit.estimate.planted_times import planted, program, true_s
 
 from gpuwaste.estimate.devices import find
-from gpuwaste.estimate.op_sums import OpSum
+from gpuwaste.estimate.program import OpSum
 from gpuwaste.estimate.step_time import NOT_CALIBRATED, step_time
 from gpuwaste.estimate.time_model import SCALED_SD, TimeModel
 from gpuwaste.models.times.fit import fit_model

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gpuwaste.core.request_coalescer import RequestCoalescer
+from gpuwaste.core.response_cache import RequestCoalescer
 
 ASKERS = 20
 PATIENCE_S = 60

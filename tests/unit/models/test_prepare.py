@@ -11,8 +11,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.table import ABSENT
 from gpuwaste.models.job_source import load_swf
-from gpuwaste.models.prepare import prepare
-from gpuwaste.models.usable import reason_of, warnings_of
+from gpuwaste.models.prepare import prepare, reason_of, warnings_of
 from gpuwaste.testing.planted import planted_table
 
 

@@ -11,7 +11,7 @@ from gpuwaste.plan.start_time.expectation import expect
 from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.gres import GresOnNode
-from gpuwaste.slurm.site.scontrol_show import parse_nodes
+from gpuwaste.slurm.site.site_fields import parse_nodes
 from gpuwaste.slurm.submit.request import JobRequest
 
 NOW = 1_800_000_000

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gpuwaste.sim.generating import GENERATORS
-from gpuwaste.sim.load import Load
+from gpuwaste.sim.load import GENERATORS, Load
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.schedulers import conservative, easy, fcfs, sjf
 from gpuwaste.sim.trace import Ints, Planned, trace_of

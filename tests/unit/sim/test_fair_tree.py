@@ -13,9 +13,8 @@ from tests.examples import examples
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.sim.accounts import AccountTable, accounts_of, completed
-from gpuwaste.sim.classic_share import classic
-from gpuwaste.sim.extended import quotient
-from gpuwaste.sim.fair_tree import fair_tree
+from gpuwaste.sim.fair_tree import fair_tree, quotient
+from gpuwaste.sim.slurm.ranks import classic
 from gpuwaste.slurm.site.cluster_model import Association
 
 pytestmark = pytest.mark.long

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from gpuwaste.show.layout import Look
+from gpuwaste.sim.counterfactual import with_proposal
 from gpuwaste.sim.document import Delta, Difference, SchedulerResult, SimulationDocument
-from gpuwaste.sim.proposal import with_proposal
 from gpuwaste.sim.simulation_text import simulation_text
 
 HELD = Delta(base=10.0, changed=10.0, difference=0.0)

@@ -11,7 +11,7 @@ from tests.unit.sim.slurm_reference import Job, Settings, Slurm
 
 from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm.nodes import layout
+from gpuwaste.sim.slurm.cluster_arrays import layout
 from gpuwaste.sim.slurm.play import play
 from gpuwaste.sim.slurm.ranks import ranks_of
 from gpuwaste.sim.slurm.requests import Requests

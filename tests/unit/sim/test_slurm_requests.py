@@ -10,10 +10,8 @@ from gpuwaste.core.errors import ConfigError, NoDataError, UsageError
 from gpuwaste.jobs.history.table import JobTable, table_of
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm.nodes import layout
-from gpuwaste.sim.slurm.preemption import preemption
+from gpuwaste.sim.slurm.cluster_arrays import layout, preemption, scheduler_settings
 from gpuwaste.sim.slurm.requests import requests_of
-from gpuwaste.sim.slurm.settings import scheduler_settings
 from gpuwaste.sim.trace import trace_of
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Outage, Partition

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from tests.unit.sim.test_time_travel import table
 
-from gpuwaste.cli.case_progress import CaseProgress
+from gpuwaste.cli.sweeping import CaseProgress
 from gpuwaste.core.errors import UsageError
 from gpuwaste.sim.sweep.results import PARQUET, SweepFolder, collect, run_case, run_cases, summary
 from gpuwaste.sim.sweep.study import SweepStudy, read_study

@@ -9,9 +9,8 @@ from tests.unit.sim.tables import Ran, case_of, history
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.sim.counterfactual import check_schedulers, compared
 from gpuwaste.sim.document import Difference
-from gpuwaste.sim.resized_cluster import with_count
 from gpuwaste.sim.simulation import Machine, simulate
-from gpuwaste.sim.whatif import WhatIfCase, changed, label, parsed
+from gpuwaste.sim.whatif import WhatIfCase, changed, label, parsed, with_count
 from gpuwaste.slurm.site.cluster_model import (
     Association,
     ClusterModel,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.slurm.formats.bitmap import task_text
+from gpuwaste.slurm.formats.hostlist import task_text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.clients.scontrol import RunningJob, parse_jobs
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.site.scontrol_show import parse_config, parse_partitions
+from gpuwaste.slurm.site.site_fields import parse_config, parse_partitions
 
 SONAR = (
     *("JobID", "JobIDRaw", "User", "Account", "State", "Start", "End", "AveCPU", "AveDiskRead", "AveDiskWrite"),

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ConfigError, GpuwasteError, UsageError
 from gpuwaste.jobs.run_rows import job_row
-from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails, JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.accounting.tres import parse_tres
 from gpuwaste.slurm.formats.csv_jobs import header_of, read_csv

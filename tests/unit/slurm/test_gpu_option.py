@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.slurm.submit.gpu_option import GPU_OPTIONS, GpuRequest
+from gpuwaste.slurm.submit.gpu_items import GPU_OPTIONS, GpuRequest
 from gpuwaste.slurm.submit.sbatch import read_submission
 
 REQUESTS = st.builds(

@@ -12,7 +12,7 @@ import pytest
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.slurm.clients import pyslurm_jobs
+from gpuwaste.slurm.clients import pyslurm_client
 from gpuwaste.slurm.clients.pyslurm_client import PyslurmClient
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -80,7 +80,7 @@ def test_every_attribute_that_is_read_exists() -> None:
     api = recording("api")
     run, live = run_of(), Watched(recording("job"))
     read(run)
-    pyslurm_jobs.request(live)
+    pyslurm_client.request(live)
     assert len(run.read) > 25
     assert run.read <= set(api["pyslurm.db.job.Job"])
     assert len(live.read) > 10
@@ -174,7 +174,7 @@ def test_the_gpus_of_a_request_are_read_with_and_without_the_prefix_of_gres() ->
     """As 22.05 and 25.11 name them."""
     job = recording("job")
     for names in ({"gpu": 2}, {"gres/gpu": 2}, {"gpu:a100": 2}):
-        request = pyslurm_jobs.request(SimpleNamespace(**job | {"gres_per_node": names}))
+        request = pyslurm_client.request(SimpleNamespace(**job | {"gres_per_node": names}))
         assert request.gpus == 2
 
 

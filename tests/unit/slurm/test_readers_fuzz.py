@@ -9,22 +9,21 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.slurm.accounting import req_mem, sacct_request, tres
+from gpuwaste.slurm.accounting import requested, tres
 from gpuwaste.slurm.accounting.rest_value import load
 from gpuwaste.slurm.accounting.sacct import FIELDS, BadRow, parse_sacct
-from gpuwaste.slurm.accounting.sacct_file import header_columns
-from gpuwaste.slurm.accounting.sacct_hint import hint
+from gpuwaste.slurm.accounting.sacct_file import header_columns, hint
 from gpuwaste.slurm.clients.scontrol import parse_jobs
-from gpuwaste.slurm.formats import csv_tres, times
+from gpuwaste.slurm.formats import csv_mapping, times
 from gpuwaste.slurm.formats.csv_mapping import parse_mapping
 from gpuwaste.slurm.formats.gres import job_gres_on_node, parse_gres, parse_positions
-from gpuwaste.slurm.formats.printed_id import parse_printed
+from gpuwaste.slurm.formats.run_texts import parse_printed
 from gpuwaste.slurm.formats.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.formats.swf import read_swf
 from gpuwaste.slurm.site import sacctmgr
 from gpuwaste.slurm.site import site_fields as hardware
 from gpuwaste.slurm.site import slurm_values as values
-from gpuwaste.slurm.site.scontrol_show import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.site.tres_weights import parse_weights
 
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
@@ -37,18 +36,21 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "duration": (parse_duration_s, ["1-02:03:04", "UNLIMITED", "Partition_Limit", "90", "-", "1-"]),
     "size": (parse_size_b, ["4G", "1.5T", "9" * 20 + "E", "K", "1e9"]),
     "request for memory": (
-        lambda text: (req_mem.each_b(text), req_mem.total_b(text, 2, 8)),
+        lambda text: (requested.each_b(text), requested.total_b(text, 2, 8)),
         ["64Gn", "4000Mc", "2147486448Mn", "9223372036854778608M", "?", "0n", "nc", "2.00P"],
     ),
     "request of older columns": (
-        lambda text: sacct_request.request_tres({"ReqCPUS": text, "ReqMem": text, "ReqNodes": text, "ReqGRES": text}),
+        lambda text: requested.request_tres({"ReqCPUS": text, "ReqMem": text, "ReqNodes": text, "ReqGRES": text}),
         ["gpu:2", "gpu:v100:2", "4Gn", "7"],
     ),
     "TRES": (
         lambda text: tres.gpu_count(tres.parse_tres(text)),
         ["cpu=4,mem=62.50G", "gres/gpu:a100=2", "=", ",,", "a="],
     ),
-    "TRES of a CSV file": (lambda text: csv_tres.read_tres(text, {"1002": "gres/gpu"}), ["1=4,2=8000,1002=1", "{1=2}"]),
+    "TRES of a CSV file": (
+        lambda text: csv_mapping.read_tres(text, {"1002": "gres/gpu"}),
+        ["1=4,2=8000,1002=1", "{1=2}"],
+    ),
     "printed id": (parse_printed, ["3_1", "3_[0-9%2]", "4+1", "_", "7.batch"]),
     "GRES": (
         lambda text: (parse_gres(text), job_gres_on_node(text)),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.slurm.clients.rest_token import read_token
+from gpuwaste.slurm.clients.rest_http import read_token
 
 
 def jwt(**claims: object) -> str:

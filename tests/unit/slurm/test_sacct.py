@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.accounting.accounted_run import MAX_STEPS, MAX_TEXT, AccountedRun, JobDetails, StepRecord
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job import MAX_STEPS, MAX_TEXT, AccountedRun, JobDetails, JobRecord, StepRecord
 from gpuwaste.slurm.accounting.sacct import (
     ADMIN_COMMENT,
     FIELDS,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuwaste.slurm.accounting.accounted_run import AccountedRun
+from gpuwaste.slurm.accounting.job import AccountedRun
+from gpuwaste.slurm.accounting.requested import allocated_tres, request_tres
 from gpuwaste.slurm.accounting.sacct import parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of
-from gpuwaste.slurm.accounting.sacct_request import allocated_tres, request_tres
 from gpuwaste.slurm.accounting.tres import gpu_count, memory_b, parse_tres
 
 

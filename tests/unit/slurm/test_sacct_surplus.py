@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of, header_columns
-from gpuwaste.slurm.accounting.sacct_shape import settle
+from gpuwaste.slurm.accounting.sacct_row import settle
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "sacct"
 MIDDLE = ("JobIDRaw", "JobName", "Submit", "State", "ExitCode")

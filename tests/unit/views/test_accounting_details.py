@@ -8,8 +8,7 @@ from tests.unit.views.sites import DAY, MONTH, document, fact, job
 
 from gpuwaste.show.chart import Bins
 from gpuwaste.show.view_document import ViewDocument
-from gpuwaste.slurm.accounting.accounted_run import AccountedRun, JobDetails, StepRecord
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails, JobRecord, StepRecord
 
 WEEK = (MONTH, MONTH + 7 * DAY)
 

@@ -13,8 +13,8 @@ from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import Method, MethodAnswer, all_methods
 from gpuwaste.models.evaluate.task import NO_STATUS, EvaluationTask, has_status
+from gpuwaste.models.prepare import reason_of
 from gpuwaste.models.split import HistorySplit, split_by_time
-from gpuwaste.models.usable import reason_of
 
 Progress = Callable[[str], None]
 

@@ -1,4 +1,4 @@
-"""A method: one file of `methods`, found by being there.
+"""A method: one file of `methods`, found by being there; and what plain methods know of each user's earlier jobs.
 
 The file has TITLE (how tables name it), ORDER (its place in them), `supports(target)` and `answer(question)`. With
 AFTER_RUN = True it uses facts that are known only after the run, and is shown in a column of its own, only when asked.
@@ -8,13 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.advice.predict.roll import SUBMIT, told
 from gpuwaste.advice.predict.targets import Target
 from gpuwaste.core.registry import ModuleRegistry
-from gpuwaste.jobs.history.table import Floats
+from gpuwaste.jobs.history.table import Floats, JobTable
 from gpuwaste.models.evaluate import methods
 from gpuwaste.models.evaluate.task import EvaluationTask
 
 OURS: Final = "model"
+State = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +57,21 @@ def all_methods(*, after_run: bool = False) -> list[Method]:
         for name, m in found.items()
     )
     return [method for method in loaded if after_run or not method.after_run]
+
+
+def by_user(table: JobTable, y: Floats, empty: State, after: Callable[[State, float], State]) -> NDArray[np.float64]:
+    """Return [n, len(empty)]: each row's user's state at its submission.
+
+    A user starts with `empty`; `after(state, label)` is the state after the end of a job with that label.
+    """
+    states: dict[int, State] = {}
+    found = np.empty((len(table), len(empty)))
+    users, labels = table.user.codes.tolist(), y.tolist()
+    for kind, row in told(table, np.arange(len(table)), y):
+        user = users[row]
+        state = states.get(user, empty)
+        if kind == SUBMIT:
+            found[row] = state
+        else:
+            states[user] = after(state, labels[row])
+    return found

@@ -1,4 +1,10 @@
-"""What a method is asked: one target, on one log that is cut by time, and what was learnt of it so far."""
+"""What a method is asked: one target, on one log that is cut by time, and what was learnt of it so far.
+
+Our model is as a site would have it on the day that the test part begins. Trees are fitted twice: on the first part,
+whose validation rows give calibration, thresholds and the first shifts, and then on both parts with nothing else
+chosen, because the newest jobs say most. The rolling correction starts with what the first fit said about the
+validation rows, which it had not seen, and goes on with the second through the test part.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,16 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.bundle import our_features
+from gpuwaste.advice.predict.roll import roll
 from gpuwaste.advice.predict.rolling import busy_users
 from gpuwaste.advice.predict.targets import Target, labels
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.table import Floats, JobTable
-from gpuwaste.models.evaluate.learning import FittedModel, learn
-from gpuwaste.models.recipe import DEFAULTS, Recipe
-from gpuwaste.models.split import HistorySplit, Rows
+from gpuwaste.models.fit import DEFAULTS, Fitted, Recipe, fit
+from gpuwaste.models.split import HistorySplit, Rows, known_before
 
 NO_STATUS = "the log has no status: walltime only"
 _NEEDS_STATUS = frozenset({"failure", "failure_or_cancel", "timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class FittedModel:
+    """`raw` is float32 [n, 1 or q] from the validation part on (before it NaN); `fitted` is the first fit."""
+
+    fitted: Fitted
+    raw: NDArray[np.float32]
+    begin: int  # the first row of the validation part
+
+    def values(self, table: JobTable, busy: NDArray[np.bool_]) -> Floats:
+        """Return probabilities [n], or quantiles [n, q] in the target's unit, under the rolling correction.
+
+        `busy` [n] is what rolling.busy_users says of the vectors.
+        """
+        scored = np.arange(len(table)) >= self.begin
+        return roll(table, self.fitted.model, self.raw, scored=scored, busy=busy).values
 
 
 @dataclass(eq=False)
@@ -95,3 +118,26 @@ def truth(target: str, table: JobTable) -> Floats:
 def has_status(table: JobTable) -> bool:
     """Tell whether the end of any job is known to be good or bad."""
     return bool(np.isin(table.outcome, (Outcome.UNKNOWN, Outcome.NEVER_STARTED), invert=True).any())
+
+
+def learn(
+    target: Target,
+    table: JobTable,
+    vectors: NDArray[np.float32],
+    split: HistorySplit,
+    *,
+    recipe: Recipe | None = None,
+    seed: int = 1,
+    threads: int = 2,
+) -> FittedModel:
+    """Fit one target; raises NoDataError with the reason where it cannot be learnt."""
+    test = int(split.test[0])
+    begin = int(split.validation[0]) if len(split.validation) else test
+    first = fit(target, table, vectors, split.train, split.validation, recipe=recipe, seed=seed, threads=threads)
+    nothing: Rows = np.empty(0, dtype=np.intp)
+    known = known_before(table, np.arange(test), int(table.submit[test]))
+    second = fit(target, table, vectors, known, nothing, recipe=recipe, seed=seed, threads=threads)
+    raw = np.full((len(table), len(first.boosters)), np.nan, dtype=np.float32)
+    raw[begin:test] = first.raw(vectors[begin:test])
+    raw[test:] = second.raw(vectors[test:])
+    return FittedModel(first, raw, begin)

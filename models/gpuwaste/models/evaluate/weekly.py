@@ -13,9 +13,8 @@ from gpuwaste.advice.predict.comparison import PairedComparison, compare
 from gpuwaste.core.units import DAY_S, WEEK_S
 from gpuwaste.models.evaluate.evaluation import judge
 from gpuwaste.models.evaluate.figures import Figures
-from gpuwaste.models.evaluate.learning import FittedModel
 from gpuwaste.models.evaluate.methods.model import said
-from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.evaluate.task import EvaluationTask, FittedModel
 from gpuwaste.models.fit import fit
 from gpuwaste.models.split import Rows, known_before
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from gpuwaste.estimate.roofline import work_of
 from gpuwaste.estimate.time_card import TimeFigures
 from gpuwaste.estimate.time_model import TimeModel
-from gpuwaste.models.times.fit import fit_model
-from gpuwaste.models.times.measurements import Measurements
+from gpuwaste.models.times.fit import Measurements, fit_model
 
 Rows = NDArray[np.int64]
 FOLDS: Final = 5

@@ -12,16 +12,15 @@ from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError
 from gpuwaste.estimate.calibrate.folder import read_facts
 from gpuwaste.estimate.calibrate.records import Record, read_records
 from gpuwaste.estimate.devices import find
-from gpuwaste.estimate.op_sums import OpSum, op_sums
+from gpuwaste.estimate.program import OpSum, op_sums
 from gpuwaste.estimate.time_arrays import MAX_PROGRAMS
 from gpuwaste.estimate.time_bundle import CARD, CARD_TEXT, TimesRegistry, write_times
 from gpuwaste.estimate.time_card import TimeCard, TimeCardType, TimeFigures
 from gpuwaste.estimate.time_card_text import card_text
 from gpuwaste.estimate.time_model import TimeModel
 from gpuwaste.models.progress import TrainingProgress
-from gpuwaste.models.times.fit import MIN_ROWS, fit_model
+from gpuwaste.models.times.fit import MIN_ROWS, Measurements, fit_model, measurements
 from gpuwaste.models.times.judge import judge, split_count
-from gpuwaste.models.times.measurements import Measurements, measurements
 from gpuwaste.models.times.transfer import transfer
 
 MIN_JUDGED: Final = 100  # programs below which errors are not judged: five folds of too few

@@ -15,11 +15,10 @@ from scipy.optimize import minimize
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.estimate.devices import GpuType
-from gpuwaste.estimate.gp import KERNEL_SIZE, Kernel, ResidualGp
+from gpuwaste.estimate.gp import BLOCKS, KERNEL_SIZE, Kernel, ResidualGp, distances, features_of
 from gpuwaste.estimate.roofline import Roofline, between, work_of
-from gpuwaste.estimate.time_features import BLOCKS, distances, features_of
 from gpuwaste.estimate.time_model import TimeModel
-from gpuwaste.models.times.measurements import Measurements
+from gpuwaste.models.times.fit import Measurements
 
 Floats = NDArray[np.float64]
 MIN_ROWS: Final = 10

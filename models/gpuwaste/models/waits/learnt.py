@@ -1,7 +1,8 @@
-"""Trees that give quantiles of waits, fitted in windows of time and shifted by past errors.
+"""Trees that give quantiles of waits, fitted in windows of time and shifted by past errors; and how good they are.
 
 Before each window the trees are fitted to the jobs that had started by then; a job that still waits enters with what it
-has waited so far, since to leave it out would teach that waits are short.
+has waited so far, since to leave it out would teach that waits are short. Coverage and pinball loss stand beside the
+best of the baselines.
 """
 
 import heapq
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from gpuwaste.models.waits.replay import WaitRows
 from gpuwaste.plan.start_time.correction import WaitShifts
 from gpuwaste.plan.start_time.expectation import QUANTILES
+from gpuwaste.plan.wait_card import WaitFigures
 from gpuwaste.plan.waits.trees import raw_of, seconds_of
 
 Floats = NDArray[np.float64]
@@ -31,6 +33,10 @@ PARAMS: Final = {
     "colsample_bytree": 0.4,
     "min_child_weight": 10,
 }
+JUDGED_FROM: Final = 0.2  # share of the log that is only learnt from
+SIMULATED: Final = "queue simulated with drawn run times"
+SHIFTED: Final = "the same, corrected by past errors"
+LEARNT: Final = "learnt from it and the queue, corrected"
 
 
 def fitted(rows: WaitRows, end: int, now: int, *, seed: int = 1, threads: int = 2) -> tuple[xgboost.Booster, ...]:
@@ -68,3 +74,44 @@ def corrected(rows: WaitRows, said: Floats, shifts: WaitShifts | None = None) ->
         found[row] = np.round(shifts.apply(said[row].tolist()))
         heapq.heappush(started, (int(rows.start[row]), row))
     return found
+
+
+def pinball(waited: Floats, said: Floats) -> float:
+    """Return the mean pinball loss of quantiles [m, 3] (Koenker and Bassett, 1978), in seconds."""
+    levels = np.array(QUANTILES)
+    gap = waited[:, None] - said
+    return float(np.maximum(levels * gap, (levels - 1) * gap).mean())
+
+
+def figures(rows: WaitRows, raw: Floats) -> tuple[list[WaitFigures], int]:
+    """Return the figures of the baselines and of the predictions, and how many jobs were judged.
+
+    `raw` [m, 3] is what trees said that were fitted in the order of time (learnt.py).
+    """
+    said = {
+        **rows.baselines,
+        SIMULATED: rows.simulated,
+        SHIFTED: corrected(rows, rows.simulated),
+        LEARNT: corrected(rows, raw),
+    }
+    judged = np.arange(len(rows.submit)) >= JUDGED_FROM * len(rows.submit)
+    judged &= np.isfinite(said[LEARNT]).all(axis=1)
+    waited = rows.waited[judged]
+    losses = {name: pinball(waited, quantiles[judged]) for name, quantiles in said.items()}
+    best = min(losses[name] for name in rows.baselines)
+    found = []
+    for name, quantiles in said.items():
+        below = float(np.mean(waited < quantiles[judged, 0]))
+        above = float(np.mean(waited > quantiles[judged, -1]))
+        share = losses[name] / best - 1 if best else 0.0
+        found.append(
+            WaitFigures(
+                method=name,
+                coverage=1 - below - above,
+                below=below,
+                above=above,
+                pinball_s=losses[name],
+                beside_best=share,
+            )
+        )
+    return found, int(judged.sum())

@@ -6,6 +6,7 @@ bundle learn from all of it. The correction begins with the errors of that repla
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+from tabulate import tabulate
 
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
 from gpuwaste.advice.predict.registry import WAITS, Registry
@@ -22,11 +24,8 @@ from gpuwaste.models.export import write_bundle
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.progress import TrainingProgress
 from gpuwaste.models.training import bundle_name
-from gpuwaste.models.waits.card_text import card_text
-from gpuwaste.models.waits.figures import figures
-from gpuwaste.models.waits.learnt import corrected, fitted, learnt
-from gpuwaste.models.waits.queue_at import WaitLog, wait_log
-from gpuwaste.models.waits.replay import WaitRows, wait_rows
+from gpuwaste.models.waits.learnt import corrected, figures, fitted, learnt
+from gpuwaste.models.waits.replay import WaitLog, WaitRows, wait_log, wait_rows
 from gpuwaste.plan.start_time.correction import WaitShifts
 from gpuwaste.plan.start_time.expectation import QUANTILES
 from gpuwaste.plan.wait_card import WaitCard
@@ -161,3 +160,42 @@ def _manifest(card: WaitCard, rows: WaitRows) -> Manifest:
         references=tuple(float(value) if np.isfinite(value) else None for value in medians),
         files={},
     )
+
+
+def card_text(card: WaitCard) -> str:
+    """Return the card as Markdown."""
+    first, last = (time.strftime("%Y-%m-%d", time.gmtime(instant)) for instant in card.window)
+    lines = [
+        f"# Waits: {card.name}",
+        "",
+        f"Trained on {card.rows} jobs of {card.source}, submitted from {first} to {last}.",
+        f"Judged on {card.judged} jobs, each by trees that were trained on earlier jobs only. The shipped trees are",
+        "trained on all jobs; that the figures carry over to them is an assumption.",
+        "",
+        figures_table(card, "github"),
+        "",
+        "*inside*: share of the waits from p10 to p90; 80 % is the aim. *loss*: mean pinball loss of p10, p50 and p90",
+        "in seconds. *beside best*: the loss compared with the best of the baselines: single waits, rolling",
+        "quantiles, requests. The model is worth its use where its last row has the smallest loss.",
+        "",
+        "Not known to the model: priorities, limits of users and accounts, dependencies, reservations, free nodes.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def figures_table(card: WaitCard, style: str = "plain") -> str:
+    """Return a row for each way to predict."""
+    rows = [
+        (
+            one.method,
+            f"{one.coverage:.1%}",
+            f"{one.below:.1%}",
+            f"{one.above:.1%}",
+            f"{one.pinball_s:.1f}",
+            f"{one.beside_best:+.1%}",
+        )
+        for one in card.figures
+    ]
+    heads = ("METHOD", "INSIDE", "BELOW", "ABOVE", "LOSS (s)", "BESIDE BEST")
+    return tabulate(rows, headers=heads, tablefmt=style, disable_numparse=True, colalign=("left", *["right"] * 5))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.core.credentials import expanded
+from gpuwaste.core.config_files import expanded
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import read_closed
 from gpuwaste.core.typed_toml import key

@@ -42,8 +42,7 @@ from gpuwaste.ledger.reports.document_queries import PRINTED_ID
 from gpuwaste.net.health import PredictionHealth
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
-from gpuwaste.slurm.submit.request import JobRequest
-from gpuwaste.slurm.submit.script_hash import script_hash
+from gpuwaste.slurm.submit.request import JobRequest, script_hash
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:

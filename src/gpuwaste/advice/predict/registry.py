@@ -5,7 +5,7 @@ from pathlib import Path
 from gpuwaste.advice.predict.bundle import Bundle, FeatureSet, load_bundle
 from gpuwaste.advice.predict.bundle_files import BundleFiles, read_bundle
 from gpuwaste.advice.predict.manifest import Manifest
-from gpuwaste.core.bundle_links import CHALLENGER, CHAMPION
+from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION
 from gpuwaste.core.bundle_registry import HISTORY, TIMES, WAITS, BundleRegistry
 
 __all__ = ("CHALLENGER", "CHAMPION", "HISTORY", "TIMES", "WAITS", "Registry")

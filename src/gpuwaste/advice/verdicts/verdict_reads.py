@@ -16,8 +16,7 @@ from gpuwaste.advice.verdicts.verdicts_resource import MAX_VERDICTS, VerdictQues
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal, not_found
-from gpuwaste.core.request_coalescer import RequestCoalescer
-from gpuwaste.core.response_cache import ResponseCache
+from gpuwaste.core.response_cache import RequestCoalescer, ResponseCache
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S

@@ -3,8 +3,8 @@
 import argparse
 import sys
 
+from gpuwaste.cli.interrupts import tell
 from gpuwaste.cli.options import add_config, add_role, config_of, roles_of
-from gpuwaste.cli.streams import tell
 
 HELP = "check or show the configuration"
 EXAMPLES = (

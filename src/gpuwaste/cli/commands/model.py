@@ -136,7 +136,7 @@ def _show(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", con
     become_owner(registry.models_dir)
     bundle = _bundle(registry, options.name)
     if options.times:
-        from gpuwaste.cli.time_models import show_times
+        from gpuwaste.cli.estimate_times import show_times
 
         return show_times(bundle, as_json=options.json)
     note = bundle.rule_note(LedgerSettings.from_config(config.hub).under_use)

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.advice.predict.predict_text import predict_text
     from gpuwaste.advice.predict.prediction_types import PredictionsDocument
     from gpuwaste.cli import asking
-    from gpuwaste.cli.predicted_programs import with_programs
+    from gpuwaste.cli.own_program import with_programs
     from gpuwaste.core.errors import UsageError
 
     if bool(options.words) == bool(options.jobs):

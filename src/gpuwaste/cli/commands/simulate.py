@@ -5,13 +5,12 @@ import argparse
 from gpuwaste.cli import simulate_actions
 from gpuwaste.cli.actions import add_actions, run_action
 from gpuwaste.cli.gantt_option import add_gantt
-from gpuwaste.cli.loads import add_loads
+from gpuwaste.cli.loads import add_loads, add_strict
 from gpuwaste.cli.machine import add_machine
 from gpuwaste.cli.options import add, add_config, add_window, config_of
 from gpuwaste.cli.real_engine import add_engine
 from gpuwaste.cli.seeds import add_seeds
 from gpuwaste.cli.sources import add_sources
-from gpuwaste.cli.strict import add_strict
 from gpuwaste.cli.words import path_word, size_word
 
 HELP = "what another scheduler would have done with a history of jobs"

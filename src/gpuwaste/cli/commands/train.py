@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
         return train_as_job(options, config_of(options))
     if options.waits:
-        from gpuwaste.cli.wait_training import train_waits_and_tell
+        from gpuwaste.cli.training import train_waits_and_tell
 
         return train_waits_and_tell(options, config_of(options))
     from gpuwaste.cli.training import train_and_tell

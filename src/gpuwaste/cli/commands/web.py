@@ -16,8 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Have the hub make a link and print it."""
-    from gpuwaste.cli.hub_access import hub_client
-    from gpuwaste.cli.web_link import url_of
+    from gpuwaste.cli.hub_access import hub_client, url_of
     from gpuwaste.net.hub_client import LINK_PATH
 
     url, expires_s = url_of(hub_client(config_of(options)).post(LINK_PATH, {}))

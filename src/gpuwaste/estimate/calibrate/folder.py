@@ -18,7 +18,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
 from gpuwaste.core.files import open_plain, write_whole
 from gpuwaste.estimate.calibrate.plan import CalibrationProgram, programs
 from gpuwaste.estimate.probes import probe_text
-from gpuwaste.estimate.time_manifest import GPU_NAME
+from gpuwaste.estimate.time_bundle import GPU_NAME
 
 FACTS: Final = "calibration.json"
 RECORDS: Final = "records.jsonl"

@@ -1,5 +1,6 @@
 """records.jsonl of a calibration, read: the last result of each program, and why others are left out."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from msgspec import Meta, Struct
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.files import open_plain
 from gpuwaste.core.typed import decode
-from gpuwaste.estimate.calibrate.folder import RECORDS
+from gpuwaste.estimate.calibrate.folder import PLAN, RECORDS
 from gpuwaste.estimate.devices import find
 
 MAX_RECORDS: Final = 50_000
@@ -116,3 +117,23 @@ def lines_of(path: Path) -> Iterator[bytes]:
     except OSError as error:
         hint = "name the directory of gpuwaste estimate calibrate"
         raise GpuwasteError(f"{path}: cannot be read: {error.strerror}: {hint}") from error
+
+
+def progress_of(folder: Path) -> int:
+    """Return how many programs of the plan have a result, whatever it is. Raises GpuwasteError."""
+    if not (folder / RECORDS).exists():
+        return 0
+    planned = _ids(folder / PLAN)
+    return len(planned & _ids(folder / RECORDS, started=False))
+
+
+def _ids(path: Path, *, started: bool = True) -> set[str]:
+    found = set()
+    for line in lines_of(path):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict) and (started or record.get("status") != "started"):
+            found.add(str(record.get("id")))
+    return found

@@ -1,14 +1,13 @@
 """A reader's graph as a Program: steps in the order that needs less memory, buffers, fingerprint."""
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.estimate.liveness import peak_b
-from gpuwaste.estimate.program import CompiledMemory, Op, Program, Source, fingerprint
+from gpuwaste.estimate.program import CompiledMemory, Op, Program, Source, fingerprint, peak_b
 from gpuwaste.estimate.readers.buffer_lifetimes import buffers_of
 from gpuwaste.estimate.readers.graph import Graph
-from gpuwaste.estimate.readers.order import freeing_order
-from gpuwaste.estimate.readers.steps import KernelStep, Steps
+from gpuwaste.estimate.readers.steps import MAX_INPUTS, KernelStep, Steps
 
 _MAX_SHAPES = 8
 
@@ -66,3 +65,81 @@ def _op(graph: Graph, step: KernelStep) -> Op:
         trips=step.trips,
         shapes=tuple(graph.shapes[each] for each in arrays),
     )
+
+
+def freeing_order(steps: list[KernelStep], sizes: list[int], kept: set[int]) -> list[KernelStep]:
+    """Return the steps in an order that frees memory early; arrays in `kept` stay whatever uses them.
+
+    Steps of one loop stay together, in their order.
+    """
+    return _Scheduler(steps, sizes, kept).run()
+
+
+class _Scheduler:
+    """Takes, of all units whose inputs are there, the one after which least memory is in use."""
+
+    def __init__(self, steps: list[KernelStep], sizes: list[int], kept: set[int]) -> None:
+        self.sizes, self.kept = sizes, kept
+        self.units = _units(steps)
+        places = range(len(self.units))
+        maker = {array: place for place in places for step in self.units[place] for array in step.writes}
+        self.reads = [{array for step in unit for array in step.reads} for unit in self.units]
+        self.users: dict[int, set[int]] = {}
+        for place in places:
+            for array in self.reads[place]:
+                self.users.setdefault(array, set()).add(place)
+        self.made = [
+            sum(sizes[a] for step in self.units[p] for a in step.writes if self.users.get(a, set()) - {p})
+            for p in places
+        ]
+        waits = [{maker[array] for array in self.reads[place] if array in maker} - {place} for place in places]
+        self.left = [len(before) for before in waits]
+        self.after: list[list[int]] = [[] for _ in places]
+        for place in places:
+            for each in waits[place]:
+                self.after[each].append(place)
+        self.done = [False] * len(self.units)
+        self.heap: list[tuple[int, int]] = []
+
+    def run(self) -> list[KernelStep]:
+        """Return the steps in order."""
+        for place in range(len(self.units)):
+            if not self.left[place]:
+                self._ready(place)
+        ordered: list[KernelStep] = []
+        while self.heap:
+            _, place = heappop(self.heap)
+            if not self.done[place]:
+                self.done[place] = True
+                ordered += self.units[place]
+                self._finish(place)
+        return ordered
+
+    def _ready(self, place: int) -> None:
+        freed = sum(self.sizes[a] for a in self.reads[place] if a not in self.kept and self.users[a] == {place})
+        heappush(self.heap, (self.made[place] - freed, place))
+
+    def _finish(self, place: int) -> None:
+        for array in self.reads[place]:
+            users = self.users[array]
+            users.discard(place)
+            if len(users) == 1 and array not in self.kept:  # its last user frees it by running now
+                last = next(iter(users))
+                if not self.left[last] and not self.done[last] and len(self.reads[last]) <= MAX_INPUTS:
+                    self._ready(last)
+        for each in self.after[place]:
+            self.left[each] -= 1
+            if not self.left[each]:
+                self._ready(each)
+
+
+def _units(steps: list[KernelStep]) -> list[list[KernelStep]]:
+    units: list[list[KernelStep]] = []
+    loop = 0
+    for step in steps:
+        if step.loop and step.loop == loop:
+            units[-1].append(step)
+        else:
+            units.append([step])
+        loop = step.loop
+    return units

@@ -6,9 +6,8 @@ from typing import BinaryIO, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import CompiledMemory, Program, Source
 from gpuwaste.estimate.readers.assemble import program_of
-from gpuwaste.estimate.readers.hlo_comments import without_leading
 from gpuwaste.estimate.readers.hlo_graph import graph_of
-from gpuwaste.estimate.readers.hlo_text import MAX_LINE, read_module
+from gpuwaste.estimate.readers.hlo_text import MAX_LINE, read_module, without_leading
 
 TITLE: Final = "HLO text"
 MAX_FILE_B: Final = 128 << 20

@@ -1,4 +1,4 @@
-"""What an HLO instruction computes: kind, role, FLOPs.
+"""What an HLO instruction computes: kind, role, FLOPs; in one instruction or two, and divided to fill the GPU.
 
 FLOPs are those of matrix products, convolutions and transforms; all else is bound by memory and counted by bytes.
 """
@@ -11,6 +11,7 @@ from typing import Final
 from gpuwaste.estimate.program import Kind
 from gpuwaste.estimate.readers.graph import Role
 from gpuwaste.estimate.readers.hlo_shape import ArrayShape
+from gpuwaste.estimate.readers.hlo_text import Instruction
 
 _LIST: Final = re.compile(r"\b(\w{1,40})=\{([\d,]{0,200})\}")
 _LABELS: Final = re.compile(r"dim_labels=([\w?]{1,40})_([\w?]{1,40})->([\w?]{1,40})")
@@ -62,6 +63,21 @@ _TARGETS: Final[tuple[tuple[str, Kind], ...]] = (  # beginnings of custom calls'
     ("__cudnn", "custom"), ("TopK", "sort"), ("cusolver", "solve"), ("cu_cholesky", "solve"), ("cu_threefry", "random"),
 )  # fmt: skip
 _MARKERS: Final = ("xla.sdy", "Sharding", "SPMD", "annotate_device", "MoveToHost", "MoveToDevice", "LayoutConstraint")
+START: Final = "-start"
+ASYNC_PARTS: Final = (START, "-update", "-done")
+"""Ends of names of such instructions."""
+WHOLE: Final = -1
+"""The place of all that a start returns."""
+_AS_IT_IS: Final = frozenset({"all-reduce-start", "all-reduce-done", "send-done", "recv-done"})
+"""Not in that form: the type of all-reduce-start is that of its result."""
+_TILE: Final = 32
+_MOST_TILES: Final = 832
+_SHORTEST: Final = 20
+_LEAST_INNER: Final = 80
+_PARTS: Final = ((2048, 32), (512, 16), (0, 8))  # contracted elements, parts at most
+_FEWEST: Final = 4
+_NARROW: Final = 16
+_LONG: Final = 1024
 
 
 def role_and_kind(opcode: str, attributes: str) -> tuple[Role, Kind]:
@@ -145,3 +161,50 @@ def _convolution(
     if groups > 1:
         kind = "dwconv" if inputs == 1 else "gconv"
     return 2.0 * positions * per_output, kind
+
+
+def started(each: Instruction) -> Instruction | None:
+    """Return what a start does, with the type of its results only; None where its type has not operands and results."""
+    if (
+        each.opcode in _AS_IT_IS
+        or isinstance(each.type, ArrayShape)
+        or len(each.type) <= max(0, result_place(each.opcode))
+    ):
+        return None
+    known = role_and_kind(each.opcode, each.attributes)[1] != "other"
+    opcode = each.opcode if known else each.opcode.removesuffix(START)
+    return Instruction(each.name, opcode, each.type[result_place(each.opcode)], each.operands, each.attributes)
+
+
+def result_place(opcode: str) -> int:
+    """Return where in the tuple of its start the results of an operation are: after the operands, but for a copy."""
+    if opcode.endswith("-update"):
+        return WHOLE
+    return 0 if opcode.startswith("copy-") else 1
+
+
+def ends(opcode: str) -> bool:
+    """Tell whether an instruction hands on what a start returned."""
+    return not opcode.endswith(START) and opcode not in _AS_IT_IS
+
+
+def split(flops: float, result: ArrayShape, operands: Sequence[ArrayShape]) -> tuple[int, int]:
+    """Return into how many parts XLA splits the contracted dimension of a small matrix product, and bytes of copies.
+
+    A product with fewer tiles than the GPU has processors is divided into up to 32 parts, each with a partial sum;
+    where the parts are uneven, the operands are padded into copies. Seen in programs compiled for an H100. Large
+    products, where memory counts, are not split.
+    """
+    inner = int(flops / 2 / max(1, result.elements))
+    columns = result.dims[-1] if result.dims else 1
+    rows = result.elements // max(1, columns)
+    if inner < _LEAST_INNER or not result.elements or (min(rows, columns) < _NARROW and inner < _LONG):
+        return 1, 0
+    tiles = -(-columns // _TILE) * -(-rows // _TILE)
+    parts = next(parts for least, parts in _PARTS if inner >= least)
+    while parts > _FEWEST and (tiles * parts > _MOST_TILES or inner / parts < _SHORTEST):
+        parts //= 2
+    if tiles * parts > _MOST_TILES or inner / parts < _SHORTEST:
+        return 1, 0
+    padded = parts * (-(-inner // (4 * parts)) * 4)
+    return parts, sum(each.size_b for each in operands) * padded // inner if padded != inner else 0

@@ -5,12 +5,11 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import Dtype, Kind
-from gpuwaste.estimate.readers import hlo_async
+from gpuwaste.estimate.readers import hlo_cost
 from gpuwaste.estimate.readers.graph import Graph, GraphNode
-from gpuwaste.estimate.readers.hlo_cost import PARTS, role_and_kind, work
+from gpuwaste.estimate.readers.hlo_cost import PARTS, role_and_kind, split, work
 from gpuwaste.estimate.readers.hlo_fusion import Fusions
 from gpuwaste.estimate.readers.hlo_shape import ArrayShape, Type, leaves
-from gpuwaste.estimate.readers.hlo_split import split
 from gpuwaste.estimate.readers.hlo_text import Computation, Instruction, Module
 from gpuwaste.estimate.readers.hlo_trips import constant, trip_count
 
@@ -136,17 +135,17 @@ class _Expansion:
                 return (tuple(operands), self._computation(self._called(each, "calls"), operands))
             case "optimization-barrier" | "domain" | "add-dependency" if operands:
                 return operands[0]
-            case opcode if opcode.endswith(hlo_async.PARTS):
+            case opcode if opcode.endswith(hlo_cost.ASYNC_PARTS):
                 return self._async(each, operands)
             case _:
                 return self._operation(each, [leaf for tree in operands for leaf in flat(tree)])
 
     def _async(self, each: Instruction, operands: list[Tree]) -> Tree:
         """Take a part of an operation that runs beside others: its work is that of the start."""
-        place, given = hlo_async.result_place(each.opcode), operands[0] if operands else ()
-        if hlo_async.ends(each.opcode) and not isinstance(given, int) and given:
-            return given if place == hlo_async.WHOLE else given[min(place, len(given) - 1)]
-        work_of = hlo_async.started(each) if each.opcode.endswith(hlo_async.START) else None
+        place, given = hlo_cost.result_place(each.opcode), operands[0] if operands else ()
+        if hlo_cost.ends(each.opcode) and not isinstance(given, int) and given:
+            return given if place == hlo_cost.WHOLE else given[min(place, len(given) - 1)]
+        work_of = hlo_cost.started(each) if each.opcode.endswith(hlo_cost.START) else None
         arrays = [leaf for tree in operands for leaf in flat(tree)]
         if work_of is None or isinstance(each.type, ArrayShape):
             return self._operation(each, arrays)

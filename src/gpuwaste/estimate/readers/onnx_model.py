@@ -9,9 +9,8 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import DTYPE_BITS, Dtype, Kind, Program
 from gpuwaste.estimate.readers.assemble import program_of
 from gpuwaste.estimate.readers.graph import MAX_NODES, Graph, GraphNode, Role
-from gpuwaste.estimate.readers.onnx_calls import expanded_nodes
 from gpuwaste.estimate.readers.onnx_ops import kind_and_role, work
-from gpuwaste.estimate.readers.onnx_wire import without_weights
+from gpuwaste.estimate.readers.onnx_wire import expanded_nodes, without_weights
 
 TITLE: Final = "ONNX"
 MAX_FILE_B: Final = 2 << 30

@@ -1,10 +1,10 @@
-"""An ONNX file without its weights: the contents of initializers are left out before anything parses it.
+"""An ONNX file before anything parses it: without its weights, and how large it is with its functions expanded.
 
 A model's weights are most of its file; the wire format of protobuf is walked, so that they are never copied.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
 
@@ -19,6 +19,8 @@ _EXTERNAL: Final = 13
 _KEPT_B: Final = 256
 """Contents of this size are kept: shapes that the graph computes with."""
 _VARINT: Final = 10
+_OPEN: Final = -1
+_Key = tuple[str, str, str]
 
 
 def without_weights(data: memoryview) -> bytes:
@@ -98,3 +100,43 @@ def _number(value: int) -> bytes:
         written.append((value & 0x7F) | 0x80)
         value >>= 7
     return bytes([*written, value])
+
+
+def expanded_nodes(model: Any) -> int:
+    """Return the nodes of a ModelProto with every call of a function replaced by its body, those of branches too.
+
+    Raises ParseError where a function calls itself.
+    """
+    functions = {(each.domain, each.name, each.overload): each.node for each in model.functions}
+    return _counted(model.graph.node, functions, {})
+
+
+def _counted(nodes: Iterable[Any], functions: dict[_Key, Any], known: dict[_Key, int]) -> int:
+    found = 0
+    for node in _with_branches(nodes):
+        found += 1
+        key = (node.domain, node.op_type, node.overload)
+        if key in functions:
+            found += _body(key, functions, known)
+    return found
+
+
+def _body(key: _Key, functions: dict[_Key, Any], known: dict[_Key, int]) -> int:
+    if known.get(key) == _OPEN:
+        raise ParseError(f"function {key[1][:60]!r} calls itself")
+    if key not in known:
+        known[key] = _OPEN
+        known[key] = _counted(functions[key], functions, known)
+    return known[key]
+
+
+def _with_branches(nodes: Iterable[Any]) -> Iterator[Any]:
+    """Yield nodes, and those of the graphs that are their attributes: bodies of loops and branches."""
+    left = list(nodes)
+    while left:
+        node = left.pop()
+        yield node
+        for attribute in node.attribute:
+            left.extend(attribute.g.node)
+            for graph in attribute.graphs:
+                left.extend(graph.node)

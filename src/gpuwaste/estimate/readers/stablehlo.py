@@ -5,7 +5,7 @@ from typing import BinaryIO, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import Program
 from gpuwaste.estimate.readers import hlo
-from gpuwaste.estimate.readers.hlo_comments import without_leading
+from gpuwaste.estimate.readers.hlo_text import without_leading
 
 TITLE: Final = "StableHLO"
 MAX_FILE_B: Final = 64 << 20

@@ -1,8 +1,7 @@
 """The request of a job that accounting knows: only what was known at its submission."""
 
 from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.accounting.tres_request import request_like
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.request import JobRequest, request_like
 
 
 def request_of(job: JobRecord) -> JobRequest:

@@ -8,8 +8,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.importers.accounting_windows import windows
 from gpuwaste.jobs.importers.parsed_page import SortedRows
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.accounted_run import AccountedRun
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job import AccountedRun, JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import Aside, HubStore

@@ -14,7 +14,7 @@ from gpuwaste.ledger.reports.report import is_recorded
 from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.ledger.tally import seconds
 from gpuwaste.slurm.accounting.tres import gpu_count, parse_tres
-from gpuwaste.slurm.formats.printed_id import task_count
+from gpuwaste.slurm.formats.run_texts import task_count
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.database import Database
 

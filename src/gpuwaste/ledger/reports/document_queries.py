@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import not_found
-from gpuwaste.core.request_coalescer import RequestCoalescer
-from gpuwaste.core.response_cache import ResponseCache
+from gpuwaste.core.response_cache import RequestCoalescer, ResponseCache
 from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.thread_pool import REPORTS_AT_ONCE

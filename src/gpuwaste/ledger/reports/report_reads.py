@@ -10,8 +10,7 @@ import msgspec
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.refusal import BAD, Refusal, not_found
-from gpuwaste.core.request_coalescer import RequestCoalescer
-from gpuwaste.core.response_cache import ResponseCache
+from gpuwaste.core.response_cache import RequestCoalescer, ResponseCache
 from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S, HOUR_S

@@ -5,7 +5,7 @@ from typing import Final
 
 from gpuwaste.plan.candidates import RequestCandidate
 from gpuwaste.plan.plan_request import PlanRequest
-from gpuwaste.slurm.submit.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
+from gpuwaste.slurm.submit.gpu_items import GPU_OPTIONS, GpuRequest, tasks_of
 
 RANK: Final = 6
 _MOST: Final = 3

@@ -20,8 +20,7 @@ from gpuwaste.plan.start_time.queue import Ints, Nodes
 from gpuwaste.plan.start_time.reserving import AMOUNTS, NEXT, Believed, clear_shadows
 from gpuwaste.plan.start_time.room import new_room
 from gpuwaste.sim.compiled import compiled
-from gpuwaste.sim.ends import pop, push
-from gpuwaste.sim.running import insert, remove
+from gpuwaste.sim.ends import insert, pop, push, remove
 
 
 @compiled

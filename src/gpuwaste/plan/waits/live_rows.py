@@ -9,10 +9,9 @@ from gpuwaste.core.job_states import HOLDING
 from gpuwaste.plan.start_time.queue import NO_LIMIT_S
 from gpuwaste.plan.waits.instant import Ints, JobRows, QueueInstant, no_rows
 from gpuwaste.plan.waits.trees import WaitMachine
-from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
 from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.formats.printed_id import task_count
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.formats.run_texts import task_count
+from gpuwaste.slurm.submit.request import JobRequest, request_from_tres, request_like
 
 MAX_ROWS: Final = 50_000  # of a live queue, tasks of arrays one by one
 MAX_TASKS: Final = 1000  # of one waiting array

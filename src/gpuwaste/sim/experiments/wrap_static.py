@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.sim.generating import generated, generator_parameters
+from gpuwaste.sim.load import generated, generator_parameters
 from gpuwaste.sim.parameters import read_named
 from gpuwaste.sim.wrapped_load import BackgroundLoad, Floats, workflow_starts
 from gpuwaste.sim.wrappers import WRAPPERS, Workflow

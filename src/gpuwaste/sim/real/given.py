@@ -16,7 +16,7 @@ from gpuwaste.sim.real.jobs import submissions
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import given as g
 from gpuwaste.sim.slurm.board import Ints
-from gpuwaste.sim.slurm.nodes import layout
+from gpuwaste.sim.slurm.cluster_arrays import layout
 from gpuwaste.sim.slurm.ranks import ranks_of
 from gpuwaste.sim.slurm.requests import requests_of
 from gpuwaste.sim.slurm.setup import new_board

@@ -13,8 +13,7 @@ from gpuwaste.core.job_states import QUEUED
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.instants import ControllerInstant, read_log
-from gpuwaste.sim.real.jobs import TraceSubmission
-from gpuwaste.sim.real.outcomes import NEVER_STARTED, PENDING, REFUSED, Ended, ReplayedOutcome, read_ended
+from gpuwaste.sim.real.jobs import NEVER_STARTED, PENDING, REFUSED, Ended, ReplayedOutcome, TraceSubmission, read_ended
 from gpuwaste.slurm.clients.command import check, last_line
 from gpuwaste.slurm.site.cluster_model import NEVER, ClusterModel
 

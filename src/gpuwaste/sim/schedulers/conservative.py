@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.sim.compiled import compiled
-from gpuwaste.sim.ends import pop, push
-from gpuwaste.sim.profile import earliest, take
+from gpuwaste.sim.ends import earliest, pop, push, take
 from gpuwaste.sim.recent import believed_of, ended, no_runs
 from gpuwaste.sim.trace import Ints, Planned
 

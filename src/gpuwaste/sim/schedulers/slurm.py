@@ -12,9 +12,9 @@ from gpuwaste.sim.document import NodesResult
 from gpuwaste.sim.placed import Placed, Placements
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, PlacementLog
+from gpuwaste.sim.slurm.cluster_arrays import NodeLayout, layout
 from gpuwaste.sim.slurm.holds import held_jobs
-from gpuwaste.sim.slurm.nodes import NodeLayout, layout
-from gpuwaste.sim.slurm.placement_log import logged, new_log, no_log
+from gpuwaste.sim.slurm.placement import logged, new_log, no_log
 from gpuwaste.sim.slurm.play import play
 from gpuwaste.sim.slurm.ranks import ranks_of
 from gpuwaste.sim.slurm.requests import requests_of

@@ -13,7 +13,6 @@ from gpuwaste.sim.ends import pop, push
 from gpuwaste.sim.slurm import backfill, flow
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import groups as g
-from gpuwaste.sim.slurm import main_loop as main
 from gpuwaste.sim.slurm import ranks as by
 from gpuwaste.sim.slurm.board import Board, Ints
 from gpuwaste.sim.slurm.ranks import Ranks
@@ -103,7 +102,7 @@ def play_given(board: Board, ranks: Ranks, instants: Ints, held_ms: Ints) -> Non
         if kind == b.CYCLE:
             spans = backfill.cycle(board, held, spans, events, notes, now, chosen)
         else:
-            main.main_pass(board, now, n if kind == b.FULL else settings[b.DEPTH], chosen)
+            flow.main_pass(board, now, n if kind == b.FULL else settings[b.DEPTH], chosen)
         for number in waiting:
             if jobs[number, b.STATE] == b.RUNNING:
                 jobs[number, b.START] = max(clock[number], started[number])

@@ -11,7 +11,6 @@ from gpuwaste.sim.recent import believed_of, ended, no_runs
 from gpuwaste.sim.slurm import backfill, flow
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import groups as g
-from gpuwaste.sim.slurm import main_loop as main
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm import ranks as by
 from gpuwaste.sim.slurm.board import Board, Ints
@@ -122,7 +121,7 @@ def play(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.
             if passes[turn, 1] == b.CYCLE:
                 spans = backfill.cycle(board, held, spans, events, notes, now, chosen)
             else:
-                main.main_pass(board, now, n if passes[turn, 1] == b.FULL else settings[b.DEPTH], chosen)
+                flow.main_pass(board, now, n if passes[turn, 1] == b.FULL else settings[b.DEPTH], chosen)
             by.charge_ends(board, ranks)
             turn += 1
         if len(passes) > 0:
@@ -135,7 +134,7 @@ def play(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.
                 last_pass, asked = now, False
             if full:
                 seen_by_pass = seen
-            main.main_pass(board, now, n if full else settings[b.DEPTH], chosen)
+            flow.main_pass(board, now, n if full else settings[b.DEPTH], chosen)
             by.charge_ends(board, ranks)
         if (
             settings[b.BACKFILLS] == 1

@@ -3,13 +3,13 @@
 Usage is charged as slurmctld does it: each PriorityCalcPeriod what runs, and at the end of a job what is left of it.
 """
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.accounts import AccountTree
-from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.fair_tree import fair_tree
 from gpuwaste.sim.multifactor import Floats, Norms, PriorityJobs, Weighted, priority, weighted
@@ -17,7 +17,7 @@ from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import holds
 from gpuwaste.sim.slurm.board import Board, Ints
-from gpuwaste.sim.slurm.owners import amounts_of, billing_of, owners_of, usage_factors
+from gpuwaste.sim.slurm.holds import amounts_of, billing_of, owners_of, usage_factors
 from gpuwaste.sim.tres import GPU, tres_names, tres_row
 from gpuwaste.sim.usage import charge, decay, decay_per_second
 from gpuwaste.slurm.site.cluster_model import ClusterModel
@@ -25,6 +25,7 @@ from gpuwaste.slurm.site.cluster_model import ClusterModel
 PER_SECOND: Final = 0  # of numbers: what decay leaves after a second
 DAMPENING: Final = 1
 LAST: Final = 2  # when usage was charged last
+_DEPTH_FORCE = 5.0  # how soon what is above an association stops to matter; a constant of slurmctld
 
 
 class Ranks(NamedTuple):
@@ -154,3 +155,56 @@ def recompute(board: Board, ranks: Ranks, now: int) -> None:
     for k in range(queued):
         board.queue[k] = waiting[order[k]]
     board.counters[b.CHANGES] += 1
+
+
+@compiled
+def classic(tree: AccountTree, usage: Floats, dampening: float, oblivious: bool, factor: Floats) -> None:
+    """Write the fair share [n] of all associations, 0 to 1, from decayed usage [n].
+
+    S is the product of the parts of shares from root down. U, directly below root, is the part of root's usage; further
+    down it is mixed with what is above, own + (above - own) * shares / shares of the level, or by depth_oblivious().
+    Who shares as the parent has the parent's.
+    """
+    n = len(usage)
+    total = usage[tree.root]
+    own, effective, shares = np.zeros(n), np.zeros(n), np.ones(n)
+    if total > 0.0:
+        own[:] = np.minimum(1.0, usage / total)
+    effective[tree.root] = 1.0
+    for k in tree.order[1:]:
+        above = tree.above[k]
+        used = above if tree.inherits[k] else k
+        shares[k] = shares[above] if tree.inherits[k] else shares[above] * tree.share[k]
+        if above == tree.root:
+            effective[k] = own[k]
+        elif tree.inherits[k]:
+            effective[k] = effective[above]
+        elif oblivious:
+            effective[k] = depth_oblivious(tree, own, effective[above], shares, k)
+        elif tree.level_shares[k] == 0.0:
+            effective[k] = effective[above]
+        else:
+            effective[k] = own[k] + (effective[above] - own[k]) * (tree.raw[k] / tree.level_shares[k])
+        factor[k] = 2.0 ** -((effective[used] / shares[used]) / dampening) if shares[used] > 0.0 else 0.0
+
+
+@compiled
+def depth_oblivious(tree: AccountTree, own: Floats, effective_above: float, shares: Floats, k: int) -> float:
+    """Return the effective usage of DEPTH_OBLIVIOUS: R = R above * (r / r of siblings)^w, times the shares.
+
+    r is usage by shares. w is 1 where both ratios are on one side of 1, else 1 / (1 + (5 ln R above)^2): the further
+    what is above is from its shares, the less the difference between siblings counts (slurm.conf(5), PriorityFlags).
+    """
+    above = tree.above[k]
+    if shares[k] == 0.0 or shares[above] == 0.0 or effective_above == 0.0 or own[k] == 0.0:
+        return float(own[k])
+    siblings = 0.0
+    for place in range(tree.first[above], tree.first[above + 1]):
+        if not tree.inherits[tree.below[place]]:
+            siblings += own[tree.below[place]]
+    ratio_above = effective_above / shares[above]
+    ratio = (own[k] / shares[k]) / (siblings / shares[above])
+    weight = 1.0
+    if math.log(ratio_above) * math.log(ratio) < 0.0:
+        weight = 1.0 / (1.0 + (_DEPTH_FORCE * math.log(ratio_above)) ** 2)
+    return float(ratio_above * ratio**weight * shares[k])

@@ -14,8 +14,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.table import Categories, JobTable
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Flags, Ints
-from gpuwaste.sim.slurm.nodes import NodeLayout
-from gpuwaste.sim.slurm.settings import lowered
+from gpuwaste.sim.slurm.cluster_arrays import NodeLayout, lowered
 from gpuwaste.sim.trace import Trace
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Partition
 

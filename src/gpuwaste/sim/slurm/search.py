@@ -11,7 +11,7 @@ from gpuwaste.sim.slurm import groups as g
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.best_fit import best_fit, none_usable, usable_cpus
 from gpuwaste.sim.slurm.board import Board, Ints
-from gpuwaste.sim.slurm.end_windows import last_of_window
+from gpuwaste.sim.slurm.expected import last_of_window
 from gpuwaste.sim.slurm.groups import Groups
 
 _COUNT_BITS: Final = 24  # an event is its time and a change of a count of nodes, in one integer that sorts by time

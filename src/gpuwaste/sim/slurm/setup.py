@@ -7,12 +7,10 @@ import numpy as np
 from gpuwaste.jobs.history.table import Categories
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
+from gpuwaste.sim.slurm.cluster_arrays import NodeLayout, preemption, scheduler_settings
 from gpuwaste.sim.slurm.holds import holds_of
-from gpuwaste.sim.slurm.nodes import NodeLayout
-from gpuwaste.sim.slurm.placement_log import no_log
-from gpuwaste.sim.slurm.preemption import preemption
+from gpuwaste.sim.slurm.placement import no_log
 from gpuwaste.sim.slurm.requests import Requests
-from gpuwaste.sim.slurm.settings import scheduler_settings
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 _MOST_LEVELS: Final = 1024  # of free CPUs that are told apart: each job that starts changes all of them

@@ -4,8 +4,7 @@ from typing import Final
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.text import words_of
-from gpuwaste.sim.resized_cluster import with_count
-from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, resized
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, resized, with_count
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 TITLE: Final = "another number of nodes of a type"

@@ -3,8 +3,7 @@
 from typing import Final
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.sim.resized_cluster import kinds_of, with_count
-from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, resized
+from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, kinds_of, resized, with_count
 
 TITLE: Final = "another size of the machine"
 VALUE: Final = "F"

@@ -1,14 +1,28 @@
-"""JobRecord: one run of one job, its request apart from its outcome, each field marked with when it is known."""
+"""JobRecord, one run of one job, and AccountedRun, with what only analytics reads of accounting.
+
+Each field of a JobRecord is marked with the moment from which it can be known. The details of an AccountedRun are no
+part of the history stream. A number that no store can hold is damage, and costs its own row alone.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta
 
 from gpuwaste.core.codec import Int64, Number, annotated
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job_states import ENDED
 from gpuwaste.slurm.run import RunKey
+
+MAX_STEPS: Final = 1000  # kept of a run; n_steps counts all
+MAX_TEXT: Final = 200  # characters kept of each text
+_SMALL: Final = ("restarts", "n_nodes", "cpus", "gpus", "exit_code", "exit_signal")
+_LARGE: Final = (
+    *("job_id", "submit", "array_job_id", "array_task_id", "het_job_id", "het_offset", "time_limit_s", "start"),
+    *("mem_req_b", "end", "elapsed_s", "suspended_s", "total_cpu_s", "max_rss_b"),
+)
+_LIMITS: Final = (*((name, 1 << 31) for name in _SMALL), *((name, 1 << 62) for name in _LARGE))
 
 
 class KnownAt(StrEnum):
@@ -72,7 +86,62 @@ class JobRecord:
         return self.state in ENDED
 
 
+_Run = TypeVar("_Run", bound=JobRecord)
+
+
 def known_at(name: str) -> KnownAt:
     """Return the moment from which the named field of a JobRecord is known."""
     moments: dict[str, KnownAt] = {field.name: marks[0] for field, _, marks in annotated(JobRecord)}
     return moments[name]
+
+
+@dataclass(frozen=True, slots=True)
+class JobDetails:
+    """What accounting tells of a run for analytics; None is "not known", "" is "none".
+
+    The sums are over the steps that one query lists: sacct leaves out those that ended before its window.
+    """
+
+    eligible: Annotated[Int64 | None, Meta(description="UTC seconds.")] = None
+    priority: Int64 | None = None
+    flags: Annotated[str | None, Meta(description="How it started: SchedSubmit, SchedMain, SchedBackfill; ...")] = None
+    reason: Annotated[str | None, Meta(description="What it waited for last.")] = None
+    constraints: str | None = None
+    reservation: str | None = None
+    n_steps: Annotated[Int64 | None, Meta(description="Steps of srun; batch and extern are none.")] = None
+    energy_j: Annotated[Int64 | None, Meta(description="The job's own energy, else its largest step's.")] = None
+    disk_read_b: Annotated[Int64 | None, Meta(description="Sum over the steps.")] = None
+    disk_write_b: Annotated[Int64 | None, Meta(description="Sum over the steps.")] = None
+    program: Annotated[str | None, Meta(description="What its comment ties it to: HASH or HASH,steps=N.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One step that has ended; the extern step is left out."""
+
+    step: Annotated[str, Meta(description="A number, batch or interactive.")]
+    name: str
+    start: Annotated[Int64 | None, Meta(description="UTC seconds.")]
+    elapsed_s: Int64 | None
+    tasks: Int64 | None
+    max_rss_b: Int64 | None
+    state: str
+    exit_code: Int64 | None
+    exit_signal: Int64 | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountedRun(JobRecord):
+    """One run with its details and its ended steps."""
+
+    details: JobDetails = JobDetails()
+    steps: tuple[StepRecord, ...] = ()
+
+
+def within(job: _Run) -> _Run:
+    """Return the run. Raises ParseError naming a number that is beyond any of Slurm's."""
+    for name, limit in _LIMITS:
+        value = getattr(job, name)
+        if value is not None and not -limit < value < limit:
+            raise ParseError(f"{name}: {value:.3g} is larger than any number of Slurm's")
+    return job

@@ -12,7 +12,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job_states import STATES
 from gpuwaste.core.text import storable
-from gpuwaste.slurm.formats.no_value import NO_NUMBERS
+from gpuwaste.slurm.accounting.requested import NO_NUMBERS
 
 Json = Mapping[str, Any]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.slurm.accounting.accounted_run import MAX_STEPS, MAX_TEXT, StepRecord
+from gpuwaste.slurm.accounting.job import MAX_STEPS, MAX_TEXT, StepRecord
 from gpuwaste.slurm.submit.program_tie import tie_of
 
 UNKEPT: Final = "extern"  # holds what prolog and ssh start, none of the job's own work

@@ -1,7 +1,7 @@
-"""Files that `sacct -P` wrote: their columns, by header or by list, and where they can be cut into pages."""
+"""Files that `sacct -P` wrote: their columns, where they can be cut into pages, and what a file without a header is."""
 
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +23,12 @@ _INSTEAD: Final = {"timelimit": "TimelimitRaw", "ncpus": "AllocCPUS", "allocnode
 
 _IDS: Final = frozenset({"jobid", "jobidraw"})
 _SEVERAL: Final = 2
+_NAMES = re.compile(r'"?\w{2,40}"?([^\w "%=]{1,8})"?\w{2,40}')
+_PAIRS = re.compile(r"JobId=\S{1,40} {1,3}[\w:]{2,40}=")
+_JOB_ID = re.compile(r"\bJobID(Raw)?\b", re.IGNORECASE)
+_HOW: Final = "write it again with sacct -P (and --delimiter=TEXT where names hold a |)"
+_OTHER: Final = "write accounting with sacct -P, or make a CSV file of it and import that with --csv and --mapping"
+_SHOWN: Final = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +96,22 @@ def cut_pages(
         size += len(text)
     if parts:
         yield Cut(position, line, b"".join(parts))
+
+
+def hint(first: bytes, second: bytes) -> str:
+    """Return what the first two lines look like, and what to do."""
+    if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "is UTF-16, as PowerShell writes it: convert it with iconv -f UTF-16 -t UTF-8, or " + _HOW
+    text = first.removeprefix(BOM_UTF8)[:_SHOWN].decode("utf-8", "replace").strip()
+    if len(text.split()) > 1 and second.strip() and not second.strip(b" -\r\n"):
+        return "has columns of fixed width, as sacct prints them without -P, with names cut off: " + _HOW
+    if _PAIRS.match(text):
+        return f"has pairs JobId=..., as jobcomp/filetxt and scontrol write them, not sacct's columns: {_OTHER}"
+    names = _NAMES.match(text)
+    if names is not None and are_columns(text.replace('"', "").split(names[1])):
+        if _JOB_ID.search(text) is None:
+            return f"has a header without JobID and JobIDRaw, which tell the jobs apart: {_HOW}"
+        parts = ascii(names[1]) if names[1].isprintable() else f"${names[1]!a}"  # as a shell takes it
+        other = "import quoted CSV with --csv and --mapping" if '"' in text else f"say --delimiter {parts}"
+        return f"has a header whose columns are parted by {parts}: {other}, or {_HOW}"
+    return f"no header line: say its columns with --format, what parts them with --delimiter, or {_HOW}"

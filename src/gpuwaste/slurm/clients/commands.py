@@ -22,10 +22,9 @@ from gpuwaste.slurm.formats.slurmd_g import DevicePosition, parse_slurmd_g
 from gpuwaste.slurm.formats.times import format_time
 from gpuwaste.slurm.site import sacctmgr
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
-from gpuwaste.slurm.site.coordination import AccountPlace
 from gpuwaste.slurm.site.live_site import live_model
-from gpuwaste.slurm.site.sacctmgr import Row
-from gpuwaste.slurm.site.scontrol_show import parse_config, parse_nodes, parse_partitions, records
+from gpuwaste.slurm.site.sacctmgr import AccountPlace, Row
+from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions, records
 from gpuwaste.slurm.submit.request import JobRequest
 
 _NO_NAMES: Final = log_event.warning(

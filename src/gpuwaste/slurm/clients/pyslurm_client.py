@@ -1,21 +1,34 @@
 """PyslurmClient: accounting and single jobs through pyslurm, the rest by the commands. Optional, never the default.
 
 It needs a pyslurm of the release of the site's own Slurm; docs/how-to/slurmrestd.md says what it cannot tell.
+What pyslurm does not tell, or not for certain, is left unknown: an earlier run of a requeued job (it does not ask for
+duplicates), suspended seconds (`suspended_time` was the elapsed time for years), peak memory (`resident_memory` of its
+statistics may be a sum). Processor time is in whole seconds. Written against the attributes of 25.11.
+Sources: pyslurm's db/job.pyx, db/stats.pyx and db/tres.pyx; the recorded attributes and job of 25.11.2.
 """
 
 import importlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from gpuwaste.core.errors import GpuwasteError, SlurmError
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
+from gpuwaste.core.text import storable
+from gpuwaste.core.units import MINUTE_S
+from gpuwaste.slurm.accounting import rest_value as value
+from gpuwaste.slurm.accounting.job import JobRecord, within
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.slurm.clients import pyslurm_jobs
-from gpuwaste.slurm.clients.composed import ComposedClient
+from gpuwaste.slurm.accounting.tres import gpu_count, held_gpus, parse_tres
+from gpuwaste.slurm.clients.client import ComposedClient
 from gpuwaste.slurm.clients.pyslurm_probe import probe_pyslurm
+from gpuwaste.slurm.formats.hostlist import task_text
+from gpuwaste.slurm.formats.run_texts import is_interactive, token_of
 from gpuwaste.slurm.submit.request import JobRequest
+
+_MEBIBYTE: Final = 1024**2
+_PLAIN_TRES: Final = ("billing", "cpu", "mem", "node")
+_NOWHERE: Final = frozenset({"", "None assigned"})
 
 
 class Binding(Protocol):
@@ -75,11 +88,11 @@ class PyslurmClient(ComposedClient):
             yield from self.commands.accounting(start, end)
             return
         cluster = self.cluster_name()
-        yield from pyslurm_jobs.records(_asked(lambda: self.binding.accounting(start, end, cluster)), cluster)
+        yield from _records(_asked(lambda: self.binding.accounting(start, end, cluster)), cluster)
 
     def request(self, job_id: int) -> list[JobRequest]:
         """Return what a job in slurmctld's memory asks for."""
-        return [pyslurm_jobs.request(job) for job in _asked(lambda: self.binding.jobs(job_id))]
+        return [request(job) for job in _asked(lambda: self.binding.jobs(job_id))]
 
 
 def _asked(ask: Any) -> list[Any]:
@@ -95,3 +108,159 @@ def _asked(ask: Any) -> list[Any]:
 def _values(found: Any) -> Iterable[Any]:
     """Return the jobs of a collection, which is a mapping in some releases and a list in others."""
     return list(found.values() if hasattr(found, "values") else found)
+
+
+def _records(jobs: Iterable[Any], cluster: str) -> Iterator[JobRecord | BadRow]:
+    """Yield a JobRecord for each pyslurm.db.Job, a BadRow with its number for one that cannot be read."""
+    for line, job in enumerate(jobs, 1):
+        try:
+            yield _record(_Attributes(job), cluster)
+        except GpuwasteError as error:
+            yield BadRow(line, str(error), storable(f"job {getattr(job, 'id', '?')}"))
+
+
+def request(job: Any) -> JobRequest:
+    """Return what a pyslurm.Job of slurmctld's memory asks for. Raises ParseError."""
+    read = _Attributes(job)
+    submit = read.number("submit_time")
+    if not submit:
+        raise ParseError("submit_time is missing")
+    gpus = gpu_count(
+        parse_tres(",".join(f"{_gres_name(name)}={count}" for name, count in read.mapping("gres_per_node").items()))
+    )
+    nodes, mib = read.number("num_nodes"), read.number("memory")
+    return JobRequest(
+        user=read.text("user_name"),
+        submit=submit,
+        account=read.text("account"),
+        partition=read.text("partition"),
+        qos=read.text("qos"),
+        name=read.text("name"),
+        time_limit_s=read.minutes("time_limit"),
+        nodes=nodes,
+        cpus=read.number("cpus"),
+        mem_b=None if mib is None else mib * _MEBIBYTE,
+        gpus=gpus.total * (nodes or 1),
+        gpu_type=gpus.type,
+        is_array=bool(read.number("array_id")),
+        interactive=read.found("is_batch_job") is False,
+    )
+
+
+def _record(read: "_Attributes", cluster: str) -> JobRecord:
+    job_id, submit = read.number("id"), read.number("submit_time")
+    if not job_id or not submit:
+        raise ParseError("id or submit_time is missing")
+    start, end = read.number("start_time") or None, read.number("end_time") or None
+    allocated = _tres(read.found("allocated_tres"))
+    requested = _tres(read.found("requested_tres"))
+    gpus = held_gpus(parse_tres(allocated), requested, started=start is not None)
+    mib, steps = read.number("memory"), {str(name) for name in read.mapping("steps")}
+    nodes = read.text("nodelist")
+    return within(
+        JobRecord(
+            cluster=cluster or read.text("cluster"),
+            job_id=job_id,
+            submit=submit,
+            **_ids(read, job_id),
+            name=read.text("name"),
+            user=read.text("user_name") or str(read.number("user_id") or ""),
+            account=read.text("account"),
+            group=read.text("group_name"),
+            partition=read.text("partition"),
+            qos=read.text("qos"),
+            time_limit_s=read.minutes("time_limit"),
+            req_tres=requested,
+            submit_line=read.text("submit_command"),
+            interactive=is_interactive(read.text("submit_command"), steps),
+            verdict_id=token_of(read.text("admin_comment")),
+            start=start,
+            restarts=read.number("requeue_count"),
+            nodes="" if nodes in _NOWHERE else nodes,
+            n_nodes=read.number("num_nodes"),
+            cpus=read.number("cpus"),
+            gpus=None if gpus is None else gpus.total,
+            gpu_type="" if gpus is None else gpus.type,
+            alloc_tres=allocated,
+            mem_req_b=None if not mib else mib * _MEBIBYTE,
+            end=end,
+            elapsed_s=read.number("elapsed_time") if start else None,
+            state=(read.text("state").split() or [""])[0],
+            exit_code=read.number("exit_code"),
+            exit_signal=read.number("exit_code_signal"),
+            total_cpu_s=_cpu_s(read, ended=end is not None),
+        )
+    )
+
+
+def _ids(read: "_Attributes", job_id: int) -> dict[str, Any]:
+    array, task = read.number("array_id") or None, read.number("array_task_id")
+    het, offset = read.number("heterogeneous_id") or None, read.number("heterogeneous_offset")
+    printed, waiting = str(job_id), read.text("array_tasks_waiting")
+    if array:
+        printed = f"{array}_{task}" if task is not None else f"{array}_[{task_text(waiting)}]"
+    elif het:
+        printed = f"{het}+{offset or 0}"
+    return {
+        "printed_id": printed,
+        "array_job_id": array,
+        "array_task_id": task if array else None,
+        "het_job_id": het,
+        "het_offset": (offset or 0) if het else None,
+    }
+
+
+def _tres(found: Any) -> str:
+    """Print pyslurm's TrackableResources as sacct does; each amount stands alone or in an object with `count`."""
+    if found is None:
+        return ""
+    amounts = [(name, _count(getattr(found, name, None))) for name in _PLAIN_TRES]
+    gres = getattr(found, "gres", None)
+    if isinstance(gres, Mapping):
+        amounts += [(_gres_name(name), _count(count)) for name, count in gres.items()]
+    return value.tres_print((name, count) for name, count in amounts if count)
+
+
+def _gres_name(name: object) -> str:
+    """Return the name of a GRES as in TRES; pyslurm leaves out the prefix in some releases and places."""
+    return f"gres/{str(name).removeprefix('gres/')}"
+
+
+def _count(found: Any) -> int | None:
+    return value.number(getattr(found, "count", found))
+
+
+def _cpu_s(read: "_Attributes", *, ended: bool) -> float | None:
+    """Return whole seconds; 0 before the end is "not measured"."""
+    seconds = value.number(read.inner("stats", "total_cpu_time"))
+    return float(seconds) if seconds or (ended and seconds == 0) else None
+
+
+class _Attributes:
+    """An object's attributes by name; a method is called, a missing attribute is None."""
+
+    def __init__(self, job: Any) -> None:
+        self._job = job
+
+    def found(self, name: str) -> Any:
+        got = getattr(self._job, name, None)
+        return got() if callable(got) else got
+
+    def inner(self, name: str, part: str) -> Any:
+        return getattr(self.found(name), part, None)
+
+    def text(self, name: str) -> str:
+        return value.text({name: self.found(name)}, name)
+
+    def number(self, name: str) -> int | None:
+        return value.number({name: self.found(name)}, name)
+
+    def minutes(self, name: str) -> int | None:
+        """Return seconds of a limit in minutes; pyslurm has words for none: UNLIMITED, PartitionLimit."""
+        got = self.found(name)
+        limit = None if isinstance(got, str) and not got.isdigit() else self.number(name)
+        return limit * MINUTE_S if limit else None
+
+    def mapping(self, name: str) -> Mapping[Any, Any]:
+        got = self.found(name)
+        return got if isinstance(got, Mapping) else {}

@@ -13,7 +13,7 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import records
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.slurm.clients.composed import ComposedClient
+from gpuwaste.slurm.clients.client import ComposedClient
 from gpuwaste.slurm.clients.rest_http import LateError, RestError, RestServer, TokenError, TooLargeError
 from gpuwaste.slurm.clients.rest_live import parse_requests
 from gpuwaste.slurm.submit.request import JobRequest

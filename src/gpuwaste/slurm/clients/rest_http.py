@@ -1,10 +1,11 @@
-"""One GET to slurmrestd, with its token: each failure, Slurm's own ones too, in one line.
+"""One GET to slurmrestd with its JWT: each failure, Slurm's own ones too, in one line.
 
-Asked again is only what cannot have cost slurmdbd anything: a connection that was refused, and a 503. A question that
-ran into its time-out is not: it may still be at work in the database.
+The token is a password in a closed file, read again for each request, never printed.
 """
 
+import base64
 import json
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +15,8 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from gpuwaste.core import log_event
-from gpuwaste.core.errors import ParseError, SlurmError, WireError
+from gpuwaste.core.errors import ConfigError, ParseError, SlurmError, WireError
+from gpuwaste.core.files import read_closed
 from gpuwaste.core.text import words_of
 from gpuwaste.net.addresses import parse_endpoint
 from gpuwaste.net.http import (
@@ -28,8 +30,10 @@ from gpuwaste.net.http import (
     tls_context,
 )
 from gpuwaste.slurm.accounting.rest_value import error_text, jobs
-from gpuwaste.slurm.clients.rest_token import Token, read_token
 
+_TOKEN = re.compile(r"[A-Za-z0-9_\-]{2,4096}\.[A-Za-z0-9_\-]{2,8192}\.[A-Za-z0-9_\-]{2,4096}")
+_MAX_FILE: Final = 64 * 1024
+_PREFIX: Final = "SLURM_JWT="  # as `scontrol token` prints it
 _CLEARTEXT: Final = log_event.warning(
     "token-in-cleartext: {url}: the token is sent unencrypted: use TLS or a Unix socket for slurmrestd",
     "`slurmrestd_url` is http:// to another host: whoever reads that traffic can use the token.",
@@ -43,6 +47,52 @@ _NOT_AUTHENTICATED: Final = frozenset({1007, 7000})  # ESLURM_PROTOCOL_AUTHENTIC
 _NO_DATABASE: Final = 7000  # ESLURM_DB_CONNECTION; Slurm 26.05 gives no other reason for a forged token
 _UNSPECIFIED: Final = -1  # what 22.05 says where slurmctld refuses the token, among others
 _NO_SUCH_URL: Final = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A JWT with what its claims say; `user` and `expires` (UTC seconds) are "" and None where they do not."""
+
+    text: str
+    user: str = ""
+    expires: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Token(user={self.user!r}, expires={self.expires})"
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over by this host's clock."""
+        return self.expires is not None and self.expires <= time.time()
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers that slurmrestd of every version takes; before 23.11 it needs the name too."""
+        name = {"X-SLURM-USER-NAME": self.user} if self.user else {}
+        return {"X-SLURM-USER-TOKEN": self.text, **name}
+
+
+def read_token(path: Path) -> Token:
+    """Read the token file. Raises ConfigError, never with the token in it."""
+    word = read_closed(path, _MAX_FILE, "this token", ": see slurmrestd_token_file").strip().removeprefix(_PREFIX)
+    if not _TOKEN.fullmatch(word):
+        raise ConfigError(f"{path}: no JWT in it: write the one that `scontrol token` prints, and nothing else")
+    claims = _claims(word)
+    user, expires = claims.get("sun"), claims.get("exp")
+    return Token(
+        word,
+        user if isinstance(user, str) and user.isprintable() and user.isascii() else "",
+        expires if isinstance(expires, int | float) and not isinstance(expires, bool) else None,
+    )
+
+
+def _claims(word: str) -> Mapping[str, object]:
+    """Return the claims, unchecked: the signature is slurmrestd's to check."""
+    body = word.split(".")[1]
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
 
 
 class RestError(SlurmError):

@@ -6,9 +6,8 @@ from typing import Any
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm.accounting import rest_value as value
-from gpuwaste.slurm.accounting.tres_request import request_from_tres, request_like
 from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.request import JobRequest, request_from_tres, request_like
 
 
 def parse_requests(data: bytes) -> list[JobRequest]:

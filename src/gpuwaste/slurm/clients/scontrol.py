@@ -17,8 +17,7 @@ from gpuwaste.core.units import parse_duration_s
 from gpuwaste.slurm.formats.gres import GresOnNode, job_gres_on_node
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.formats.times import parse_time_s
-from gpuwaste.slurm.site.scontrol_show import fields_of
-from gpuwaste.slurm.site.site_fields import WHOLE_NODES
+from gpuwaste.slurm.site.site_fields import WHOLE_NODES, fields_of
 
 _HEADER = re.compile(r"^JobId=(\d{1,10})((?: \w+=\S+)*?) JobName=", re.MULTILINE | re.ASCII)
 _BREAK: Final = r"(?:\n   | )"  # how Slurm begins a line of a record; a blank with -o

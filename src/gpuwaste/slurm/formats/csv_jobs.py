@@ -6,17 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.core.errors import ParseError, UsageError
-from gpuwaste.slurm.accounting.accounted_run import MAX_TEXT, AccountedRun, JobDetails
-from gpuwaste.slurm.accounting.bounds import within
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.accounting.req_mem import printed as printed_memory
+from gpuwaste.slurm.accounting.job import MAX_TEXT, AccountedRun, JobDetails, JobRecord, within
+from gpuwaste.slurm.accounting.requested import printed as printed_memory
 from gpuwaste.slurm.accounting.run_details import flag_text
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.accounting.tres import count_of_tres, held_gpus, memory_b, parse_tres
-from gpuwaste.slurm.formats.csv_mapping import REQUEST, CsvMapping
-from gpuwaste.slurm.formats.csv_tres import TresList
+from gpuwaste.slurm.formats.csv_mapping import REQUEST, CsvMapping, TresList
 from gpuwaste.slurm.formats.csv_values import RowValues, drawn_id
-from gpuwaste.slurm.formats.printed_id import PrintedId, parse_printed
+from gpuwaste.slurm.formats.run_texts import PrintedId, parse_printed
 
 if TYPE_CHECKING:
     from gpuwaste.slurm.run import RunKey

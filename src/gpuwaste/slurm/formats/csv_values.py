@@ -12,10 +12,8 @@ from typing import Final, TypeVar
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.slurm.accounting.req_mem import each_b, total_b
-from gpuwaste.slurm.formats.csv_mapping import CsvMapping
-from gpuwaste.slurm.formats.csv_tres import TresList, read_tres
-from gpuwaste.slurm.formats.no_value import is_no_number
+from gpuwaste.slurm.accounting.requested import each_b, is_no_number, total_b
+from gpuwaste.slurm.formats.csv_mapping import CsvMapping, TresList, read_tres
 from gpuwaste.slurm.formats.times import parse_time_s
 
 _ABSENT: Final = frozenset(

@@ -1,4 +1,7 @@
-"""Hostlists as Slurm prints them: `gpu[1-2,04-06]-ib,login1` to names."""
+"""Lists of numbers as Slurm writes them: hostlists, `gpu[1-2,04-06]-ib,login1`, to names; tasks of an array.
+
+Of the waiting tasks of an array Slurm keeps a bitmap in hex (0x23A), and sacct prints ranges (1,3-5,9).
+"""
 
 import re
 from collections.abc import Iterable
@@ -19,6 +22,7 @@ _DIGITS = re.compile(r"([0-9]{1,18})")
 _BLANKS = re.compile(r"[ \t\n]")  # separate names, as a comma does
 NO_NODES: Final = frozenset({"", "(null)", "None assigned", "None", "N/A"})
 """What Slurm prints where a hostlist would be and there is none."""
+_HEX = re.compile(r"0x([0-9A-Fa-f]{1,1048576})")
 
 
 def expand(text: str) -> list[str]:
@@ -136,3 +140,18 @@ def _numbers(text: str, whole: str, room: int) -> list[str]:
             raise ParseError(f"hostlist {whole[:60]!r}: more than {MAX_NAMES} names")
         found.extend(str(number).zfill(len(match[1])) for number in range(low, high + 1))
     return found
+
+
+def task_text(text: str) -> str:
+    """Return the tasks of a hex bitmap as sacct prints them; any other text as it is."""
+    match = _HEX.fullmatch(text)
+    if match is None:
+        return text
+    bits = bin(int(match[1], 16))[:1:-1]
+    ranges: list[list[int]] = []
+    for task in (index for index, bit in enumerate(bits) if bit == "1"):
+        if ranges and task == ranges[-1][1] + 1:
+            ranges[-1][1] = task
+        else:
+            ranges.append([task, task])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)

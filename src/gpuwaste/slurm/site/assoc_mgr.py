@@ -10,7 +10,7 @@ from typing import Final
 
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm.site.cluster_model import Association, LimitSet, LimitUsage, Qos, UserShare
-from gpuwaste.slurm.site.scontrol_show import fields_of
+from gpuwaste.slurm.site.site_fields import fields_of
 from gpuwaste.slurm.site.slurm_values import MIB
 
 _RECORD: Final = re.compile(r"^(?:ClusterName|QOS)=", re.MULTILINE)

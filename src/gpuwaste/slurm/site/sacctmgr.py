@@ -1,13 +1,18 @@
-"""sacctmgr's and sshare's tables: QOS, associations, their usage, clusters, who administers, who coordinates."""
+"""sacctmgr's and sshare's tables: QOS, associations, their usage, clusters, who administers, who coordinates where.
+
+slurmdbd keeps coordinators by account, for all its clusters at once, and sacctmgr prints those of the accounts above
+with them, whatever cluster they are above it in. The associations tell the clusters apart.
+"""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.slurm.accounting.tres import tres_amounts
 from gpuwaste.slurm.site import slurm_values as values
 from gpuwaste.slurm.site.cluster_model import Association, LimitSet, Qos
-from gpuwaste.slurm.site.coordination import AccountPlace
 
 Row = Mapping[str, str]
 CLUSTERS: Final = ("show", "cluster", "format=cluster")
@@ -60,6 +65,16 @@ def parse_coordinators(text: str) -> dict[str, frozenset[str]]:
     for account, users in _rows(text, COORDINATORS):
         found[account] = found.get(account, frozenset()) | frozenset(filter(None, users.split(",")))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPlace:
+    """An association: an account in a cluster below `parent`, or where `user` is not empty a user in it."""
+
+    cluster: str
+    account: str
+    parent: str
+    user: str
 
 
 def parse_places(text: str) -> list[AccountPlace]:
@@ -132,3 +147,28 @@ def _limits(row: Row, *, max_jobs: str, max_submit: str) -> LimitSet:
         max_submit_per_user=values.limit(max_submit, "MaxSubmit"),
         max_wall_s=values.seconds(row["MaxWall"]),
     )
+
+
+def coordinated(
+    coordinators: Mapping[str, frozenset[str]], places: Iterable[AccountPlace]
+) -> dict[ClusterAccount, frozenset[str]]:
+    """Return the coordinators of each account of each cluster; `coordinators` are as sacctmgr prints them.
+
+    Who coordinates an account above it in some cluster has it from there, and in these clusters alone. Anybody else
+    has it in the clusters where they are a user of the account, or where they are none, wherever the account is.
+    """
+    parents: dict[str, dict[str, str]] = {}
+    members: dict[tuple[str, str], set[str]] = {}
+    for place in places:
+        if place.user:
+            members.setdefault((place.account, place.user), set()).add(place.cluster)
+        else:
+            parents.setdefault(place.account, {})[place.cluster] = place.parent
+    found: dict[ClusterAccount, set[str]] = {}
+    for account, users in coordinators.items():
+        above = parents.get(account, {})
+        for user in users:
+            inherited = {cluster for cluster, parent in above.items() if user in coordinators.get(parent, ())}
+            for cluster in (inherited or members.get((account, user)) or above.keys()) & above.keys():
+                found.setdefault(ClusterAccount(cluster, account), set()).add(user)
+    return {account: frozenset(users) for account, users in found.items()}

@@ -1,13 +1,16 @@
-"""The GPUs in a list that asks for GRES: --gres, --gpus and its like, tres_per_* of a job, sacct's ReqGRES.
+"""The GPUs in a list that asks for GRES (--gres, --gpus and its like, tres_per_* of a job, sacct's ReqGRES).
 
 An item is gpu[:TYPE][:COUNT], behind gres: up to Slurm 22.05 and gres/ later, and without gpu: in --gpus and its like.
 The type is any text before the last colon, so it may begin with a digit (1g.10gb, 3090); a last part that is no number
 is a type, of one GPU. See slurm_get_next_tres() in src/common/slurm_protocol_defs.c, and _get_next_gres() in
 src/common/gres.c of 22.05, which does not read the `=` before a count that later releases take.
+sbatch's options and a plugin's job description come to what Slurm counts for the job alike. Compared with slurmctld
+22.05 on drawn requests in tests/contract/test_sbatch_tres_contract.py.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
@@ -19,6 +22,10 @@ MOST: Final = (1 << 31) - 1
 """Far above any cluster; what is larger counts as this."""
 _NAME: Final = "gpu"
 _FORM: Final = "expected gpu[:TYPE][:COUNT]"
+Counts = Mapping[str, int]
+"""Type -> count, "" for any type."""
+GPU_OPTIONS: Final = ("--gres", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "--gpus", "-G")
+_EACH: Final = re.compile(r"(?:.*[:=])?([1-9][0-9]{0,4})", re.ASCII)
 
 
 def count_of(text: str) -> int | None:
@@ -81,3 +88,104 @@ def _only_count(text: str) -> int:
     if count is None:
         raise ParseError(f"{text[:40]!r}: expected a number")
     return count
+
+
+@dataclass(slots=True)
+class GpusAsked:
+    """GPUs of the whole job, of a node, of a socket, of a task, and the tasks of a GPU (0: not said)."""
+
+    of_job: Counts = field(default_factory=dict)
+    of_node: Counts = field(default_factory=dict)
+    of_socket: Counts = field(default_factory=dict)
+    of_task: Counts = field(default_factory=dict)
+    tasks_of_gpu: int = 0
+
+
+@dataclass(slots=True)
+class Settled:
+    """What the whole job gets; `tasks` is how many tasks the GPUs come to, 0 where they do not say."""
+
+    gpus: int  # at most MOST
+    types: str
+    nodes: int
+    tasks: int
+
+
+def counted(items: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return the largest count of each type, as Slurm takes a list that names a type twice; 0 asks for nothing."""
+    found: dict[str, int] = {}
+    for kind, count in items:
+        if count:
+            found[kind] = max(count, found.get(kind, 0))
+    return found
+
+
+def settle(asked: GpusAsked, nodes: int, sockets: int, tasks: int | None) -> Settled:
+    """Return what `nodes` of `sockets` each with `tasks` in all (None: not said) come to."""
+    whole = sum(asked.of_job.values())
+    known = whole or sum(asked.of_node.values()) * nodes
+    if asked.tasks_of_gpu and not known:
+        known = nodes if tasks is None else tasks // asked.tasks_of_gpu
+    by_gpus = asked.tasks_of_gpu * known
+    if tasks is None and whole and asked.of_task:
+        by_gpus = max(1, whole // sum(asked.of_task.values()))
+    count = tasks or by_gpus or nodes
+    parts = ((asked.of_job, 1), (asked.of_node, nodes), (asked.of_socket, nodes * sockets), (asked.of_task, count))
+    gpus = counted((kind, each * times) for part, times in parts for kind, each in part.items())
+    # Of GPUs of the job and of a node Slurm makes the number of nodes.
+    needed = [each // asked.of_node[kind] for kind, each in asked.of_job.items() if kind in asked.of_node]
+    return Settled(
+        gpus=min(sum(gpus.values()) or (known if asked.tasks_of_gpu else 0), MOST),
+        types=",".join(sorted(gpus.keys() - {""})),
+        nodes=max(needed, default=0) or nodes,
+        tasks=by_gpus,
+    )
+
+
+def cpus_by_gpus(of_gpu: int, asked: GpusAsked) -> int:
+    """Return the processors of a task by --cpus-per-gpu, 0 for none: GPUs that a task asks for by type do not count."""
+    return of_gpu * asked.of_task.get("", 0)
+
+
+def cpus_of(least: int, tasks: int, cpus_of_task: int) -> int:
+    """Return the processors of the job: more than sbatch counts only where there are more tasks than that."""
+    return tasks * max(1, cpus_of_task) if tasks > least else least
+
+
+def tasks_of(ntasks: str | None, per_task: str | None, gpus: int) -> int | None:
+    """Return the tasks of a job with so many GPUs, by the values of --ntasks or of --gpus-per-task; None: not known."""
+    if ntasks is not None and ntasks.isascii() and ntasks.isdecimal() and len(ntasks) <= 5 and int(ntasks):  # noqa: PLR2004 digits
+        return int(ntasks)
+    each = _EACH.fullmatch(per_task or "")
+    return gpus // int(each[1]) or None if each else None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRequest:
+    """The option that asked for GPUs, its type ("" for any), and the tasks among which --gpus-per-task divides them.
+
+    `tasks` None: one for each GPU.
+    """
+
+    option: str
+    gpu_type: str
+    tasks: int | None = None
+    on_command_line: bool = False
+
+    def line(self, whole: int, on_a_node: int) -> str:
+        """Return the #SBATCH line that asks for `whole` GPUs, `on_a_node` of them on each node."""
+        kind = f"{self.gpu_type}:" if self.gpu_type else ""
+        if self.option == "--gres":
+            return f"#SBATCH --gres=gpu:{kind}{on_a_node}"
+        if self.option == "-G":
+            return f"#SBATCH -G {kind}{whole}"
+        if self.option == "--gpus":
+            return f"#SBATCH --gpus={kind}{whole}"
+        if self.option == "--gpus-per-task":
+            tasks = self.tasks if self.tasks and whole % self.tasks == 0 else whole
+            return f"#SBATCH --ntasks={tasks} --gpus-per-task={kind}{whole // max(1, tasks)}"
+        return f"#SBATCH --gpus-per-node={kind}{on_a_node}"  # also for --gpus-per-socket: sockets are not known here
+
+    def none(self) -> str:
+        """Return the #SBATCH line that asks for no GPU."""
+        return "#SBATCH --gpus=0" if self.option in {"-G", "--gpus"} else "#SBATCH --gres=none"

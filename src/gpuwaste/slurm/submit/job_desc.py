@@ -14,8 +14,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import decoded
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.slurm.submit.gpu_amounts import GpusAsked, Settled, counted, cpus_by_gpus, cpus_of, settle
-from gpuwaste.slurm.submit.gpu_items import gpu_items
+from gpuwaste.slurm.submit.gpu_items import GpusAsked, Settled, counted, cpus_by_gpus, cpus_of, gpu_items, settle
 from gpuwaste.slurm.submit.request import JobRequest
 
 _HASH: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)

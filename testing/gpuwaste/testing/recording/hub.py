@@ -20,7 +20,7 @@ from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
-from gpuwaste.slurm.site.coordination import AccountPlace
+from gpuwaste.slurm.site.sacctmgr import AccountPlace
 from gpuwaste.testing.recording.format import Accounted, RecordedMap, SiteFacts
 from gpuwaste.testing.recording.tape import Tape
 

@@ -9,8 +9,7 @@ from onnx import helper, numpy_helper
 from gpuwaste.advice.predict.bundle import FeatureSet
 from gpuwaste.advice.predict.manifest import Manifest, PlattScaling, TargetModel
 from gpuwaste.advice.predict.session import INPUT, OUTPUT
-from gpuwaste.models.export import write_files
-from gpuwaste.models.graphs import serialized
+from gpuwaste.models.export import serialized, write_files
 
 FEATURES = FeatureSet(7, "f" * 64, ("a", "b", "c"))
 FAILURE = TargetModel("failure", "failure.onnx", calibration=PlattScaling(1.2, -0.1), thresholds={"warn": 0.5}, rows=9)

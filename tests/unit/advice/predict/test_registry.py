@@ -6,7 +6,7 @@ import pytest
 from tests.unit.advice.predict.bundles import FEATURES, write
 
 from gpuwaste.advice.predict.registry import HISTORY, Registry
-from gpuwaste.core.bundle_links import CHAMPION
+from gpuwaste.core.bundle_files import CHAMPION
 from gpuwaste.core.errors import ModelError
 
 

@@ -8,8 +8,7 @@ import pytest
 from tests.unit.estimate.programs import LOOP, PRODUCT, read_text
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.estimate.liveness import peak_b
-from gpuwaste.estimate.op_sums import OpSum, by_kind, op_sums
+from gpuwaste.estimate.program import OpSum, by_kind, op_sums, peak_b
 
 
 def test_a_matrix_product(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from typing import Final
 import pytest
 from tests.unit.estimate.programs import read_text
 
-from gpuwaste.estimate.liveness import peak_b
-from gpuwaste.estimate.op_sums import by_kind, op_sums
+from gpuwaste.estimate.program import by_kind, op_sums, peak_b
 
 _IN: Final = "f32[256,1024]{1,0}"
 _IN_B: Final = 4 * 256 * 1024

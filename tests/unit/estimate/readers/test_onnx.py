@@ -9,7 +9,7 @@ import pytest
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.estimate import reading
-from gpuwaste.estimate.op_sums import by_kind, op_sums
+from gpuwaste.estimate.program import by_kind, op_sums
 
 read_program = partial(reading.read_program, native=None)  # a test here starts no process
 

@@ -9,8 +9,7 @@ from typing import Final
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.estimate.liveness import peak_b
-from gpuwaste.estimate.op_sums import by_kind, op_sums
+from gpuwaste.estimate.program import by_kind, op_sums, peak_b
 from gpuwaste.estimate.reading import read_program, read_programs
 
 RECORDED: Final = Path(__file__).parents[3] / "fixtures" / "estimate"

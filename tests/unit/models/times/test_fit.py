@@ -7,13 +7,10 @@ from tests.unit.estimate.planted_times import COSTS, FAMILIES, planted, true_s
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.estimate.devices import device
-from gpuwaste.estimate.gp import Kernel
-from gpuwaste.estimate.time_features import BLOCKS
+from gpuwaste.estimate.gp import BLOCKS, Kernel
 from gpuwaste.estimate.time_model import TimeModel
-from gpuwaste.models.times.fit import fit_model, fit_roofline
-from gpuwaste.models.times.fit_kernel import PRIOR, _gradients
+from gpuwaste.models.times.fit import PRIOR, Measurements, _gradients, fit_model, fit_roofline
 from gpuwaste.models.times.judge import SEEN, judge
-from gpuwaste.models.times.measurements import Measurements
 from gpuwaste.models.times.transfer import transfer
 
 pytestmark = pytest.mark.long

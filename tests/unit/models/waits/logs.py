@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuwaste.models.waits.queue_at import WaitLog, most_held
+from gpuwaste.models.waits.replay import WaitLog, most_held
 from gpuwaste.plan.waits.instant import JobRows
 
 

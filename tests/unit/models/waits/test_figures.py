@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpuwaste.models.waits.figures import pinball
+from gpuwaste.models.waits.learnt import pinball
 
 
 def test_pinball_by_hand() -> None:

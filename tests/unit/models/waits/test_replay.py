@@ -5,8 +5,7 @@ import pytest
 from tests.unit.models.waits.logs import drawn_log
 
 from gpuwaste.jobs.history.table import table_of
-from gpuwaste.models.waits.queue_at import WaitLog, submissions, wait_log
-from gpuwaste.models.waits.replay import LAST, REQUEST, ROLLED, wait_rows
+from gpuwaste.models.waits.replay import LAST, REQUEST, ROLLED, WaitLog, submissions, wait_log, wait_rows
 from gpuwaste.plan.waits.instant import JobRows
 from gpuwaste.plan.waits.knowledge import Knowledge
 from gpuwaste.slurm.accounting.job import JobRecord

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gpuwaste.sim.real.ensemble import agreement, run_figures
-from gpuwaste.sim.real.jobs import TraceSubmission
-from gpuwaste.sim.real.outcomes import Ended, ReplayedOutcome
+from gpuwaste.sim.real.engine import agreement, run_figures
+from gpuwaste.sim.real.jobs import Ended, ReplayedOutcome, TraceSubmission
 from gpuwaste.sim.spread import spread
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from gpuwaste.slurm.site import sacctmgr
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 from gpuwaste.slurm.site.live_site import live_model
-from gpuwaste.slurm.site.scontrol_show import parse_config, parse_nodes, parse_partitions, records
+from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions, records
 
 SITE = Path(__file__).parents[3] / "fixtures" / "slurm" / "site"
 

@@ -3,8 +3,13 @@
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.site.coordination import AccountPlace
-from gpuwaste.slurm.site.sacctmgr import parse_admin_levels, parse_clusters, parse_coordinators, parse_places
+from gpuwaste.slurm.site.sacctmgr import (
+    AccountPlace,
+    parse_admin_levels,
+    parse_clusters,
+    parse_coordinators,
+    parse_places,
+)
 
 
 def test_reads_clusters() -> None:

@@ -1,8 +1,8 @@
 """What a partition gives a job that did not say."""
 
 from gpuwaste.slurm.site.cluster_model import Partition, SlurmConfig
-from gpuwaste.slurm.site.scontrol_show import parse_partitions
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
+from gpuwaste.slurm.site.site_fields import parse_partitions
 from gpuwaste.slurm.submit.request import JobRequest
 
 SITE = SiteDefaults.of(

@@ -15,7 +15,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.tres import tres_row
 from gpuwaste.sim.usage import billing as billing_of_all
-from gpuwaste.slurm.site.scontrol_show import parse_partitions
+from gpuwaste.slurm.site.site_fields import parse_partitions
 from gpuwaste.slurm.site.tres_weights import billing, parse_weights, weights_text
 
 MIB = 2**20

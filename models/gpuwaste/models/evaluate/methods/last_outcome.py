@@ -5,8 +5,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.advice.predict.targets import Target
-from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.evaluate.past import by_user
+from gpuwaste.models.evaluate.method import MethodAnswer, by_user
 from gpuwaste.models.evaluate.task import EvaluationTask
 
 TITLE: Final = "user's last outcome"

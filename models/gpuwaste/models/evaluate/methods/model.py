@@ -3,9 +3,8 @@
 from typing import Final
 
 from gpuwaste.advice.predict.targets import Target
-from gpuwaste.models.evaluate.learning import FittedModel
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.evaluate.task import EvaluationTask, FittedModel
 
 TITLE: Final = "model"
 ORDER: Final = 50

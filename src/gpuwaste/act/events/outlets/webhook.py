@@ -11,7 +11,7 @@ from typing import Final
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
 from gpuwaste.act.events.signing import read_secrets, signed
 from gpuwaste.core.clock import Clock, SystemClock
-from gpuwaste.core.credentials import expanded
+from gpuwaste.core.config_files import expanded
 from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.core.text import decoded, words_of
 from gpuwaste.core.typed_toml import key

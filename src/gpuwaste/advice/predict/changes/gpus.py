@@ -9,7 +9,7 @@ from gpuwaste.advice.predict.changes import ChangeProposal
 from gpuwaste.advice.predict.changes._support import asked, safe
 from gpuwaste.advice.predict.prediction import TargetPrediction
 from gpuwaste.advice.predict.wording import number
-from gpuwaste.slurm.submit.gpu_option import GPU_OPTIONS, GpuRequest, tasks_of
+from gpuwaste.slurm.submit.gpu_items import GPU_OPTIONS, GpuRequest, tasks_of
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.slurm.submit.sbatch_words import Given
 

@@ -15,8 +15,7 @@ from gpuwaste.jobs.importers.parsed_page import Notes
 from gpuwaste.jobs.importers.source import PAGE_B, RawPage
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
-from gpuwaste.slurm.accounting.sacct_file import Cut, columns_of, cut_pages, header_columns
-from gpuwaste.slurm.accounting.sacct_hint import hint
+from gpuwaste.slurm.accounting.sacct_file import Cut, columns_of, cut_pages, header_columns, hint
 from gpuwaste.slurm.clients.commands import new_delimiter
 from gpuwaste.slurm.formats.times import zone_of
 

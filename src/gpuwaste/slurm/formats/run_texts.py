@@ -1,12 +1,19 @@
-"""Job ids as Slurm's commands print them: 7, 3_1 and 3_[0-9] of an array, 4+1 of a heterogeneous job."""
+"""What the texts of a run tell: the parts of its printed id, whether it is interactive, the verdict said of it.
+
+Ids are printed as 7, as 3_1 and 3_[0-9] of an array, as 4+1 of a heterogeneous job. The token `gw=ID` in AdminComment
+names the verdict.
+"""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 _PRINTED = re.compile(r"(\d{1,10})(?:_(\d{1,10})|_\[.*\]|\+(\d{1,10}))?", re.ASCII)
 _TASKS = re.compile(r"_\[([\d,\-:]{1,4096})", re.ASCII)
 _THROTTLE = re.compile(r"%(\d{1,9})\]\Z", re.ASCII)
 _STRETCH = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
+_TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|\Z)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +51,22 @@ def task_count(printed: str) -> int:
     stretches = [_STRETCH.fullmatch(part) for part in match[1].split(",")]
     counts = [(int(s[2]) - int(s[1])) // max(int(s[3] or 1), 1) + 1 if s[2] else 1 for s in stretches if s is not None]
     return max(1, sum(count for count in counts if count > 0))
+
+
+def is_interactive(submit_line: str, steps: Collection[str], *, het_part: bool = False) -> bool:
+    """Tell by the submit line, and by the names of the steps where it is not kept.
+
+    Only the first component of a het job has the batch step: without a line, `het_part` takes another for batch.
+    """
+    if "batch" in steps:
+        return False
+    words = submit_line.split(None, 1)
+    if words:
+        return words[0].rpartition("/")[2] in {"salloc", "srun"}
+    return not het_part and any(step == "interactive" or step[:1].isdigit() for step in steps)
+
+
+def token_of(admin_comment: str) -> str:
+    """Return the verdict's id of an admin_comment, "" where there is none; of several, the last one's."""
+    found = _TOKEN.findall(admin_comment)
+    return found[-1] if found else ""
