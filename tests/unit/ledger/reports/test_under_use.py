@@ -26,7 +26,8 @@ from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.reports.report import job_document, report_document
+from gpuwaste.ledger.reports.job_document import job_document
+from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.models.export import write_files
 from gpuwaste.models.job_source import load_hub
 from gpuwaste.slurm.run import RunKey
