@@ -16,16 +16,15 @@ from gpuwaste.ledger.findings import CAUSE_ORDER
 from gpuwaste.ledger.job_lines import JobLine, by_user, job_lines
 from gpuwaste.ledger.judged import JudgedRun, finding_order, named
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection, judge_by_user
-from gpuwaste.ledger.open_runs import OpenRunSnapshot, OutdatedError
+from gpuwaste.ledger.load import Selection, add_judged, judge_into
+from gpuwaste.ledger.open_runs import PARTS, RUNS, OpenRunSnapshot, OutdatedError
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.run_sums import Group, RunSums, add_reasons, added, group_of
 from gpuwaste.ledger.tally import Tally
-from gpuwaste.store.database import Database
+from gpuwaste.store.database import Database, query_text
 
 _ALL: Final = 2**53
 TAKEN_RUNS: Final = 20_000  # about 15 MB
-_NONE: Final = {"rules": -1}  # of rows that are in no table
 
 
 class JudgedRuns:
@@ -185,11 +184,9 @@ def judged_runs(
             now = kept.now
             kept.add_runs(db, which)
         else:
-            for _ in judge_by_user(db, due, settings, now):
-                db.run("judged_now_add", _NONE)
+            judge_into(db, RUNS, due, settings, now)
         if cut and (kept is None or not kept.add_parts(db, which)):
-            for _ in judge_by_user(db, _edges(selection, kept), settings, now):
-                db.run("judged_parts_add", _NONE)
+            judge_into(db, PARTS, _edges(selection, kept), settings, now)
         window = {"cut": cut, "now": now}
         if which["rules"] is None and _are_few(db, few_runs):
             yield JudgedRuns(db, which, window, few=FewRuns(*_read(db), which | window))
@@ -230,12 +227,17 @@ def _which(
     rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
     if kept is not None:
         kept.check(rules, until, settings, selection.end)
-    db.run("judged_now_create")
-    db.run("judged_parts_create")
+    _create(db)
     asked = selection.parameters(now)
     names = ("from_s", "to_s", "user", "account", "clusters", "accounts", "reader")
     own = {"rules": rules, "until": None if kept is None else kept.until, "users": None}
     return own | {name: asked[name] for name in names}, until
+
+
+def _create(db: Database) -> None:
+    """Make empty tables of what a document judges itself."""
+    for table in (RUNS, PARTS):
+        db.execute(query_text("judged_now_create").replace(RUNS, table))
 
 
 def _edges(selection: Selection, kept: OpenRunSnapshot | None) -> Selection:
@@ -288,10 +290,9 @@ def _summed_days(db: Database, which: Mapping[str, Any]) -> tuple[int, int] | No
 def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
     """Take the runs that were judged last on this connection and nothing else, or with not `some` none."""
     with db.transaction():
-        db.run("judged_now_create")
-        db.run("judged_parts_create")
+        _create(db)
         if some:
-            db.run("judged_now_add", _NONE)
+            add_judged(db, RUNS)
         anything = dict.fromkeys(("rules", "until", "user", "users", "account", "clusters", "accounts", "reader"))
         yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
 

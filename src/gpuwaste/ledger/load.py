@@ -20,7 +20,7 @@ from gpuwaste.ledger.ledger import DeviceLedger, DeviceUse, JobLedger, Level
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.store.database import Database
+from gpuwaste.store.database import Database, query_text
 from gpuwaste.store.hub.json_rows import to_json
 
 # A GPU that is really busy draws far more than a quarter of its limit and has most SMs at work; a kernel that waits in
@@ -36,6 +36,7 @@ _ROUNDING: Final = 1e-9  # of sums of floats that query ledger_rows and a findin
 _FAR: Final = 2**53
 _LATE_S: Final = 2 * DAY_S  # after a run's end its nodes tell nothing of it: ledger/unaccounted.py has a day
 GROUP_RUNS: Final = 10_000
+NO_RULES: Final = -1  # of rows that are in no table of the store
 _LEVELS: Final = {str(level): level for level in Level}
 _JOB: Final = tuple(f.name for f in fields(JobRecord))
 _RUN: Final = tuple(f.name for f in fields(JobLedger) if f.name not in {"job", "devices", "shared"})
@@ -84,26 +85,29 @@ class Selection:
         }
 
 
-def judge_by_user(
-    db: Database, selection: Selection, settings: LedgerSettings, now: int, group_runs: int = GROUP_RUNS
-) -> Iterator[None]:
-    """Judge what `judge_runs` judges in groups of whole users, about `group_runs` runs each: one after each step."""
-    one_group = _FAR if selection.user is not None else group_runs
+def add_judged(db: Database, table: str) -> None:
+    """Add the rows of the runs that were judged last to a table."""
+    db.execute(query_text("kept_add").replace("kept_runs", table), {"rules": NO_RULES})
+
+
+def judge_into(db: Database, table: str, selection: Selection, settings: LedgerSettings, now: int) -> None:
+    """Judge what `judge_runs` judges into a table, in groups of whole users, about GROUP_RUNS runs each."""
+    one_group = _FAR if selection.user is not None else GROUP_RUNS
     if _pick(db, selection, now, most=one_group + 1) <= one_group:
         if _judge_picked(db, selection, settings, now):
-            yield
+            add_judged(db, table)
         return
-    group: list[str] = []
-    runs = 0
+    groups: list[list[str]] = []
+    runs = _FAR
     for row in db.rows("ledger_users", selection.parameters(now)):
-        if group and runs + row["runs"] > group_runs:
-            if judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
-                yield
-            group, runs = [], 0
-        group.append(row["user"])
+        if runs + row["runs"] > GROUP_RUNS:
+            groups.append([])
+            runs = 0
+        groups[-1].append(row["user"])
         runs += row["runs"]
-    if group and judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
-        yield
+    for group in groups:
+        if judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
+            add_judged(db, table)
 
 
 def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0) -> bool:

@@ -20,13 +20,15 @@ from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection, judge_by_user
+from gpuwaste.ledger.load import NO_RULES, Selection, judge_into
 from gpuwaste.store.database import Database, query_text
 from gpuwaste.store.hub.changes import ChangedEnds
 from gpuwaste.store.hub.hub_store import HubStore
 
 _NUMBERS: Final = count()
-_NO_RULES: Final = -1  # by which nothing is stored
+RUNS: Final = "judged_now"
+PARTS: Final = "judged_parts"
+"""Of a connection: what one document has for itself, and of runs that an edge of its window cuts what is inside."""
 _SCOPE: Final = ("from_s", "to_s", "user", "users", "account", "clusters", "accounts", "reader")
 _MOST: Final = 50_000  # runs that are judged together; where more are due, judging has to catch up first
 FRESH_S: Final = 60.0  # what is younger is not judged anew: agents report every few minutes
@@ -95,17 +97,17 @@ class OpenRunSnapshot:
             raise OutdatedError("the runs that were kept do not fit")
 
     def add_runs(self, db: Database, which: Mapping[str, Any]) -> None:
-        """Add the runs of a selection to table judged_now."""
-        _run(db, "judged_now_kept", self._table, {name: which[name] for name in _SCOPE})
+        """Add the runs of a selection to table RUNS."""
+        _copy(db, self._table, RUNS, which)
 
     def add_parts(self, db: Database, which: Mapping[str, Any]) -> bool:
-        """Add the parts of runs of a selection to table judged_parts; returns False where they are not kept."""
+        """Add the parts of runs of a selection to table PARTS; returns False where they are not kept."""
         to = which["to_s"]
         parts = self._parts.get((which["from_s"], None if to == self.now else to))
         if parts is None or not parts.ended.stands(self._changed):
             return False
         for table in (parts.ended.table, parts.others):
-            _run(db, "judged_parts_kept", table, {name: which[name] for name in _SCOPE})
+            _copy(db, table, PARTS, which)
         return True
 
 
@@ -151,7 +153,7 @@ class OpenRunJudge:
         runs = int(db.rows("kept_due", {"until": until})[0]["runs"])
         if not least <= runs <= _MOST:
             return None
-        due = Selection(0, now + 1, rules=_NO_RULES, judged_until=until)
+        due = Selection(0, now + 1, rules=NO_RULES, judged_until=until)
         table = self._table(db, due, settings, now)
         return OpenRunSnapshot(now, rules, until, settings.to_text(), runs, table, {}, self._store.changed_ends)
 
@@ -165,7 +167,7 @@ class OpenRunJudge:
             if ended is None:
                 table = self._table(db, replace(cut, ended_by=taken.until), settings, taken.now)
                 ended = _Ended(table, taken.until, number)
-            others = replace(cut, rules=_NO_RULES, judged_until=ended.until)
+            others = replace(cut, rules=NO_RULES, judged_until=ended.until)
             found[window] = _Parts(ended, self._table(db, others, settings, taken.now))
         return found
 
@@ -180,9 +182,8 @@ class OpenRunJudge:
     def _table(self, db: Database, selection: Selection, settings: LedgerSettings, now: int) -> str:
         """Judge a selection into a new table."""
         table = f"{self._schema}.judged_{next(self._numbers)}"
-        _run(db, "kept_create", table, {})
-        for _ in judge_by_user(db, selection, settings, now):
-            _run(db, "kept_add", table, {"rules": _NO_RULES})
+        db.execute(query_text("kept_create").replace("kept_runs", table))
+        judge_into(db, table, selection, settings, now)
         return table
 
     def _forget(self, db: Database, known: OpenRunSnapshot | None) -> None:
@@ -199,9 +200,10 @@ def _tables(known: OpenRunSnapshot | None) -> set[str]:
     return {known._table} | {table for of in parts for table in (of.ended.table, of.others)}  # noqa: SLF001 its own
 
 
-def _run(db: Database, name: str, table: str, parameters: Mapping[str, Any]) -> None:
-    """Run a query on one of the tables, whose names are ours."""
-    db.execute(query_text(name).replace("kept_runs", table), parameters)
+def _copy(db: Database, source: str, target: str, which: Mapping[str, Any]) -> None:
+    """Add the rows of a selection in one table to another; their names are ours."""
+    text = query_text("kept_copy").replace("kept_runs", source).replace("judged_now", target)
+    db.execute(text, {name: which[name] for name in _SCOPE})
 
 
 class SharedRuns(Part):

@@ -13,7 +13,8 @@ from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
 from gpuwaste.core.codec import convert
 from gpuwaste.core.fields import Document
 from gpuwaste.ledger.now.now_types import IdleJob, NodeRow, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
-from gpuwaste.ledger.reports.report import job_document, report_document, top_document
+from gpuwaste.ledger.reports.job_document import job_document
+from gpuwaste.ledger.reports.report import report_document, top_document
 from gpuwaste.ledger.reports.report_types import Advice, JobDocument, ReportDocument, TopDocument
 from gpuwaste.store.database import Database
 

@@ -19,7 +19,8 @@ from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import HANG_LIMITS
-from gpuwaste.ledger.reports.report import job_document, report_document
+from gpuwaste.ledger.reports.job_document import job_document
+from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.ledger.reports.report_types import Scope
 from gpuwaste.ledger.rollup import Rollup
 from gpuwaste.slurm.accounting.job import JobRecord

@@ -23,9 +23,9 @@ from gpuwaste.ledger.energy.energy_reads import EnergyReads
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.neighbours import neighbours_of
 from gpuwaste.ledger.open_runs import SharedRuns
-from gpuwaste.ledger.reports.report import picked_job_document, top_document
+from gpuwaste.ledger.reports.job_document import neighbours_of, picked_job_document
+from gpuwaste.ledger.reports.report import top_document
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion, ReportQuestion
 from gpuwaste.ledger.reports.report_reads import ReportReads, report_subject
 from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, TopDocument

@@ -1,32 +1,22 @@
-"""Builds the documents of the ledger: reports, jobs, and who is wasting now."""
+"""Builds reports of users, accounts and clusters, and the document of who is wasting now."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
-from typing import Final
+from dataclasses import dataclass
 
 from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.jobs.run_store import pick_named
-from gpuwaste.ledger.efficiency import cpu_efficiency
 from gpuwaste.ledger.few_runs import FewRuns
-from gpuwaste.ledger.job_hours import device_hours
-from gpuwaste.ledger.judged import findings_json, judged_last
 from gpuwaste.ledger.judged_runs import JudgedRuns, judged_runs, runs_judged_last, runs_of_users
-from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection, judge_job, judge_runs
+from gpuwaste.ledger.load import Selection, judge_runs
 from gpuwaste.ledger.open_runs import OpenRunSnapshot
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import (
-    DeviceRow,
     FindingCount,
     GpuTime,
-    JobDocument,
     LevelSum,
     ReportDocument,
-    RunRow,
-    RunTime,
     Scope,
     Thresholds,
     TopDocument,
@@ -42,27 +32,8 @@ from gpuwaste.ledger.reports.rows import (
     user_rows,
 )
 from gpuwaste.ledger.run_sums import RunSums
-from gpuwaste.ledger.tally import Tally, seconds
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.database import Database
-
-_OF_JOB: Final = [part.name for part in fields(JobRecord) if part.name in RunRow.__struct_fields__]
-_OF_USE: Final = (
-    "share",
-    "mem_max_b",
-    "mem_total_b",
-    "power_w_at_full",
-    "sm_ratio_at_full",
-    "sm_active",
-    "tensor_active",
-    "dram_active",
-    "nvlink_b",
-    "pcie_b",
-    "map_source",
-    "confidence",
-)
-
 
 Tallies = Mapping[tuple[str, ClusterAccount], Tally]
 """Sums of own GPUs by user and account of a cluster."""
@@ -174,8 +145,8 @@ def _document(
         worst_name=name_row(worst),
         findings=finding_rows(findings),
         finding_counts={kind: FindingCount(**count) for kind, count in finding_counts.items()},
-        notes=_notes(total, cut),
-        thresholds=_thresholds(settings),
+        notes=notes_of(total, cut),
+        thresholds=thresholds_of(settings),
     )
 
 
@@ -223,58 +194,6 @@ def _selected(  # noqa: PLR0917 as report_document
     return where[scope]
 
 
-def job_document(
-    db: Database,
-    printed_id: str,
-    settings: LedgerSettings,
-    now: int,
-    *,
-    accounts: Collection[ClusterAccount] | None = None,
-    reader: str | None = None,
-    hours: bool = False,
-) -> JobDocument | None:
-    """Report on the runs of one job (7, 3_1, 4+1) in scope; None where there is none.
-
-    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own. With `hours` it has
-    what each GPU did over time.
-    """
-    pick_named(db, printed_id, accounts=accounts, reader=reader)
-    return picked_job_document(db, printed_id, settings, now, hours=hours)
-
-
-def picked_job_document(
-    db: Database,
-    printed_id: str,
-    settings: LedgerSettings,
-    now: int,
-    *,
-    keys: Collection[RunKey] | None = None,
-    hours: bool = False,
-) -> JobDocument | None:
-    """Report on the runs that `pick_named` picked last on this connection, or of them on those of `keys`."""
-    jobs = judge_job(db, settings, now)
-    if keys is not None:
-        jobs = [j for j in jobs if j.job.run_key in keys]
-    if not jobs:
-        return None
-    runs = [run for run in judged_last(db) if keys is None or run.key in keys]
-    total = RunSums(
-        running=sum(run.running for run in runs),
-        beyond=sum(run.beyond > 0 for run in runs),
-        conflicts=sum(run.conflict for run in runs),
-    )
-    return JobDocument(
-        recorded=is_recorded(db),
-        generated=now,
-        printed_id=printed_id,
-        runs=[_run_row(j) for j in jobs],
-        findings=finding_rows(findings_json(runs)),
-        notes=_notes(total),
-        thresholds=_thresholds(settings),
-        hours=device_hours(db, [j.job for j in jobs], now) if hours else [],
-    )
-
-
 def top_document(
     db: Database,
     since: int,
@@ -303,11 +222,11 @@ def top_document(
         totals=GpuTime(**total.own.to_json()),
         users=user_rows(sums)[:limit],
         jobs=[job_row(line) for line in lines],
-        notes=_notes(total),
+        notes=notes_of(total),
     )
 
 
-def _notes(sums: RunSums, cut: int = 0) -> list[str]:
+def notes_of(sums: RunSums, cut: int = 0) -> list[str]:
     """Return what a reader must know of some of the runs, of which the window cuts some."""
     said = (
         (sums.running, "still running: their figures are provisional"),
@@ -318,49 +237,8 @@ def _notes(sums: RunSums, cut: int = 0) -> list[str]:
     return [f"{'1 job' if count == 1 else f'{count} jobs'} {words}" for count, words in said if count]
 
 
-def _run_row(ledger: JobLedger) -> RunRow:
-    """Return one run: accounting's facts, its sums, its devices."""
-    job = ledger.job
-    memory = ledger.memory_ratio
-    started = job.start is not None
-    return RunRow(
-        **{name: getattr(job, name) for name in _OF_JOB},
-        whole_node=ledger.whole_node,
-        running=ledger.running and started,
-        suspended_job_s=job.suspended_s,
-        gpus_beyond=ledger.beyond,
-        cpu_efficiency=cpu_efficiency(ledger) if started else None,
-        memory_efficiency=round(memory, 4) if started and memory is not None else None,
-        totals=convert(Tally.of(ledger.devices).to_json() if started else {}, RunTime),
-        devices=[_device_row(d, ledger) for d in ledger.devices] if started else [],
-        shared=[_device_row(d, ledger) for d in ledger.shared] if started else [],
-    )
-
-
-def _device_row(device: DeviceLedger, ledger: JobLedger) -> DeviceRow:
-    """Return one GPU of a run; node and uuid are None for a GPU that no agent reported."""
-    use = device.use
-    seen = bool(use.gpu_uuid)
-    return DeviceRow(
-        **{name: getattr(use, name) for name in _OF_USE},
-        node=use.node or None,
-        gpu_uuid=use.gpu_uuid or None,
-        t0=seconds(use.t0_ms) if seen else None,
-        t1=seconds(use.t1_ms) if seen else None,
-        level=str(device.level),
-        untouched=device.untouched,
-        provisional=ledger.running,
-        final=use.final if seen else None,
-        under_used=device.under_used,
-        proc_seen=use.proc_seen if seen else None,
-        last_active=None if use.last_active_ms is None else seconds(use.last_active_ms),
-        profiled_s=None if use.profiled_ms is None else seconds(use.profiled_ms),
-        over_s=seconds(device.over_ms),
-        **Tally.of([device]).to_json(),
-    )
-
-
-def _thresholds(settings: LedgerSettings) -> Thresholds:
+def thresholds_of(settings: LedgerSettings) -> Thresholds:
+    """Return the thresholds as documents carry them."""
     return convert(settings, Thresholds, from_attributes=True)
 
 

@@ -90,7 +90,7 @@ def job_text(document: JobDocument, look: Look) -> str:
         lines += [*_run(run, look), ""]
     advice = _advice(document.advice, look)
     if document.said_again:
-        from gpuwaste.ledger.reports.predicted_text import predicted_lines  # noqa: PLC0415 few reports have it
+        from gpuwaste.ledger.reports.predicted_times import predicted_lines  # noqa: PLC0415 few reports have it
 
         advice += predicted_lines(document, look)
     return "\n".join([*lines[:-1], *advice, *_notes(look, document.notes, document.findings)]) + "\n"

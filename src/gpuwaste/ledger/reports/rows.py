@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from gpuwaste.core.typed import convert
-from gpuwaste.ledger.efficiency import ratio
 from gpuwaste.ledger.job_lines import JobLine
 from gpuwaste.ledger.ledger import Level
 from gpuwaste.ledger.reports.report_types import (
@@ -130,3 +129,8 @@ def account_rows(sums: Mapping[Group, RunSums]) -> list[AccountRow]:
 def finding_rows(found: Iterable[object]) -> list[FindingRow]:
     """Return findings as the ledger keeps them, typed."""
     return convert(found, list[FindingRow])
+
+
+def ratio(used_s: float | None, held_s: float | None) -> float | None:
+    """Return CPU time used over CPU time allocated as documents carry it, 0..1 and over; None where it is not known."""
+    return round((used_s or 0.0) / held_s, 4) if held_s else None

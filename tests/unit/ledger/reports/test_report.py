@@ -8,7 +8,8 @@ from tests.unit.ledger.builders import LATER, SETTINGS, T0, add_rows, hour, job,
 from tests.unit.show.documents import END, one_job, report, top, week
 
 from gpuwaste.core.scope import ClusterAccount
-from gpuwaste.ledger.reports.report import job_document, report_document, top_document
+from gpuwaste.ledger.reports.job_document import job_document
+from gpuwaste.ledger.reports.report import report_document, top_document
 
 
 def test_an_array_is_one_line_and_a_requeued_run_another() -> None:

@@ -28,7 +28,8 @@ from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.reports.report import job_document, report_document
+from gpuwaste.ledger.reports.job_document import job_document
+from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.models.export import write_files
 from gpuwaste.models.job_source import load_hub
 from gpuwaste.slurm.run import RunKey

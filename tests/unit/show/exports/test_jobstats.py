@@ -12,7 +12,7 @@ from tests.unit.ledger.builders import GIB, LATER, SETTINGS, hour, job, store
 from tests.unit.show.documents import one_job, read
 
 from gpuwaste.ledger.exports import jobstats, sacctmgr
-from gpuwaste.ledger.reports.report import job_document
+from gpuwaste.ledger.reports.job_document import job_document
 from gpuwaste.ledger.reports.report_types import JobDocument, RunRow
 
 COVERAGE = SETTINGS.min_coverage
