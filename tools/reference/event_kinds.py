@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
+from msgspec.inspect import type_info
+
 from gpuwaste.act.events import inlet_files, outlet_files
 from gpuwaste.act.events.inlet_files import InletTable
 from gpuwaste.act.events.outlet_files import OutletTable
@@ -38,11 +40,17 @@ def page() -> str:
         rows = [(code(kind.name), kind.about) for kind in catalogue().values() if kind.family == family]
         parts += [f"## {family}", table(("kind", "when"), rows)]
         for data in dict.fromkeys(kind.data for kind in catalogue().values() if kind.family == family):
-            parts.append(f"{data.__name__}: " + ", ".join(code(field.name) for field in fields(data)) + ".")
+            parts.append(f"{data.__name__}: " + ", ".join(map(code, _names(data))) + ".")
     parts += [_OUTLETS, *_tables({"outlet": OutletTable}, outlet_files.WAYS)]
     parts += [_INLETS, *_tables({"inlet": InletTable, "kind.NAME": KindTable}, inlet_files.WAYS)]
     parts.append("Types of fields: " + ", ".join(map(code, TYPES)) + "; with ? the field may be left out.")
     return document("Event kinds", *parts)
+
+
+def _names(data: type) -> list[str]:
+    """Return the fields of an event's data as they are sent."""
+    found: Any = type_info(data)
+    return [field.encode_name for field in found.fields]
 
 
 def _tables(first: Mapping[str, Any], ways: Mapping[str, Any]) -> Iterator[str]:

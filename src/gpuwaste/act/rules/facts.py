@@ -48,7 +48,7 @@ class JobFacts:
 
 @dataclass(frozen=True, slots=True)
 class GpuState:
-    """The GPUs of a running run, as agents reported them; None, where one GPU of the run is not known."""
+    """The GPUs of a running run, as agents reported them; not known where one GPU of the run is not known."""
 
     idle_s: Annotated[
         _Float, Meta(description="Seconds for which all GPUs of the run have been idle; 0: one is not.")

@@ -22,7 +22,7 @@ class Reason:
 
 @dataclass(slots=True)
 class TargetForecast:
-    """What is expected of one target: a probability, or quantiles in the target's unit; the other one is empty."""
+    """What is expected of one target by a model or by history."""
 
     target: str
     source: Source
@@ -41,7 +41,7 @@ class TargetForecast:
 
 @dataclass(slots=True)
 class TargetPrediction(TargetForecast):
-    """What is said of one target, and why."""
+    """What is said of one target: a probability, or quantiles in the target's unit; the other one is empty."""
 
     reasons: tuple[Reason, ...] = ()
 
