@@ -53,7 +53,7 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     set_up_logging()
     os.umask(UMASK)
     make_room()
-    _use_few_arenas()
+    use_few_arenas()
     closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
     notifier = SystemdNotifier.from_environment()
     slurm, clock = accounting_client(config), SystemClock()
@@ -78,7 +78,7 @@ def _run(
     hub = Hub(config, ports)
     signal.signal(signal.SIGHUP, hub.reloader(lambda: load_config(path)).in_thread)
     places = sockets().places
-    _collect_seldom()
+    collect_seldom()
     _STARTED.log(version=own_version(), places=places, store=config.hub.state_dir)
     code = serve(hub, sockets(), notifier)
     _STOPPED.log()
@@ -145,7 +145,7 @@ def agent_issuer(config: Config, checkers: Checkers) -> CredentialIssuer | None:
     return MungeIssuer(Munge(config.common.munge_socket), agent_uid(config.hub.agent_user, checkers))
 
 
-def _use_few_arenas() -> None:
+def use_few_arenas() -> None:
     """Let threads share their heaps; before there are threads.
 
     glibc gives threads up to eight heaps for each processor, and what a thread frees stays in its own: with a thousand
@@ -156,7 +156,7 @@ def _use_few_arenas() -> None:
         mallopt(_M_ARENA_MAX, _ARENAS)
 
 
-def _collect_seldom() -> None:
+def collect_seldom() -> None:
     """Leave alone what is there now, and look at new objects seldom.
 
     What was imported lives as long as the process. A report's objects live until it is sent and have no cycles: to go
