@@ -3,9 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
+
+from msgspec import Meta
 
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.fields import Name, Number
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.tariff import Tariff
 from gpuwaste.ledger.ledger_settings import LedgerSettings
@@ -22,6 +25,31 @@ MAX_DAYS: Final = 50 * 366
 _PARAMETER: Final = re.compile(r"\$([a-z_]+)")
 _COMMENT: Final = re.compile(r"^--.*\n?", re.MULTILINE)
 _DAYS: Final = re.compile(r"^-- days: (\w+)$", re.MULTILINE)
+MAX_OFFSET_S: Final = 14 * 3600
+_SHOWN_DAYS: Final = 30
+Offset = Annotated[int, Meta(ge=-MAX_OFFSET_S, le=MAX_OFFSET_S)]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewQuestion:
+    """The parameters of one view; clusters are names separated by commas, None is all of them."""
+
+    start: Number | None = None
+    end: Number | None = None
+    clusters: Name | None = None
+    offset: Offset = 0
+
+
+def period(question: ViewQuestion, now: int) -> tuple[int, int]:
+    """Return start and end of what is asked for at `now`: the last days by default."""
+    end = now if question.end is None else question.end
+    return (end - _SHOWN_DAYS * DAY_S if question.start is None else question.start), end
+
+
+def previous(question: ViewQuestion, now: int) -> ViewQuestion:
+    """Return the question about the period of the same length just before."""
+    start, end = period(question, now)
+    return replace(question, start=max(0, start - (end - start)), end=start)
 
 
 @dataclass(slots=True)

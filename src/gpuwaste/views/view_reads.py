@@ -33,8 +33,7 @@ from gpuwaste.views.compare import compare
 from gpuwaste.views.language_model import LanguageModel
 from gpuwaste.views.rewriter import RESULTS, Rewriter
 from gpuwaste.views.view import Viewed, all_views, look, view_named
-from gpuwaste.views.view_query import ViewQuery, Window, checked, days_text, used
-from gpuwaste.views.views_resource import ViewQuestion, period
+from gpuwaste.views.view_query import ViewQuery, ViewQuestion, Window, checked, days_text, period, used
 
 MIN_DAYS: Final = 45
 """Shorter windows are counted as they are asked for."""

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from msgspec import Meta, json
+from msgspec import json
 
 from gpuwaste.core.fields import Name, Number
 from gpuwaste.core.refusal import BAD, Refusal
@@ -15,25 +15,13 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.show.page_query import MAX_SECONDS, number, page_number, text
 from gpuwaste.show.resource import NoQuestion, Page, PageRequest, Reading, Resource, chart_form
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewsDocument
+from gpuwaste.views.view_query import MAX_OFFSET_S, Offset, ViewQuestion, previous
 
 if TYPE_CHECKING:
     from gpuwaste.show.view_page import ViewForm
     from gpuwaste.views.view_reads import ViewReads
 
-MAX_OFFSET_S: Final = 14 * 3600
-_DAYS: Final = 30
 _MOST_DAYS: Final = 3660
-Offset = Annotated[int, Meta(ge=-MAX_OFFSET_S, le=MAX_OFFSET_S)]
-
-
-@dataclass(frozen=True, slots=True)
-class ViewQuestion:
-    """The parameters of one view; clusters are names separated by commas, None is all of them."""
-
-    start: Number | None = None
-    end: Number | None = None
-    clusters: Name | None = None
-    offset: Offset = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,18 +69,6 @@ def compared(reading: Reading, scope: Scope, question: ComparedViews) -> Compari
     before = ViewQuestion(question.other_start, question.other_end, question.other_clusters, question.offset)
     after = ViewQuestion(question.start, question.end, question.clusters, question.offset)
     return _views(reading).compared(scope, question.name, before, after)
-
-
-def period(question: ViewQuestion, now: int) -> tuple[int, int]:
-    """Return start and end of what is asked for at `now`: the last days by default."""
-    end = now if question.end is None else question.end
-    return (end - _DAYS * DAY_S if question.start is None else question.start), end
-
-
-def previous(question: ViewQuestion, now: int) -> ViewQuestion:
-    """Return the question about the period of the same length just before."""
-    start, end = period(question, now)
-    return replace(question, start=max(0, start - (end - start)), end=start)
 
 
 def _question(query: Mapping[str, str], now: int) -> ViewQuestion:

@@ -30,8 +30,8 @@ from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, hour, record
+from gpuwaste.views.view_query import ViewQuestion
 from gpuwaste.views.view_reads import ViewReads
-from gpuwaste.views.views_resource import ViewQuestion
 
 NOW = HOUR + 10 * 86400
 ALL = Scope(user="root", everything=True)

@@ -6,8 +6,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from gpuwaste.act.events.event_service import EventService
-from gpuwaste.act.events.event_types import EventsAnswer, OutletRow, OutletsDocument, RefusedEvent
-from gpuwaste.act.events.events_resource import MAX_EVENTS
+from gpuwaste.act.events.event_types import MAX_EVENTS, EventsAnswer, OutletRow, OutletsDocument, RefusedEvent
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.parts import Part, Parts

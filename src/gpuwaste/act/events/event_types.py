@@ -1,10 +1,12 @@
 """The types of what the hub says of events: a page of the stream, the catalogue, how outlets stand."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
 from gpuwaste.core.fields import Document, MaybeUtc, Utc
+
+MAX_EVENTS: Final = 5000
 
 
 class EventsAnswer(Struct, kw_only=True, frozen=True):

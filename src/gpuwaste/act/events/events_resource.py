@@ -1,11 +1,11 @@
 """The stream of events as CloudEvents, its catalogue, and how outlets and inlets stand."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from gpuwaste.act.events.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
+from gpuwaste.act.events.event_types import MAX_EVENTS, CatalogueDocument, EventsAnswer, OutletsDocument
 from gpuwaste.act.events.inlet_types import InletsDocument
 from gpuwaste.core.fields import Number
 from gpuwaste.core.scope import Scope
@@ -13,8 +13,6 @@ from gpuwaste.show.resource import NoQuestion, Reading, Resource
 
 if TYPE_CHECKING:
     from gpuwaste.act.events.event_reads import EventReads
-
-MAX_EVENTS: Final = 5000
 
 
 @dataclass(frozen=True)

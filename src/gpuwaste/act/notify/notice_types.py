@@ -1,12 +1,37 @@
 """The types of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from gpuwaste.core.fields import DatedDocument, Document, GpuSeconds, MaybeRatio, MaybeUtc, Recorded, Table, Utc
+from gpuwaste.core.fields import (
+    DatedDocument,
+    Document,
+    GpuSeconds,
+    MaybeRatio,
+    MaybeUtc,
+    Name,
+    Number,
+    Recorded,
+    Table,
+    Utc,
+)
 from gpuwaste.ledger.reports.report_types import FindingRow
+
+MAX_NOTICES: Final = 10_000
+
+
+@dataclass(frozen=True)
+class NoticeQuestion:
+    """Whose notices, of which time, and how many; None is "any", or the default."""
+
+    user: Name | None = None
+    start: Number | None = None
+    end: Number | None = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_NOTICES)] = 1000
+
 
 _Counts = Annotated[Mapping[str, int], Meta(description="Users who are not told, by reason.")]
 _Why = Annotated[str, Meta(description="Why the user is not told; empty: told.")]

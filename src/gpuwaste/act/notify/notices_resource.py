@@ -1,11 +1,16 @@
 """Digests of waste, their record, preview and replay: /v1/notices."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING
 
-from msgspec import Meta
-
-from gpuwaste.act.notify.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
+from gpuwaste.act.notify.notice_types import (
+    NoticePreview,
+    NoticeQuestion,
+    NoticeReplay,
+    NoticeRun,
+    NoticesDocument,
+    NoticeWished,
+)
 from gpuwaste.advice.predict.predict_body import NoticeRunQuestion, NoticeWish
 from gpuwaste.core.fields import Name, Number
 from gpuwaste.core.scope import Scope
@@ -13,18 +18,6 @@ from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
 
 if TYPE_CHECKING:
     from gpuwaste.act.notify.service import NoticeService
-
-MAX_NOTICES: Final = 10_000
-
-
-@dataclass(frozen=True)
-class NoticeQuestion:
-    """Whose notices, of which time, and how many; None is "any", or the default."""
-
-    user: Name | None = None
-    start: Number | None = None
-    end: Number | None = None
-    limit: Annotated[int, Meta(ge=1, le=MAX_NOTICES)] = 1000
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ from typing import Final
 from msgspec.structs import asdict
 
 from gpuwaste.act.notify.notice_types import (
+    MAX_NOTICES,
     NoticePreview,
+    NoticeQuestion,
     NoticeReplay,
     NoticeRow,
     NoticeRun,
@@ -18,7 +20,6 @@ from gpuwaste.act.notify.notice_types import (
     ToldRow,
 )
 from gpuwaste.act.notify.notices import NoticeDecision
-from gpuwaste.act.notify.notices_resource import MAX_NOTICES, NoticeQuestion
 from gpuwaste.act.notify.planner import Planner
 from gpuwaste.act.notify.runner import NoticeRunner, words
 from gpuwaste.core.clock import Clock

@@ -11,8 +11,14 @@ from msgspec.structs import replace
 
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument, score_document
 from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
-from gpuwaste.advice.verdicts.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
-from gpuwaste.advice.verdicts.verdicts_resource import MAX_VERDICTS, VerdictQuestion
+from gpuwaste.advice.verdicts.verdict_types import (
+    FOR_USERS,
+    MAX_VERDICTS,
+    VerdictQuestion,
+    VerdictRow,
+    VerdictsDocument,
+    expected_of,
+)
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal, not_found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from gpuwaste.advice.verdicts.hits import HIT_SHARE, all_ends
-from gpuwaste.advice.verdicts.verdicts_resource import VerdictQuestion
+from gpuwaste.advice.verdicts.verdict_types import VerdictQuestion
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import ClusterAccount, account_rows

@@ -7,9 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from msgspec import UNSET, Meta, defstruct, to_builtins
 
 from gpuwaste.core.codec import annotated
-from gpuwaste.core.fields import DatedDocument, Interval, Recorded, Table, Utc
+from gpuwaste.core.fields import DatedDocument, Interval, Name, Number, Recorded, Table, Utc
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.reports.report_types import Dispute
+
+MAX_VERDICTS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictQuestion:
+    """Which verdicts; None is "any", or the default."""
+
+    user: Name | None = None
+    policy: Name | None = None
+    start: Number | None = None
+    end: Number | None = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_VERDICTS)] = 1000
+
 
 SCHEMA: Final = 1
 FOR_USERS: Final = (

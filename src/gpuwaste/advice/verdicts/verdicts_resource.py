@@ -1,33 +1,19 @@
 """The verdicts at submission and their score: /v1/verdicts, and the page /verdicts."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING
 
-from msgspec import Meta
 from msgspec.structs import replace
 
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
-from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
-from gpuwaste.core.fields import Name, Number
+from gpuwaste.advice.verdicts.verdict_types import VerdictQuestion, VerdictsDocument
+from gpuwaste.core.fields import Number
 from gpuwaste.core.scope import Scope
 from gpuwaste.show.page_query import page_number
 from gpuwaste.show.resource import FORMS, Page, PageRequest, Reading, Resource
 
 if TYPE_CHECKING:
     from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
-
-MAX_VERDICTS: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictQuestion:
-    """Which verdicts; None is "any", or the default."""
-
-    user: Name | None = None
-    policy: Name | None = None
-    start: Number | None = None
-    end: Number | None = None
-    limit: Annotated[int, Meta(ge=1, le=MAX_VERDICTS)] = 1000
 
 
 @dataclass(frozen=True)
