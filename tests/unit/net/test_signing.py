@@ -1,4 +1,4 @@
-"""Digests are what docs/design.md says, byte for byte."""
+"""Digests are what docs/explanation/interfaces.md says, byte for byte."""
 
 from hashlib import sha256
 
