@@ -56,4 +56,9 @@ def _read(request: Mapping[str, Any] | None) -> dict[str, Any]:
         job = read_job_desc(request["job"])
     except ParseError as error:
         return {"request": str(error)}
-    return {item.name: getattr(job, item.name) for item in fields(job) if item.name not in _OWN}
+    whole, own = _values(job), _OWN | {"asked"}
+    return _values(job.asked) | {name: value for name, value in whole.items() if name not in own}
+
+
+def _values(one: Any) -> dict[str, Any]:
+    return {item.name: getattr(one, item.name) for item in fields(one)}
