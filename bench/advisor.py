@@ -25,7 +25,7 @@ import numpy as np
 from gpuwaste.advice.predict.bundle import BASELINE
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.submit_frames import HEADER, encode_frame
-from gpuwaste.advisor.boot import SAVED
+from gpuwaste.advisor.advisor_history import SAVED
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.replay import replay

@@ -21,8 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.act.events.outlet import DeliveryResult, Outlet
-from gpuwaste.act.events.outlet_files import OutletFile, load_outlet
+from gpuwaste.act.events.outlet import DeliveryResult, Outlet, OutletFile, load_outlet
 from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.events.envelope import encoded, tell

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.predict import learn, made_up, manifest_of
-from gpuwaste.act.notify.parts import NotifyParts
-from gpuwaste.act.notify.runner import Accounting
+from gpuwaste.act.notify.notice_runner import Accounting
+from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.predict.targets import TARGETS

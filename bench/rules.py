@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.year_site import fill
-from gpuwaste.act.rules.engine import Ladders, PassInstant, evaluate
-from gpuwaste.act.rules.facts import GpuState
-from gpuwaste.act.rules.moments import Moment, running_facts
-from gpuwaste.act.rules.replay import replayed
-from gpuwaste.act.rules.restraint import StepsSpent
-from gpuwaste.act.rules.rule import Rule
+from gpuwaste.act.rules.rule_definition import Rule
+from gpuwaste.act.rules.rule_facts import GpuState
 from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
+from gpuwaste.act.rules.rule_matching import StepsSpent
+from gpuwaste.act.rules.rule_moments import Moment, running_facts
+from gpuwaste.act.rules.rule_pass import Ladders, PassInstant, evaluate
+from gpuwaste.act.rules.rule_replay import replayed
 from gpuwaste.act.rules.rule_text import replay_text
 from gpuwaste.core.bootstrap import BootstrapSample, interval
 from gpuwaste.core.clock import SystemClock

@@ -22,7 +22,7 @@ from gpuwaste.advice.predict.comparison import compare
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import TARGETS
 from gpuwaste.advice.predict.trial import ShadowModel
-from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
+from gpuwaste.advisor.advisor_models import Question, ShadowScoring
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.models.export import write_bundle
 

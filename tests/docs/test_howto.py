@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from tools.reference import metrics
 
-from gpuwaste.act.events.inlet_files import load_inlet
-from gpuwaste.act.events.outlet_files import load_outlet
+from gpuwaste.act.events.inlet import load_inlet
+from gpuwaste.act.events.outlet import load_outlet
 from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
 from gpuwaste.advice.policy.declarations import TABLES
 from gpuwaste.cli.config_check import problems

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_store import ActionRow
-from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Approval, Intent, intent_id
+from gpuwaste.actor.action_executor import ActionQueue, HubActionQueue
+from gpuwaste.actor.action_journal import ActionJournal
 from gpuwaste.actor.action_poller import ActionPoller
-from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
 from gpuwaste.actor.actor_settings import ActorSettings
-from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core.act_config import ActorConfig
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config

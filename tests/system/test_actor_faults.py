@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.system.actor_scene import ActorScene, actor_scene, running, stand_in
 
+from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_types import ActionLent, ActionTaken, Outcome
-from gpuwaste.act.actions.hub.parts import ActionParts
-from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
+from gpuwaste.actor.action_executor import ActionQueue, HubActionQueue
 from gpuwaste.core.errors import RetryableWireError, StoreError
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge import Munge, MungeIssuer

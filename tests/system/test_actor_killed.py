@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.system.actor_scene import ACTOR, ActorScene, actor_scene, running, stand_in
 
-from gpuwaste.act.actions.catalogue import actions
-from gpuwaste.act.actions.hub.parts import ActionParts
+from gpuwaste.act.actions.action_kind import actions
+from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

@@ -15,7 +15,7 @@ import pytest
 from tests.examples import few
 from tests.growth import LARGEST, SHAPES, Read, quadratic
 
-from gpuwaste.act.notify.addresses import is_address
+from gpuwaste.act.notify.mail_addresses import is_address
 from gpuwaste.advice.policy import user_message as policy_text
 from gpuwaste.advice.policy.rules.override import reason_of
 from gpuwaste.advice.policy.values import Patterns

@@ -25,7 +25,7 @@ from tests.integration.hub.bundles import promote, write
 from tests.unit.plan.facts import CONFIG, LIMITS, MEMBERS, NODES, PARTITIONS
 
 from gpuwaste.act.events.event_service import EventService
-from gpuwaste.act.notify.parts import NotifyParts
+from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.act.rescoring_part import RescoringPart
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.advice.predict.predictions import Predictions

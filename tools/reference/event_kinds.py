@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from msgspec.inspect import type_info
 
-from gpuwaste.act.events import inlet_files, outlet_files
-from gpuwaste.act.events.inlet_files import InletTable
-from gpuwaste.act.events.outlet_files import OutletTable
+from gpuwaste.act.events import inlet, outlet
+from gpuwaste.act.events.inlet import InletTable
+from gpuwaste.act.events.outlet import OutletTable
 from gpuwaste.jobs.events.catalogue import PREFIX, catalogue
 from gpuwaste.jobs.events.site_kinds import TYPES, KindTable
 from tools.reference.markdown import code, document, table
@@ -41,8 +41,8 @@ def page() -> str:
         parts += [f"## {family}", table(("kind", "when"), rows)]
         for data in dict.fromkeys(kind.data for kind in catalogue().values() if kind.family == family):
             parts.append(f"{data.__name__}: " + ", ".join(map(code, _names(data))) + ".")
-    parts += [_OUTLETS, *_tables({"outlet": OutletTable}, outlet_files.WAYS)]
-    parts += [_INLETS, *_tables({"inlet": InletTable, "kind.NAME": KindTable}, inlet_files.WAYS)]
+    parts += [_OUTLETS, *_tables({"outlet": OutletTable}, outlet.WAYS)]
+    parts += [_INLETS, *_tables({"inlet": InletTable, "kind.NAME": KindTable}, inlet.WAYS)]
     parts.append("Types of fields: " + ", ".join(map(code, TYPES)) + "; with ? the field may be left out.")
     return document("Event kinds", *parts)
 

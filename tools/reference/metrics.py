@@ -8,19 +8,19 @@ from typing import Final, NamedTuple
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import CollectorRegistry
 
-from gpuwaste.act.actions.hub import parts as action_parts
-from gpuwaste.act.events import inlet_metrics, outlet_metrics
+from gpuwaste.act.actions import action_parts
+from gpuwaste.act.events import inlet_parts, outlet_sender
 from gpuwaste.act.events.intake import InletState
 from gpuwaste.act.events.outlet_sender import SenderState
-from gpuwaste.act.notify.parts import notice_counter
-from gpuwaste.act.rules import rule_metrics
-from gpuwaste.act.rules.rule_metrics import RuleFigures
+from gpuwaste.act.notify.notify_parts import notice_counter
+from gpuwaste.act.rules import rule_service
+from gpuwaste.act.rules.rule_service import RuleFigures
 from gpuwaste.actor.action_poller import ActorCounters
-from gpuwaste.actor.actor_metrics import ActorCollector
+from gpuwaste.actor.actor_daemon import ActorCollector
 from gpuwaste.advice.predict.predictions import model_families, prediction_counter
 from gpuwaste.advice.verdicts.verdict_counts import kept_families
-from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
+from gpuwaste.advisor.advisor_counters import Counters
+from gpuwaste.advisor.advisor_metrics import AdvisorGauges, registry_of
 from gpuwaste.agent import jobstats
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
@@ -93,7 +93,7 @@ def hub_rows() -> Iterator[Row]:
     batches = BatchCounts(SystemClock())
     batches.batch("gpu1", 1, 0, 0)
     model = PredictionHealth(state="ready", model="name", model_hash="hash", created=0)
-    standing = outlet_metrics.OutletStanding("hook", SenderState(), Behind(0, None))
+    standing = outlet_sender.OutletStanding("hook", SenderState(), Behind(0, None))
     inlet = InletState(refused=Counter(signature=1))
     fired = RuleFigures(steps=Counter({("idle", "recorded"): 1}))
     found = [
@@ -112,9 +112,9 @@ def hub_rows() -> Iterator[Row]:
         *model_families(model, 0.0),
         *families({("gpu", ""): Tally()}),
         *judging.families(judging.JudgingProgress(0, 1.0), 0),
-        *outlet_metrics.families([standing], 0),
-        *inlet_metrics.families({"storage": inlet}, 0),
-        *rule_metrics.families(fired, 1, 0),
+        *outlet_sender.families([standing], 0),
+        *inlet_parts.families({"storage": inlet}, 0),
+        *rule_service.families(fired, 1, 0),
         *action_parts.families([("intended", "cancel", 1, 0)], 0, stopped=False),
     ]
     hub = HubMetrics(lambda: (hub, _MadeFamilies(found)))

@@ -4,10 +4,10 @@ import inspect
 from dataclasses import MISSING, fields
 from typing import Any, Final, get_type_hints
 
-from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.rules.expression_reader import MAX_DEPTH, MAX_TEXT
-from gpuwaste.act.rules.facts import SPACES, About, facts_of
-from gpuwaste.act.rules.rule import NEVER, NO_HOURS, Duration, RuleExemption, RuleHead, StepBudget
+from gpuwaste.act.rules.rule_definition import NEVER, NO_HOURS, Duration, RuleExemption, RuleHead, StepBudget
+from gpuwaste.act.rules.rule_facts import SPACES, About, facts_of
 from gpuwaste.advice.policy.values import Patterns, Ratio
 from tools.reference.markdown import code, document, table
 

@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.hub.parts import ActionParts
-from gpuwaste.act.actions.hub.service import ActionService
-from gpuwaste.act.events.event_reads import EventReads
-from gpuwaste.act.events.event_service import EventService
+from gpuwaste.act.actions.action_parts import ActionParts
+from gpuwaste.act.actions.action_service import ActionService
+from gpuwaste.act.events.event_service import EventReads, EventService
 from gpuwaste.act.events.inlet_parts import InletParts
-from gpuwaste.act.notify.parts import NotifyParts
+from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.act.rescoring_part import RescoringPart
 from gpuwaste.act.rules.rule_reads import RuleReads
 from gpuwaste.act.rules.rule_service import RuleService

@@ -3,7 +3,7 @@
 from typing import Self
 
 from gpuwaste.act.events.event_service import EventService
-from gpuwaste.act.notify.parts import NotifyParts
+from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
 from gpuwaste.advice.rescoring.rescore_store import RescoreStore

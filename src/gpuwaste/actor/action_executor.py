@@ -1,4 +1,4 @@
-"""ActionExecutor: takes one action: look, note it as sent, act, confirm.
+"""ActionExecutor: takes one action of the hub's queue: look, note it as sent, act, confirm.
 
 An action is on disk as sent, at the hub and here, before Slurm is asked to do it. Whoever finds it there later looks
 first: what Slurm shows as done is confirmed, what it shows as not done is sent once more, and what it cannot show is
@@ -6,25 +6,33 @@ given up. So nothing is done twice, whenever the actor is killed.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from gpuwaste.act.actions.action_kind import ActionRequest, Execution, LookResult, Plan, SiteProgram
-from gpuwaste.act.actions.action_types import ActionEntry, Outcome, intent_of
-from gpuwaste.act.actions.catalogue import actions
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.actor.action_queue import ActionQueue
+from gpuwaste.act.actions.action_kind import (
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    LookResult,
+    Plan,
+    SiteProgram,
+    actions,
+)
+from gpuwaste.act.actions.action_types import ActionEntry, ActionLent, ActionTaken, Outcome, intent_of
+from gpuwaste.actor.action_journal import ActionJournal
 from gpuwaste.actor.actor_settings import ActorSettings
-from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
 from gpuwaste.core.log_event import LogEvent
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.text import words_of
+from gpuwaste.net.hub_client import HubClient
 from gpuwaste.slurm.clients.command import CommandError
 
+CLAIM_PATH: Final = "/v1/actions/claim"
 MAX_SENDS: Final = 2
 _QUIET_US: Final = 3_600_000_000  # between two lines of one action that waits
 _MARGIN_S: Final = 5.0  # of the lease: the hub counts whole seconds, and a command that is stopped ends a bit later
@@ -37,6 +45,43 @@ _NOT_SENT: Final = log_event.warning(
     "action-not-sent: {kind} of {subject} is not sent: {reason}",
     "A stop, the rate or an expiry. The action waits until it expires.",
 )
+
+
+class ActionQueue(Protocol):
+    """Where actions come from. Raises WireError, NoDataError, ParseError."""
+
+    def claim(self, kinds: Sequence[str]) -> ActionLent:
+        """Return the action to take now, if any, of these kinds; without kinds it only keeps the lease."""
+        ...
+
+    def report(
+        self, action: str, status: Outcome, *, reason: str = "", answer: str = "", plan: Mapping[str, str] | None = None
+    ) -> ActionTaken:
+        """Note a step; the answer says whether the hub takes it."""
+        ...
+
+
+class HubActionQueue:
+    """The hub behind /v1/actions."""
+
+    def __init__(self, hub: HubClient, actor: str) -> None:
+        """`actor` names this actor, the same after a restart."""
+        self._hub = hub
+        self._actor = actor
+
+    def claim(self, kinds: Sequence[str]) -> ActionLent:
+        """POST /v1/actions/claim."""
+        found = self._hub.post_signed(CLAIM_PATH, {"actor": self._actor, "kinds": list(kinds)})
+        return convert(found, ActionLent, "the hub's request")
+
+    def report(
+        self, action: str, status: Outcome, *, reason: str = "", answer: str = "", plan: Mapping[str, str] | None = None
+    ) -> ActionTaken:
+        """POST /v1/actions/ID/step."""
+        body = {"actor": self._actor, "status": status, "reason": reason[:2000], "answer": answer[:8000]}
+        if plan is not None:
+            body["plan"] = dict(plan)  # type: ignore[assignment]
+        return convert(self._hub.post_signed(f"/v1/actions/{action}/step", body), ActionTaken, "the hub's answer")
 
 
 @dataclass(frozen=True, slots=True)

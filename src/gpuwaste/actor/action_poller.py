@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from gpuwaste.act.actions.action_kind import ActionSlurm
 from gpuwaste.act.actions.action_types import ActionEntry
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.actor.action_executor import ActionExecutor, ActionResult
-from gpuwaste.actor.action_queue import ActionQueue, HubActionQueue
+from gpuwaste.actor.action_executor import ActionExecutor, ActionQueue, ActionResult, HubActionQueue
+from gpuwaste.actor.action_journal import ActionJournal
 from gpuwaste.actor.actor_settings import ActorPorts, ActorSettings
-from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, StoreError, WireError

@@ -7,15 +7,13 @@ from typing import Final
 from gpuwaste.advice.policy.expected_waits import WaitTable
 from gpuwaste.advice.policy.loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
-from gpuwaste.advisor.advisor_history import AdvisorHistory
+from gpuwaste.advisor.advisor_history import AdvisorHistory, boot_history_by
 from gpuwaste.advisor.advisor_models import AdvisorModels
-from gpuwaste.advisor.boot import booted_by
-from gpuwaste.advisor.budget_store import BudgetCounts
-from gpuwaste.advisor.feed import Feed, SlowTurn, Turn
-from gpuwaste.advisor.judge import Judge
-from gpuwaste.advisor.server import Server
-from gpuwaste.advisor.slurm_facts import AdvisorPorts
-from gpuwaste.advisor.users import Users
+from gpuwaste.advisor.advisor_ports import AdvisorPorts
+from gpuwaste.advisor.history_feed import Feed, SlowTurn, Turn
+from gpuwaste.advisor.submit_server import Server
+from gpuwaste.advisor.uid_lookup import Users
+from gpuwaste.advisor.verdict_judge import BudgetCounts, Judge
 from gpuwaste.core import log_event
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
@@ -127,7 +125,7 @@ class AdvisorWatch(Part):
         health, history, ports = self._feed.health, self._history, self._ports
         if health is None or (under_use := health.under_use) == history.follower.state.under_use:
             return
-        fresh = booted_by(ports.hub, ports.state_dir, ports.cluster, under_use)
+        fresh = boot_history_by(ports.hub, ports.state_dir, ports.cluster, under_use)
         swapped = threading.Event()
 
         def swap() -> None:

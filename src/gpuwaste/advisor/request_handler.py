@@ -14,13 +14,13 @@ from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.predict.texts import name_facts, script_facts
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.submit_frames import decode_body, encode_reply
+from gpuwaste.advisor.advisor_counters import Counters
 from gpuwaste.advisor.advisor_history import Freshness, KnownJobs
-from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.journal import VerdictJournal
-from gpuwaste.advisor.judge import Judge, JudgedSubmission
-from gpuwaste.advisor.server import Connection, SubmitHandler
-from gpuwaste.advisor.slurm_facts import AdvisorPorts
-from gpuwaste.advisor.users import HostUser, Users
+from gpuwaste.advisor.advisor_ports import AdvisorPorts
+from gpuwaste.advisor.submit_server import Connection, SubmitHandler
+from gpuwaste.advisor.uid_lookup import HostUser, Users
+from gpuwaste.advisor.verdict_journal import VerdictJournal
+from gpuwaste.advisor.verdict_judge import Judge, JudgedSubmission
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError, ParseError

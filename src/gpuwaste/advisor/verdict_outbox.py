@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from gpuwaste.advice.policy.facts import Spent
 from gpuwaste.advice.verdicts.verdict_batch import VerdictBatch, VerdictLine
-from gpuwaste.advisor.slurm_facts import AdvisorPorts
+from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.version import own_version

@@ -125,8 +125,8 @@ def policies(_: Path, config: Config) -> Iterator[str]:
 
 def outlets(_: Path, config: Config) -> Iterator[str]:
     """Read the inlets and the outlets, as the hub does."""
-    from gpuwaste.act.events.inlet_files import load_inlets
-    from gpuwaste.act.events.outlet_files import load_outlets
+    from gpuwaste.act.events.inlet import load_inlets
+    from gpuwaste.act.events.outlet import load_outlets
 
     inlets, errors = load_inlets(Path(config.hub.inlets_dir))
     for error in errors:
@@ -238,7 +238,7 @@ def _store(config: Config) -> None:
 
 
 def _notices(config: Config) -> None:
-    from gpuwaste.act.notify.addresses import AddressBook
+    from gpuwaste.act.notify.mail_addresses import AddressBook
     from gpuwaste.act.notify.notify_settings import NotifySettings
 
     NotifySettings.from_config(config.notify)

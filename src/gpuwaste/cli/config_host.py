@@ -85,7 +85,7 @@ def _daemon_client(config: Config) -> None:
 
 
 def _slurm_user(config: Config) -> None:
-    from gpuwaste.advisor.slurm_facts import slurm_uid
+    from gpuwaste.advisor.advisor_ports import slurm_uid
 
     if config.advisor.slurm_user:
         slurm_uid(config.advisor.slurm_user)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from gpuwaste.act.events.inlet_files import InletFile, is_inlet, load_inlet, load_inlets
-from gpuwaste.act.events.outlet_files import OutletFile, load_outlet
+from gpuwaste.act.events.inlet import InletFile, is_inlet, load_inlet, load_inlets
+from gpuwaste.act.events.outlet import OutletFile, load_outlet
 from gpuwaste.cli.given_files import given_files
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.core.config import Config

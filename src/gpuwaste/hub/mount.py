@@ -11,7 +11,7 @@ from fastapi import FastAPI, Path, Query, Request, Response
 from msgspec import Meta
 from starlette.responses import RedirectResponse
 
-from gpuwaste.act.events.event_reads import EventReads
+from gpuwaste.act.events.event_service import EventReads
 from gpuwaste.core.parts import Parts
 from gpuwaste.core.refusal import not_found
 from gpuwaste.core.scope import Scope

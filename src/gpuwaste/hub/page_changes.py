@@ -14,7 +14,7 @@ from typing import Final
 
 from fastapi import Request, Response
 
-from gpuwaste.act.events.event_reads import EventReads, may_see
+from gpuwaste.act.events.event_service import EventReads, may_see
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal

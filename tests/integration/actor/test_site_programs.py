@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.act.actions.action_kind import SiteProgram
-from gpuwaste.actor.actor_settings import ActorSettings
-from gpuwaste.actor.site_programs import SitePrograms
+from gpuwaste.actor.actor_settings import ActorSettings, SitePrograms
 from gpuwaste.core.act_config import ActorConfig
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError

@@ -16,7 +16,7 @@ from gpuwaste.advice.predict.bundle_files import read_bundle
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.submit_frames import HEADER, VERSION, encode_frame
 from gpuwaste.advice.verdicts.verdict_batch import VerdictLine
-from gpuwaste.advisor.boot import SAVED
+from gpuwaste.advisor.advisor_history import SAVED
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError

@@ -13,13 +13,12 @@ from tests.unit.advice.policy.builders import REJECTING, policies
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submit_frames import HEADER, decode_reply, encode_frame
+from gpuwaste.advisor.advisor_counters import Counters
 from gpuwaste.advisor.advisor_history import Freshness, KnownJobs
-from gpuwaste.advisor.budget_store import BudgetCounts
-from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.request_handler import RequestHandler
-from gpuwaste.advisor.server import Connection
-from gpuwaste.advisor.users import HostUser, Users
+from gpuwaste.advisor.submit_server import Connection
+from gpuwaste.advisor.uid_lookup import HostUser, Users
+from gpuwaste.advisor.verdict_judge import BudgetCounts, Judge
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.testing.lone_advisor import LoneAdvisor

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.server import Connection, IntakeLimits, Server, SubmitHandler
+from gpuwaste.advisor.advisor_counters import Counters
+from gpuwaste.advisor.submit_server import Connection, IntakeLimits, Server, SubmitHandler
 from gpuwaste.core.clock import SystemClock
 
 

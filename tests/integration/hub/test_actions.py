@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 
-from gpuwaste.act.actions.hub.parts import ActionParts
-from gpuwaste.act.actions.hub.service import ActionService
+from gpuwaste.act.actions.action_parts import ActionParts
+from gpuwaste.act.actions.action_service import ActionService
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.act_config import NotifyConfig

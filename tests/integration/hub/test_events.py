@@ -15,8 +15,7 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_now import ALICE, BOB, CAROL, NOW, OPEN, OPER, used
 
-from gpuwaste.act.events.event_reads import EventReads
-from gpuwaste.act.events.event_service import EventService
+from gpuwaste.act.events.event_service import EventReads, EventService
 from gpuwaste.act.events.event_types import CatalogueDocument, OutletsDocument
 from gpuwaste.act.events.sources import SourceStores, sources
 from gpuwaste.core.codec import convert

@@ -26,8 +26,7 @@ from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocum
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.submission import AdviceRequest
-from gpuwaste.advisor.budget_store import BudgetCounts
-from gpuwaste.advisor.judge import Judge, JudgedSubmission
+from gpuwaste.advisor.verdict_judge import BudgetCounts, Judge, JudgedSubmission
 from gpuwaste.cli.asking import PredictQuery, answer
 from gpuwaste.cli.main import main
 from gpuwaste.cli.policies import decided

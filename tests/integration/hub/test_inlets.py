@@ -16,8 +16,8 @@ from tests.integration.hub.rig import Answer, Rig, running_hub
 from tests.integration.hub.test_now import ALICE, OPER
 from tests.unit.act.events.site import SECRET, WEBHOOK, fs_full, sent, written
 
+from gpuwaste.act.events.event_types import InletsDocument
 from gpuwaste.act.events.inlet_parts import InletParts
-from gpuwaste.act.events.inlet_types import InletsDocument
 from gpuwaste.core.codec import convert
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.jobs.cluster_facts import ClusterFacts

@@ -11,7 +11,7 @@ from tests.integration.hub.bundles import promote
 from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.act.notify.notice_store import NoticeStore, add_notices
-from gpuwaste.act.notify.parts import NotifyParts
+from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.act.rescoring_part import RescoringPart
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.advice.rescoring.rescore import Rescore

@@ -8,10 +8,10 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_now import OPER
 from tests.integration.hub.test_rules import LADDER, firings, later, passed, work, write
 
+from gpuwaste.act.actions.action_manager import ActionManager
+from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_store import ActionQuestion, ActionRow
 from gpuwaste.act.actions.action_types import ActionReport
-from gpuwaste.act.actions.hub.action_manager import ActionManager
-from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.testing.clocks import ShiftedClock
 

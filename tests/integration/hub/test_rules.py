@@ -9,11 +9,11 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_now import ALICE, NOW, OPEN, OPER, used
 
+from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_store import ActionQuestion
 from gpuwaste.act.actions.action_types import ActionReport
-from gpuwaste.act.actions.hub.parts import ActionParts
 from gpuwaste.act.events.event_service import EventService
-from gpuwaste.act.rules.moments import ModelMoment
+from gpuwaste.act.rules.rule_moments import ModelMoment
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.run_store import upsert_jobs

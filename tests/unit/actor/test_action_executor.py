@@ -12,8 +12,8 @@ from msgspec.structs import replace as entry_with
 
 from gpuwaste.act.actions.action_types import ActionEntry, ActionLent, ActionTaken, Outcome
 from gpuwaste.actor.action_executor import ActionExecutor, ActionResult
+from gpuwaste.actor.action_journal import ActionJournal
 from gpuwaste.actor.actor_settings import ActorSettings
-from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.site_config import CommonConfig

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuwaste.act.actions.action_types import ActionEntry, ActionLent, ActionTaken, Outcome
+from gpuwaste.actor.action_journal import ActionJournal
 from gpuwaste.actor.action_poller import ActionPoller
 from gpuwaste.actor.actor_settings import ActorSettings
-from gpuwaste.actor.journal import ActionJournal
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm

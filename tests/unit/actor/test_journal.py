@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.actor.journal import ActionJournal, SentBefore
+from gpuwaste.actor.action_journal import ActionJournal, SentBefore
 from gpuwaste.core.errors import StoreError
 
 DAY = 86400

@@ -1,6 +1,6 @@
 """What the plugins report of themselves, across late requests and restarts of slurmctld."""
 
-from gpuwaste.advisor.counters import Counters
+from gpuwaste.advisor.advisor_counters import Counters
 
 
 def totals(asked: int, missed: int) -> dict[str, int]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
-from gpuwaste.advisor import journal as module
-from gpuwaste.advisor.journal import VerdictJournal
+from gpuwaste.advisor import verdict_journal as module
+from gpuwaste.advisor.verdict_journal import VerdictJournal
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
-from gpuwaste.advisor.writer import Writer
+from gpuwaste.advisor.verdict_writer import Writer
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.verdict import Verdict, new_id
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuwaste.advisor.shadow_scoring import Question, ShadowScoring
+from gpuwaste.advisor.advisor_models import Question, ShadowScoring
 from gpuwaste.core.errors import ModelError
 from gpuwaste.testing.clocks import FakeClock
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.unit.agent.fakes import START_US
 
-from gpuwaste.advisor.users import FRESH_US, OLD_US, Users
+from gpuwaste.advisor.uid_lookup import FRESH_US, OLD_US, Users
 from gpuwaste.testing.clocks import FakeClock
 
 UID = 4711

@@ -16,7 +16,7 @@ from tests.unit.net.outboxes import rejected
 
 from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advisor.verdict_outbox import REJECTED_S, Chunk, VerdictOutbox
-from gpuwaste.advisor.writer import add_line
+from gpuwaste.advisor.verdict_writer import add_line
 from gpuwaste.core.errors import StoreError
 from gpuwaste.jobs.verdict import verdict_from_json
 from gpuwaste.net.batch import MAX_BATCH_BYTES, Envelope, encode_batch

@@ -6,7 +6,7 @@ from typing import Any
 from gpuwaste.advice.policy.facts import Spent
 from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
-from gpuwaste.advisor.writer import add_line
+from gpuwaste.advisor.verdict_writer import add_line
 from gpuwaste.jobs.verdict import Verdict
 
 DAY_US = 86_400_000_000

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from gpuwaste.act.actions.action_manager import ActionManager
 from gpuwaste.act.actions.action_store import ActionRow, ActionStore
 from gpuwaste.act.actions.action_types import ActionReport
-from gpuwaste.act.actions.hub.action_manager import ActionManager
 from gpuwaste.act.rules.intent import Intent
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import MEMORY

@@ -15,7 +15,7 @@ from tests.examples import examples
 from tests.unit.ledger import builders
 from tests.unit.store.test_rollup import DAY, new_store, row, run, same, sites
 
-from gpuwaste.act.notify.notices import staff_list
+from gpuwaste.act.notify.notice_decisions import staff_list
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import set_partitions, upsert_jobs

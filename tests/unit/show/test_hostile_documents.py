@@ -12,8 +12,8 @@ from tests.unit.show import documents, predictions, verdict_documents
 from tests.unit.show.documents import read
 from tests.unit.show.test_notice_text import digest
 
+from gpuwaste.act.notify.notice_runner import words
 from gpuwaste.act.notify.notice_types import Digest
-from gpuwaste.act.notify.runner import words
 from gpuwaste.advice.predict.predict_text import predict_text
 from gpuwaste.advice.verdicts.verdict_text import score_text, verdicts_text
 from gpuwaste.cli.options import as_text, typed

@@ -2,7 +2,7 @@
 
 from datetime import UTC
 
-from gpuwaste.act.notify.limit_text import limit_subject, limit_text
+from gpuwaste.act.notify.limit_notices import limit_subject, limit_text
 from gpuwaste.act.notify.notice_types import LimitJob, LimitNotice
 from gpuwaste.show.cells import harmless_document
 from gpuwaste.show.layout import Look

@@ -1,20 +1,125 @@
-"""ActionKind: one kind of action: what it takes, what it needs, and the functions that see, do and confirm it."""
+"""ActionKind: one kind of action: its options, what it needs, how it is looked at, done and confirmed in Slurm.
 
+Each file of kinds/ defines one; `actions` returns all of them by name. CommandClient is an ActionSlurm.
+"""
+
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from functools import cache
+from typing import Any, Final, Literal, Protocol
 
-from gpuwaste.act.actions.option import ActionOption
-from gpuwaste.act.actions.slurm_port import ActionSlurm
+from gpuwaste.act.actions import kinds
 from gpuwaste.act.rules.intent import ActionTarget, Intent
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import nearest
+from gpuwaste.core.units import format_duration, parse_duration_s
+from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.site.cluster_model import Node, Partition
 
+_PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
+_BREAKS: Final = {";", "="}  # in a comment of Slurm's, `;gw=ID` is the submit advice's own mark
 Subject = Literal["run", "node", "model", "any"]
 Rights = Literal["none", "operator", "administrator", "program"]
 Standing = Literal["todo", "done", "moot", "open"]
 Plan = Mapping[str, str]
 NODE: Final = "node/"  # and its name: the subject of an intent about a node
 MODEL: Final = "model/"  # the same of a model
+
+
+@dataclass(frozen=True, slots=True)
+class ActionOption:
+    """One parameter. `check` returns what is wrong with a text, "" for nothing; `default` None: it must be given."""
+
+    name: str
+    about: str
+    check: Callable[[str], str]
+    default: str | None = None
+
+
+def line(most: int) -> Callable[[str], str]:
+    """Return a check for a text of one line without control characters."""
+
+    def check(text: str) -> str:
+        if not text.strip():
+            return "empty"
+        if len(text) > most:
+            return f"{len(text)} characters, {most} at most"
+        return "" if _PLAIN.fullmatch(text) else "a line break or control character"
+
+    return check
+
+
+def mark(most: int) -> Callable[[str], str]:
+    """Return a check for a line that becomes part of a job's comment: without `;` and `=`."""
+    plain = line(most)
+
+    def check(text: str) -> str:
+        return plain(text) or ("; and = are not allowed" if _BREAKS & set(text) else "")
+
+    return check
+
+
+def lines(most: int) -> Callable[[str], str]:
+    """Return a check for a text of several lines: line breaks and tabs are the only control characters."""
+
+    def check(text: str) -> str:
+        if not text.strip():
+            return "empty"
+        if len(text) > most:
+            return f"{len(text)} characters, {most} at most"
+        return "" if _PLAIN.fullmatch(text.replace("\n", " ").replace("\t", " ")) else "a control character"
+
+    return check
+
+
+def choice(*known: str) -> Callable[[str], str]:
+    """Return a check for one of some words."""
+
+    def check(text: str) -> str:
+        return "" if text in known else f"{text!r:.40}: expected {', '.join(known)}"
+
+    return check
+
+
+def duration(least_s: int, most_s: int) -> Callable[[str], str]:
+    """Return a check for a duration as Slurm writes it, between two bounds in seconds."""
+
+    def check(text: str) -> str:
+        try:
+            found = parse_duration_s(text)
+        except ParseError as error:
+            return str(error)
+        if found is not None and least_s <= found <= most_s:
+            return ""
+        return f"{text!r:.40}: expected a duration from {format_duration(least_s)} to {format_duration(most_s)}"
+
+    return check
+
+
+class ActionSlurm(Protocol):
+    """One cluster. Every method may block up to the timeout and raises SlurmError or ParseError."""
+
+    def cluster_name(self) -> str:
+        """Return ClusterName."""
+        ...
+
+    def job(self, job_id: int) -> list[RunningJob]:
+        """Return the records of one job: several for an array's or a het job's first id, none where it is unknown."""
+        ...
+
+    def partitions(self) -> list[Partition]:
+        """Return the partitions."""
+        ...
+
+    def nodes(self) -> list[Node]:
+        """Return the nodes."""
+        ...
+
+    def text(self, *argv: str) -> str:
+        """Run a command of Slurm and return what it prints; SlurmError where its exit code is not 0."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +249,9 @@ class ActionKind:
         if self.subject == "model" and not intent.subject.startswith(MODEL):
             return f"{self.name}: the intent does not name a model: {intent.subject!r:.80}"
         return self.problem(intent.options)
+
+
+@cache
+def actions() -> Mapping[str, ActionKind]:
+    """Return each kind by its name; a file of `kinds` is found by being there."""
+    return {kind.name: kind for kind in (module.KIND for module in ModuleRegistry[Any](kinds, "KIND").values())}

@@ -11,7 +11,7 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
 
 if TYPE_CHECKING:
-    from gpuwaste.act.actions.hub.service import ActionService
+    from gpuwaste.act.actions.action_service import ActionService
 
 MAX_ACTIONS: Final = 10_000
 
@@ -36,7 +36,7 @@ class OneAction:
 
 
 def _actions(reading: Reading) -> "ActionService":
-    from gpuwaste.act.actions.hub.service import ActionService
+    from gpuwaste.act.actions.action_service import ActionService
 
     return reading.get(ActionService)
 

@@ -1,7 +1,6 @@
 """The catalogue, the outlets and the inlets as words for a terminal."""
 
-from gpuwaste.act.events.event_types import CatalogueDocument, OutletRow, OutletsDocument
-from gpuwaste.act.events.inlet_types import InletRow, InletsDocument
+from gpuwaste.act.events.event_types import CatalogueDocument, InletRow, InletsDocument, OutletRow, OutletsDocument
 from gpuwaste.show.cells import fit, local_time
 from gpuwaste.show.layout import Look
 

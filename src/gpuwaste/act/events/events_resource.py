@@ -5,14 +5,21 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from gpuwaste.act.events.event_types import MAX_EVENTS, CatalogueDocument, EventsAnswer, OutletsDocument
-from gpuwaste.act.events.inlet_types import InletsDocument
+from gpuwaste.act.events.event_types import (
+    MAX_EVENTS,
+    CatalogueDocument,
+    EventsAnswer,
+    InletsDocument,
+    KindRow,
+    OutletsDocument,
+)
 from gpuwaste.core.fields import Number
 from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.events.catalogue import PREFIX, catalogue
 from gpuwaste.show.resource import NoQuestion, Reading, Resource
 
 if TYPE_CHECKING:
-    from gpuwaste.act.events.event_reads import EventReads
+    from gpuwaste.act.events.event_service import EventReads
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,7 @@ class EventsQuestion:
 
 
 def _events(reading: Reading) -> "EventReads":
-    from gpuwaste.act.events.event_reads import EventReads
+    from gpuwaste.act.events.event_service import EventReads
 
     return reading.get(EventReads)
 
@@ -37,8 +44,6 @@ def page(reading: Reading, scope: Scope, question: EventsQuestion) -> bytes:
 
 def kinds(_: Reading, __: Scope, ___: NoQuestion) -> CatalogueDocument:
     """Return every kind of event with the JSON Schema of its data."""
-    from gpuwaste.act.events.event_catalogue import catalogue_document
-
     return catalogue_document()
 
 
@@ -52,6 +57,15 @@ def standing(reading: Reading, scope: Scope, _: NoQuestion) -> InletsDocument:
     from gpuwaste.act.events.inlet_parts import InletParts
 
     return reading.get(InletParts).document(scope)
+
+
+def catalogue_document() -> CatalogueDocument:
+    """Return every kind of this version with its schema."""
+    kinds = [
+        KindRow(kind=kind.name, type=PREFIX + kind.name, about=kind.about, schema=kind.schema())
+        for kind in catalogue().values()
+    ]
+    return CatalogueDocument(kinds=kinds)
 
 
 RESOURCES = (

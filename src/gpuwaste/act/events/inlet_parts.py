@@ -1,28 +1,28 @@
-"""InletParts: the hub's side of inlets: requests that are sent, threads that fetch, figures and what is set aside."""
+"""InletParts: inlets in the hub: requests that are sent, threads that fetch from logs, the quarantine and metrics.
+
+A thread reads its log from a durable place, which is stored with the events in one transaction: each event is fetched
+at least once, and a repeated one is recognized by its id.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpuwaste.act.events.inlet import SentInlet
-from gpuwaste.act.events.inlet_files import load_inlets
-from gpuwaste.act.events.inlet_metrics import families
-from gpuwaste.act.events.inlet_reader import InletReader
+from gpuwaste.act.events.event_types import InletAnswer, InletRow, InletsDocument, QuarantinedEvent
+from gpuwaste.act.events.inlet import Fetched, FetchedInlet, InletDownError, SentInlet, load_inlets
 from gpuwaste.act.events.inlet_store import InletStore, SentRequest
-from gpuwaste.act.events.inlet_types import InletAnswer, InletRow, InletsDocument, QuarantinedEvent
-from gpuwaste.act.events.intake import RESULTS, Intake, IntakeResult
-from gpuwaste.act.events.signing import UnsignedError
-from gpuwaste.act.events.site_events import texts_of
+from gpuwaste.act.events.intake import RESULTS, InletState, Intake, IntakeResult, texts_of
+from gpuwaste.act.events.webhook_signing import UnsignedError
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.errors import ConfigError, ParseError, StoreError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, TOO_MANY, UNAUTHORIZED, Refusal
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Worker, backoff_s
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.store.hub.hub_store import HubStore
@@ -37,6 +37,18 @@ _LEFT_OUT: Final = log_event.error(
 _FORGED: Final = log_event.warning(
     "inlet-refused: refused a request to inlet {name}: {error}",
     "A sender has no secret, a wrong one, or a wrong clock. Nothing was stored.",
+)
+_FIRST_S: Final = 1.0
+_MOST_S: Final = 300.0
+_DOWN: Final = log_event.warning(
+    "inlet-down: inlet {name} gets no events, the next try is in {wait:.0f} s: {error}",
+    "Nothing is lost as long as the broker keeps the events: the inlet continues where it was. Look at the broker.",
+)
+_UP: Final = log_event.info("inlet-up: inlet {name} gets events again")
+_NOTED: Final = log_event.warning(
+    "inlet-log-changed: inlet {name}: {note}",
+    "The broker has lost its log, or the topic was created anew. Events that were only there are lost; repeated "
+    "events are recognized by their id for three days.",
 )
 
 
@@ -161,3 +173,71 @@ def _quarantined(row: Mapping[str, Any]) -> QuarantinedEvent:
     return QuarantinedEvent(
         inlet=row["inlet"], at=row["at_utc"], id=row["sent_id"], kind=row["kind"], reason=row["reason"], raw=row["raw"]
     )
+
+
+class InletReader:
+    """`worker` runs it."""
+
+    def __init__(self, intake: Intake, inlet: FetchedInlet, clock: Clock) -> None:
+        self._intake = intake
+        self._inlet = inlet
+        self._last: Fetched | None = None  # what is in the store with its places
+        self.worker = Worker(f"inlet {intake.file.name}", self.step, clock, last=inlet.close)
+
+    def step(self) -> float:
+        """Fetch and take the next events; returns the seconds until the next step."""
+        state = self._intake.state
+        try:
+            if wait_s := self._intake.wait_s(1):
+                return wait_s
+            self._take_next()
+        except (InletDownError, StoreError) as error:
+            return self._failed(error)
+        if state.failures:
+            _UP.log(name=self._intake.file.name)
+            state.failures, state.error = 0, ""
+        return 0.0
+
+    def _take_next(self) -> None:
+        name = self._intake.file.name
+        known = self._intake.store.places(name) if self._last is None else self._last.places
+        found = self._inlet.fetch(known)
+        for note in found.notes:
+            _NOTED.log(name=name, note=note)
+        if found.places != known:
+            self._intake.take(found.texts, found.places)
+            self._intake.overdraw(len(found.texts))
+        self._last = found
+
+    def _failed(self, error: Exception) -> float:
+        state = self._intake.state
+        self._inlet.close()  # what was fetched and not taken is fetched again
+        state.failures += 1
+        wait_s = backoff_s(state.failures, _FIRST_S, _MOST_S)
+        if state.error != str(error):
+            _DOWN.log(name=self._intake.file.name, wait=wait_s, error=error)
+        state.error = str(error)
+        return wait_s
+
+
+def families(states: Mapping[str, InletState], unknown: int) -> Iterator[Metric]:
+    """Yield the families of inlets by their names; `unknown` requests named no inlet."""
+    up = GaugeMetricFamily("gpuwaste_hub_inlet_up", "1 while an inlet gets events.", labels=["inlet"])
+    came = CounterMetricFamily(
+        "gpuwaste_hub_inlet_events",
+        "Events that came: accepted, repeated (known by their id) or quarantined.",
+        labels=["inlet", "result"],
+    )
+    refused = CounterMetricFamily(
+        "gpuwaste_hub_inlet_refused_requests",
+        "Refused requests to inlets: unsigned, clock, signature, replay, size, rate, or unknown (no such inlet).",
+        labels=["inlet", "reason"],
+    )
+    refused.add_metric(["", "unknown"], unknown)
+    for name, state in states.items():
+        up.add_metric([name], float(state.failures == 0))
+        for result in RESULTS:
+            came.add_metric([name, result], state.events[result])
+        for reason, count in sorted(state.refused.items()):
+            refused.add_metric([name, reason], count)
+    yield from (up, came, refused)

@@ -1,11 +1,25 @@
-"""Outlet: where events go. Each file in outlets/ has SETTINGS, the type of its table, and `make(settings, where)`."""
+"""Outlet: where the hub sends events, as a file of [hub] outlets_dir declares it: kinds, beginning, transport.
 
-from collections.abc import Sequence
+Each file in outlets/ is one transport: it has SETTINGS, the type of its table, and `make(settings, where)`.
+"""
+
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.act.events import outlets
+from gpuwaste.act.events.transport_files import Transport, load_files, read_way
+from gpuwaste.core.errors import ConfigError, GpuwasteError
+from gpuwaste.core.registry import ModuleRegistry
+from gpuwaste.core.typed_toml import key, read_table
+from gpuwaste.jobs.events.catalogue import kinds_of
 from gpuwaste.jobs.events.stored_event import StoredEvent
+
+BEGINNINGS: Final = ("now", "oldest")
+WAYS: Final[ModuleRegistry[Any]] = ModuleRegistry(outlets, "SETTINGS", "make")
+"""The ways to hand events over, by the names of their tables."""
 
 
 class OutletDownError(GpuwasteError):
@@ -27,3 +41,39 @@ class Outlet(Protocol):
 
     def close(self) -> None:
         """Give up connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutletTable:
+    """Table [outlet]."""
+
+    events: tuple[str, ...] = key((), "Kinds of events: job.started, job.*; empty: all.")
+    begin: str = key("now", "Where a new outlet begins: now, or oldest, the first event that the hub has.")
+
+
+@dataclass(frozen=True, slots=True)
+class OutletFile(Transport[Outlet]):
+    """One outlet as its file declares it."""
+
+    kinds: frozenset[str]
+    begin: str
+
+
+def load_outlets(directory: Path, site: Collection[str] = ()) -> tuple[list[OutletFile], list[ConfigError]]:
+    """Return the outlets of a directory and what is wrong with the others; `site` are the kinds that inlets declare."""
+    return load_files(directory, "outlets", partial(load_outlet, site=site))
+
+
+def load_outlet(path: Path, site: Collection[str] = ()) -> OutletFile:
+    """Return the outlet of a file. Raises ConfigError."""
+    file = read_way(path, "an outlet", WAYS, ("outlet",))
+    table: OutletTable = read_table(OutletTable, file.tables.get("outlet", {}), f"{file.where}: [outlet]")
+    check_beginning(table.begin, f"{file.where}: [outlet]")
+    kinds = kinds_of(table.events, f"{file.where}: [outlet] events", site)
+    return OutletFile(file.name, file.way, file.make, kinds, table.begin)
+
+
+def check_beginning(begin: str, where: str) -> None:
+    """Raise ConfigError unless it is one of BEGINNINGS."""
+    if begin not in BEGINNINGS:
+        raise ConfigError(f"{where} begin {begin!r:.40}: expected {' or '.join(BEGINNINGS)}")

@@ -1,21 +1,22 @@
-"""OutletSender: sends the stream to one outlet, from its own durable place, at least once, in order.
+"""OutletSender: sends the stream to one outlet, from its own durable place, at least once, in order; its metrics.
 
 Each outlet has a sender and a thread of its own: one that is down delays no other, and never who writes the stream.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.act.events.outlet import Outlet, OutletDownError
-from gpuwaste.act.events.outlet_files import OutletFile
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from gpuwaste.act.events.outlet import Outlet, OutletDownError, OutletFile
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError, StoreError
 from gpuwaste.core.worker import Worker, backoff_s
 from gpuwaste.jobs.events.envelope import event_of
-from gpuwaste.jobs.events.event_store import EventStore, StreamPage
+from gpuwaste.jobs.events.event_store import Behind, EventStore, StreamPage
 from gpuwaste.jobs.events.kinds.job import OF_RUN
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
@@ -115,3 +116,34 @@ class OutletSender:
 
 def _kind(stored: StoredEvent | HistoryEvent) -> str:
     return stored.kind if isinstance(stored, StoredEvent) else OF_RUN[stored.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class OutletStanding:
+    """An outlet by its name: what its sender has done, and what waits for it."""
+
+    name: str
+    state: SenderState
+    behind: Behind
+
+
+def families(standings: Iterable[OutletStanding], now: float) -> Iterator[Metric]:
+    """Yield the families; `now` is UTC seconds."""
+    labels = ["outlet"]
+    lag = GaugeMetricFamily("gpuwaste_hub_outlet_lag_events", "Events that wait for an outlet.", labels=labels)
+    age = GaugeMetricFamily(
+        "gpuwaste_hub_outlet_lag_seconds", "Time since the oldest event that waits for an outlet.", labels=labels
+    )
+    good = GaugeMetricFamily("gpuwaste_hub_outlet_up", "1 while an outlet takes events.", labels=labels)
+    given = CounterMetricFamily("gpuwaste_hub_outlet_events", "Events handed over.", labels=labels)
+    dead = CounterMetricFamily(
+        "gpuwaste_hub_outlet_refused_events", "Events that a receiver will never take.", labels=labels
+    )
+    for one in standings:
+        first = one.behind.first_utc
+        lag.add_metric([one.name], one.behind.events)
+        age.add_metric([one.name], 0.0 if first is None else max(0.0, now - first))
+        good.add_metric([one.name], float(one.state.failures == 0))
+        given.add_metric([one.name], one.state.delivered)
+        dead.add_metric([one.name], one.state.dead)
+    yield from (lag, age, good, given, dead)

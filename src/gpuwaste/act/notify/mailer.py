@@ -1,6 +1,10 @@
-"""One mail to one address over SMTP, with a deadline, and the word that matters: sent, not sent, or perhaps sent."""
+"""One mail to one address: its headers and text, and SMTP with a deadline: sent, not sent, or perhaps sent.
+
+No name can break a header. Each mail is marked as sent by a program.
+"""
 
 import contextlib
+import hashlib
 import re
 import smtplib
 import socket
@@ -8,14 +12,19 @@ import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.headerregistry import Address
 from email.message import EmailMessage
+from email.policy import SMTP
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from gpuwaste.act.notify.notice_store import NoticeStatus
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.text import words_of
+from gpuwaste.show.cells import fit
 
+_SUBJECT: Final = 150  # columns
 Tls = Literal["none", "starttls", "tls"]
 _OK: Final = 250
 _GO_AHEAD: Final = 354
@@ -23,6 +32,28 @@ _PERMANENT: Final = 500
 _STEPS: Final = 3  # times the timeout of one step: the deadline of a whole exchange
 _LONGEST: Final = 300  # characters kept of what the mail server says
 _DOTS: Final = re.compile(rb"(?m)^\.")
+
+
+def make_message(
+    *, sender: str, reply_to: str, to: str, subject: str, text: str, at_utc: int, key: str
+) -> EmailMessage:
+    """Return one mail. The addresses were checked when they were read.
+
+    `key` names what it tells to whom: the same key gives the same Message-ID, so that a mailbox knows a copy.
+    """
+    message = EmailMessage(policy=SMTP)
+    message["From"] = Address("gpuwaste", addr_spec=sender)
+    message["To"] = Address(addr_spec=to)
+    if reply_to:
+        message["Reply-To"] = Address(addr_spec=reply_to)
+    message["Subject"] = fit(subject, _SUBJECT)
+    message["Date"] = datetime.fromtimestamp(at_utc, UTC)
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    message["Message-ID"] = f"<gpuwaste.{digest}@{sender.rpartition('@')[2]}>"
+    message["Auto-Submitted"] = "auto-generated"
+    message["X-Auto-Response-Suppress"] = "All"
+    message.set_content(text.encode("utf-8", "replace").decode(), charset="utf-8", cte="quoted-printable")
+    return message
 
 
 class ServerDownError(GpuwasteError):

@@ -17,7 +17,7 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
 
 if TYPE_CHECKING:
-    from gpuwaste.act.notify.service import NoticeService
+    from gpuwaste.act.notify.notice_service import NoticeService
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class NoticeReplayQuestion:
 
 
 def _notices(reading: Reading) -> "NoticeService":
-    from gpuwaste.act.notify.parts import NotifyParts
+    from gpuwaste.act.notify.notify_parts import NotifyParts
 
     return reading.get(NotifyParts).service
 

@@ -1,4 +1,4 @@
--- The facts of table moments (act/rules/facts.py says what each means), as they were known at each moment: live there is one
+-- The facts of table moments (act/rules/rule_facts.py says what each means), as they were known at each moment: live there is one
 -- instant, a replay has many. Running sums over what ended and began, looked up by instant, give a user's record, the
 -- queue and the array as of each moment.
 CREATE OR REPLACE TEMP TABLE facts AS

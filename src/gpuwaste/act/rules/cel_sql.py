@@ -11,7 +11,7 @@ from typing import Final
 
 from lark import Token, Tree
 
-from gpuwaste.act.rules.facts import FactType
+from gpuwaste.act.rules.rule_facts import FactType
 from gpuwaste.act.rules.typed_sql import (
     NUMBERS,
     Sql,

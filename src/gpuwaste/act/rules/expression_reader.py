@@ -13,8 +13,8 @@ from celpy.celparser import CELParseError, CELParser
 from lark import Token, Tree
 
 from gpuwaste.act.rules.cel_sql import Translator
-from gpuwaste.act.rules.expression import Expression, ExpressionPart
-from gpuwaste.act.rules.facts import FactType
+from gpuwaste.act.rules.rule_definition import Expression, ExpressionPart
+from gpuwaste.act.rules.rule_facts import FactType
 from gpuwaste.core.errors import ConfigError
 
 MAX_TEXT: Final = 2000  # characters

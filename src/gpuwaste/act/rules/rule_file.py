@@ -1,4 +1,7 @@
-"""Rules from files: a directory of TOML, one file a rule; its name is the file's. An error names file, line and key."""
+"""Rules from files: a directory of TOML, one rule a file, reloaded where a file changes.
+
+A rule's name is its file's. An error names file, line and key; a bad file leaves the other rules in use.
+"""
 
 import hashlib
 import re
@@ -9,17 +12,15 @@ from typing import Any, Final
 
 import duckdb
 
-from gpuwaste.act.actions.catalogue import actions
-from gpuwaste.act.rules.expression import Expression
-from gpuwaste.act.rules.facts import ABOUTS, About, facts_of
+from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.rules.intent import Approval
-from gpuwaste.act.rules.placeholders import problem_of, widest
-from gpuwaste.act.rules.rule import (
+from gpuwaste.act.rules.rule_definition import (
     MINUTE,
     MODES,
     NOTICES,
     NOTIFY,
     Duration,
+    Expression,
     Mode,
     Notice,
     Rule,
@@ -28,9 +29,11 @@ from gpuwaste.act.rules.rule import (
     RuleStep,
     StepBudget,
 )
+from gpuwaste.act.rules.rule_facts import ABOUTS, About, facts_of, problem_of, widest
 from gpuwaste.advice.policy.values import READERS
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.site_files import folder_files, read_each
+from gpuwaste.core.site_files import WatchedFiles, folder_files, read_each
 from gpuwaste.core.text import PLAIN_NAME
 from gpuwaste.core.typed_toml import Reader, nearest, parse_toml, read_data, read_table
 from gpuwaste.core.units import DAY_S
@@ -44,6 +47,10 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": DAY_S}
 _TABLES: Final[Mapping[str, type]] = {"budget": StepBudget, "exempt": RuleExemption}
 _SQL_TYPES: Final = {"bool": "BOOLEAN", "int": "BIGINT", "double": "DOUBLE", "string": "VARCHAR"}
 _QUOTED: Final = re.compile(r"'([^']{1,80})'")
+_REFUSED: Final = log_event.error(
+    "rule-refused: rule not used: {error}",
+    "`gpuwaste rules check`, then fix the file. The other rules stay in use.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,3 +258,32 @@ _READERS: Final[Mapping[Any, Reader]] = {
     Notice: _choice(NOTICES),
     tuple[str, ...]: _on,
 }
+
+
+class RulesInUse:
+    """One directory's rules; one thread refreshes, any may read."""
+
+    def __init__(self, directory: Path) -> None:
+        self._files = WatchedFiles(directory, lambda: load_rules(directory), RuleSet((), ()))
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """The rules, by name."""
+        return self._files.content.rules
+
+    @property
+    def errors(self) -> Sequence[ConfigError]:
+        """What is wrong with files that are not in use."""
+        return self._files.content.errors
+
+    def removed(self, name: str) -> bool:
+        """Tell whether a rule has no file any more; not where the directory cannot be read."""
+        return not self._files.has(f"{name}.toml")
+
+    def refresh(self) -> None:
+        """Read the files again if one has changed; a new error is logged."""
+        before = set(map(str, self.errors))
+        self._files.refresh()
+        for error in self.errors:
+            if str(error) not in before:
+                _REFUSED.log(error=error)

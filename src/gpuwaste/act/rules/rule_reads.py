@@ -7,12 +7,20 @@ from typing import Final, Self
 
 import msgspec
 
-from gpuwaste.act.rules.ladder import due, holding
-from gpuwaste.act.rules.matching import Subject, hold_of, matches, part_values, places_of, subjects
-from gpuwaste.act.rules.replay import replayed
-from gpuwaste.act.rules.restraint import at_rest, exemption
-from gpuwaste.act.rules.rule import Rule
+from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
+from gpuwaste.act.rules.rule_ladder import due, holding
+from gpuwaste.act.rules.rule_matching import (
+    Subject,
+    at_rest,
+    exemption,
+    hold_of,
+    matches,
+    part_values,
+    places_of,
+    subjects,
+)
+from gpuwaste.act.rules.rule_replay import replayed
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.act.rules.rule_types import (
     LookDocument,

@@ -1,27 +1,31 @@
 """RuleService: the hub's side of rules: each minute a pass over the facts, intents stored, firings told."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
 
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpuwaste.act.actions.hub.action_manager import ActionManager
-from gpuwaste.act.actions.hub.parts import ActionParts
-from gpuwaste.act.rules.engine import KEPT_S, Ladders, PassInstant, RulePass, evaluate
-from gpuwaste.act.rules.facts import ABOUTS, About
-from gpuwaste.act.rules.in_use import RulesInUse
-from gpuwaste.act.rules.ladder import GAP_S, Ladder
-from gpuwaste.act.rules.moments import ModelMoment, model_facts, moments_of, node_facts, running_facts, waiting_facts
-from gpuwaste.act.rules.restraint import StepsSpent
-from gpuwaste.act.rules.rule import Rule
-from gpuwaste.act.rules.rule_confirmations import judged
-from gpuwaste.act.rules.rule_firings import event, stored
-from gpuwaste.act.rules.rule_metrics import RuleFigures, families
-from gpuwaste.act.rules.rule_store import RuleStore, StoredLadder
-from gpuwaste.act.rules.rule_withdrawals import Withdrawals
+from gpuwaste.act.actions.action_manager import ActionManager
+from gpuwaste.act.actions.action_parts import ActionParts
+from gpuwaste.act.rules.rule_definition import Rule
+from gpuwaste.act.rules.rule_facts import ABOUTS, About
+from gpuwaste.act.rules.rule_file import RulesInUse
+from gpuwaste.act.rules.rule_ladder import GAP_S, Ladder
+from gpuwaste.act.rules.rule_matching import StepsSpent
+from gpuwaste.act.rules.rule_moments import (
+    ModelMoment,
+    model_facts,
+    moments_of,
+    node_facts,
+    running_facts,
+    waiting_facts,
+)
+from gpuwaste.act.rules.rule_pass import KEPT_S, Ladders, PassInstant, RulePass, Withdrawals, evaluate, judged
+from gpuwaste.act.rules.rule_store import RuleStore, StoredLadder, event, stored
 from gpuwaste.advice.predict.predictions import Predictions
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -259,3 +263,32 @@ def _changes(
 
 def _in_use(found: PredictionHealth) -> ModelMoment:
     return ModelMoment(found.model, found.model_hash, found.created)
+
+
+@dataclass(slots=True)
+class RuleFigures:
+    """How the last pass went, for /metrics and the list of rules; `left` counts why subjects were left alone."""
+
+    passed_utc: int = 0
+    seconds: float = 0.0
+    matched: dict[str, int] = field(default_factory=dict)
+    left: dict[str, dict[str, int]] = field(default_factory=dict)
+    steps: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+def families(figures: RuleFigures, rules: int, refused: int) -> Iterator[Metric]:
+    """Yield the families; `refused` counts files with an error."""
+    yield GaugeMetricFamily("gpuwaste_hub_rules", "Rules in use.", rules)
+    yield GaugeMetricFamily(
+        "gpuwaste_hub_rules_refused", "Files of rules that are not used: they have errors.", refused
+    )
+    yield GaugeMetricFamily("gpuwaste_hub_rules_pass_seconds", "Duration of the last pass of rules.", figures.seconds)
+    yield GaugeMetricFamily(
+        "gpuwaste_hub_rules_passed_timestamp_seconds", "When rules were evaluated last.", figures.passed_utc
+    )
+    steps = CounterMetricFamily(
+        "gpuwaste_hub_rule_steps", "Steps of rules since the start of the hub.", labels=["rule", "outcome"]
+    )
+    for (rule, outcome), count in sorted(figures.steps.items()):
+        steps.add_metric([rule, outcome], count)
+    yield steps

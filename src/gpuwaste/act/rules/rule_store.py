@@ -1,11 +1,15 @@
-"""RuleStore: how far rules are with runs and nodes, and the steps that they did or would have done."""
+"""RuleStore: how far rules are with runs and nodes, and the steps that they did or would have done, with events."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpuwaste.act.rules.rule_pass import Firing
 from gpuwaste.core.text import storable
+from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.event_store import append_told
+from gpuwaste.jobs.events.kinds.rule import RuleFired
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
@@ -93,3 +97,31 @@ class RuleStore:
 def _ladder(one: StoredLadder) -> dict[str, Any]:
     values = {name: getattr(one, name) for name in StoredLadder.__dataclass_fields__}
     return {**values, "subject": storable(one.subject)}
+
+
+def stored(firing: Firing, cluster: str) -> dict[str, Any]:
+    """Return its row of table rule_firings."""
+    rule, intent, run = firing.rule, firing.intent, firing.intent.run
+    texts = {
+        "id": intent.id, "rule": rule.name, "hash": rule.hash, "mode": rule.head.mode, "action": intent.kind,
+        "subject": intent.subject, "cluster": cluster, "user": intent.user, "account": intent.account,
+        "facts": intent.facts,
+    }  # fmt: skip
+    return {
+        **{name: storable(text) for name, text in texts.items()},
+        "at_utc": intent.decided_utc,
+        "step": firing.step + 1,
+        "done": firing.acts,
+        "job_id": run.job_id if run else 0,
+        "run_start": run.start if run else 0,
+    }
+
+
+def event(firing: Firing, cluster: str) -> StoredEvent:
+    """Return its event."""
+    rule, intent = firing.rule, firing.intent
+    data = RuleFired(
+        cluster, rule.name, rule.hash, rule.head.mode, firing.step + 1, intent.kind, firing.acts, intent.subject,
+        intent.user, intent.account, intent.id, intent.decided_utc, json.loads(intent.facts),
+    )  # fmt: skip
+    return tell("rule.fired", data, intent.decided_utc, subject=intent.subject, run=intent.run, unique=intent.id)

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
-from gpuwaste.act.rules.facts import FactType
+from gpuwaste.act.rules.rule_facts import FactType
 from gpuwaste.core.errors import ConfigError
 
 NUMBERS: Final = frozenset({"int", "double"})

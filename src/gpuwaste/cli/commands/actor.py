@@ -18,6 +18,6 @@ def run(options: argparse.Namespace) -> int:
     """Hand over to the daemon."""
     from gpuwaste.cli.programs import load_daemon
 
-    daemon = load_daemon("gpuwaste.actor.daemon", "agent", "the actor's host")
+    daemon = load_daemon("gpuwaste.actor.actor_daemon", "agent", "the actor's host")
     code: int = daemon.run_actor(config_of(options))
     return code

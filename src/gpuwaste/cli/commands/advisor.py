@@ -20,6 +20,6 @@ def run(options: argparse.Namespace) -> int:
     """Hand over to the daemon."""
     from gpuwaste.cli.programs import load_daemon
 
-    daemon = load_daemon("gpuwaste.advisor.daemon", "predict", "slurmctld's host")
+    daemon = load_daemon("gpuwaste.advisor.advisor_daemon", "predict", "slurmctld's host")
     code: int = daemon.run_advisor(config_of(options), options.config)
     return code

@@ -48,8 +48,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Do it and print the result."""
     if options.action == "kinds":
-        from gpuwaste.act.events.event_catalogue import catalogue_document
         from gpuwaste.act.events.event_text import kinds_text
+        from gpuwaste.act.events.events_resource import catalogue_document
 
         print_own(catalogue_document(), kinds_text, as_json=options.json)
         return 0
@@ -66,8 +66,7 @@ def run(options: argparse.Namespace) -> int:
 def _ask(options: argparse.Namespace) -> int:
     """Print how outlets or inlets stand."""
     from gpuwaste.act.events.event_text import inlets_text, outlets_text, quarantine_text
-    from gpuwaste.act.events.event_types import OutletsDocument
-    from gpuwaste.act.events.inlet_types import InletsDocument
+    from gpuwaste.act.events.event_types import InletsDocument, OutletsDocument
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.options import typed
 

@@ -6,8 +6,8 @@ from typing import Annotated, Final
 from fastapi import FastAPI, Request, Response
 from fastapi import Path as InPath
 
+from gpuwaste.act.actions.action_service import ActionService
 from gpuwaste.act.actions.action_types import ActionClaim, ActionLent, ActionReport, ActionTaken
-from gpuwaste.act.actions.hub.service import ActionService
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.openapi import answers, body

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from fastapi import FastAPI, Query, Request, Response
 
-from gpuwaste.act.events.event_reads import EventReads, EventText
+from gpuwaste.act.events.event_service import EventReads, EventText
 from gpuwaste.hub.exchange import Exchange, Number
 from gpuwaste.hub.places import PlacedStream, Places
 

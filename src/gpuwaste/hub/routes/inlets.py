@@ -2,8 +2,8 @@
 
 from fastapi import FastAPI, Request, Response
 
+from gpuwaste.act.events.event_types import InletAnswer
 from gpuwaste.act.events.inlet_parts import MAX_BODY, InletParts
-from gpuwaste.act.events.inlet_types import InletAnswer
 from gpuwaste.core.refusal import TOO_LARGE, Refusal
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.exchange import Exchange, json_response

@@ -10,8 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.unit.act.events.stream import node_silent, open_stream
 
-from gpuwaste.act.events.outlet import Outlet, OutletDownError
-from gpuwaste.act.events.outlet_files import load_outlet
+from gpuwaste.act.events.outlet import Outlet, OutletDownError, load_outlet
 from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.core.typed import convert
 from gpuwaste.jobs.events.catalogue import catalogue

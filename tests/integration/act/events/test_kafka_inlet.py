@@ -10,8 +10,8 @@ from confluent_kafka import Producer
 from tests.unit.act.events.site import LICENCES, fs_full, sent, written
 from tests.unit.act.events.stream import open_stream
 
-from gpuwaste.act.events.inlet_files import load_inlet
-from gpuwaste.act.events.inlet_reader import InletReader
+from gpuwaste.act.events.inlet import load_inlet
+from gpuwaste.act.events.inlet_parts import InletReader
 from gpuwaste.act.events.inlet_store import InletStore
 from gpuwaste.act.events.intake import Intake
 from gpuwaste.core.clock import SystemClock

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from tests.unit.act.events.stream import node_silent, open_stream
 
-from gpuwaste.act.events.outlet import Outlet, OutletDownError
-from gpuwaste.act.events.outlet_files import load_outlet
+from gpuwaste.act.events.outlet import Outlet, OutletDownError, load_outlet
 from gpuwaste.jobs.events.envelope import event_of
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.testing.webhook_receiver import WebhookReceiver, webhook_receiver

@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.unit.ledger.builders import T0, add_rows, hour, job
 
+from gpuwaste.act.notify.notice_runner import Accounting, NoticeRunner
 from gpuwaste.act.notify.notice_store import NoticeStore
-from gpuwaste.act.notify.parts import NotifyParts
-from gpuwaste.act.notify.runner import Accounting, NoticeRunner
+from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore

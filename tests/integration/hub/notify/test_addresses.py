@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.act.notify.addresses import AddressBook, AddressError, is_address, read_names
+from gpuwaste.act.notify.mail_addresses import AddressBook, AddressError, is_address, read_names
 from gpuwaste.core.errors import ConfigError
 
 

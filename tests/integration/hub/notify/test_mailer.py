@@ -12,8 +12,7 @@ from typing import Literal
 import pytest
 from tests.self_signed import self_signed
 
-from gpuwaste.act.notify.mailer import ServerDownError, SmtpMailer
-from gpuwaste.act.notify.message import make_message
+from gpuwaste.act.notify.mailer import ServerDownError, SmtpMailer, make_message
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
 

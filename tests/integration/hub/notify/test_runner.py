@@ -8,7 +8,7 @@ import pytest
 from tests.integration.hub.notify.rig import DAY, HOUR, Rig, notifying
 
 from gpuwaste.act.notify.mailer import Delivery
-from gpuwaste.act.notify.runner import NoticeRunner
+from gpuwaste.act.notify.notice_runner import NoticeRunner
 from gpuwaste.core.scope import Scope
 
 OPERATOR = Scope("oper", everything=True)

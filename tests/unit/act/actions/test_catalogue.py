@@ -2,8 +2,7 @@
 
 import pytest
 
-from gpuwaste.act.actions.action_kind import ActionKind, SiteProgram
-from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.actions.action_kind import ActionKind, SiteProgram, actions
 from gpuwaste.act.rules.intent import Intent
 from gpuwaste.slurm.run import RunKey
 

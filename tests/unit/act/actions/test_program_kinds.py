@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuwaste.act.actions.action_kind import ActionRequest, SiteProgram
-from gpuwaste.act.actions.catalogue import actions
+from gpuwaste.act.actions.action_kind import ActionRequest, SiteProgram, actions
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.slurm.site.cluster_model import Node

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpuwaste.act.actions.action_kind import ActionRequest
-from gpuwaste.act.actions.catalogue import actions
-from gpuwaste.act.actions.the_run import key_of, target_of
+from gpuwaste.act.actions.action_kind import ActionRequest, actions
+from gpuwaste.act.actions.action_target import key_of, target_of
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.fake_slurm import FakeSlurm

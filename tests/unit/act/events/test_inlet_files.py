@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.unit.act.events.site import LICENCES, WEBHOOK, written
 
-from gpuwaste.act.events.inlet_files import WAYS, is_inlet, load_inlet, load_inlets
-from gpuwaste.act.events.outlet_files import load_outlet
+from gpuwaste.act.events.inlet import WAYS, is_inlet, load_inlet, load_inlets
+from gpuwaste.act.events.outlet import load_outlet
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.jobs.events.catalogue import kinds_of
 

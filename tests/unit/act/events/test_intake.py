@@ -11,11 +11,9 @@ from tests.examples import examples
 from tests.unit.act.events.site import LICENCES, WEBHOOK, fs_full, sent, written
 from tests.unit.act.events.stream import open_stream
 
-from gpuwaste.act.events.event_budget import EventBudget
-from gpuwaste.act.events.inlet_files import load_inlet
+from gpuwaste.act.events.inlet import load_inlet
 from gpuwaste.act.events.inlet_store import MOST_ASIDE, AsideEvent, InletStore, LogPlaces, SentRequest
-from gpuwaste.act.events.intake import Intake
-from gpuwaste.act.events.site_events import MAX_BATCH, MAX_EVENT, SiteReader, texts_of
+from gpuwaste.act.events.intake import MAX_BATCH, MAX_EVENT, EventBudget, Intake, SiteReader, texts_of
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.testing.clocks import FakeClock

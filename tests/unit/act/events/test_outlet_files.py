@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.act.events.outlet_files import WAYS, load_outlet, load_outlets
+from gpuwaste.act.events.outlet import WAYS, load_outlet, load_outlets
 from gpuwaste.core.errors import ConfigError
 
 GOOD = '[webhook]\nurl = "https://hooks.example.org/gpu"\n'

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.act.events.stream import node_silent, open_stream
 
-from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
-from gpuwaste.act.events.outlet_files import OutletFile
+from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError, OutletFile
 from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.jobs.events.catalogue import kinds_of
 from gpuwaste.jobs.events.event_store import EventStore

@@ -8,7 +8,7 @@ import pytest
 from standardwebhooks import Webhook
 from tests.unit.act.events.site import SECRET
 
-from gpuwaste.act.events.signing import TOLERANCE_S, UnsignedError, check_signature, read_secrets, signed
+from gpuwaste.act.events.webhook_signing import TOLERANCE_S, UnsignedError, check_signature, read_secrets, signed
 from gpuwaste.core.errors import ConfigError
 
 NOW = 1_700_000_000

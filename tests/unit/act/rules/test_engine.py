@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gpuwaste.act.rules.engine import Ladders, PassInstant, evaluate
-from gpuwaste.act.rules.restraint import StepsSpent
-from gpuwaste.act.rules.rule import Rule
+from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
+from gpuwaste.act.rules.rule_matching import StepsSpent
+from gpuwaste.act.rules.rule_pass import Ladders, PassInstant, evaluate
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.act.rules.expression_reader import MAX_TEXT, read_expression
-from gpuwaste.act.rules.facts import facts_of
+from gpuwaste.act.rules.rule_facts import facts_of
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.store.duckdb_connection import connect
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.act.rules.facts import GpuState, facts_of
-from gpuwaste.act.rules.matching import matches, subjects
-from gpuwaste.act.rules.moments import Moment, node_facts, running_facts, waiting_facts
+from gpuwaste.act.rules.rule_facts import GpuState, facts_of
 from gpuwaste.act.rules.rule_file import load_rule
+from gpuwaste.act.rules.rule_matching import matches, subjects
+from gpuwaste.act.rules.rule_moments import Moment, node_facts, running_facts, waiting_facts
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job import JobRecord

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from gpuwaste.act.rules.in_use import RulesInUse
+from gpuwaste.act.rules.rule_file import RulesInUse
 
 TEXT = 'where = "job.gpus > 0"\n[[do]]\naction = "hold"\n'
 

@@ -1,7 +1,7 @@
 """The ladder: which step is due, what begins anew."""
 
-from gpuwaste.act.rules.ladder import Hold, Ladder, done, due, holding
 from gpuwaste.act.rules.rule_file import rule_from_toml
+from gpuwaste.act.rules.rule_ladder import Hold, Ladder, done, due, holding
 
 TEXT = """where = "job.gpus > 0"
 cooldown = "1d"

@@ -1,6 +1,6 @@
 """Facts in texts: plain words of one line, whatever a name is."""
 
-from gpuwaste.act.rules.placeholders import filled, problem_of
+from gpuwaste.act.rules.rule_facts import filled, problem_of
 
 
 def test_durations_and_names_are_words() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.act.rules.replay import replayed
 from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
+from gpuwaste.act.rules.rule_replay import replayed
 from gpuwaste.act.rules.rule_types import ReplayRow
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ConfigError

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.act.rules.matching import Subject
-from gpuwaste.act.rules.restraint import StepsSpent, at_rest, exemption, needed
-from gpuwaste.act.rules.rule import Rule
+from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
+from gpuwaste.act.rules.rule_matching import StepsSpent, Subject, at_rest, exemption, needed
 from gpuwaste.slurm.run import RunKey
 
 IDLE = 'where = "ledger.idle_s > 1.0"\n'

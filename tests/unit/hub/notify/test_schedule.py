@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gpuwaste.act.notify.schedule import Schedule, read_zone
+from gpuwaste.act.notify.notify_settings import Schedule, read_zone
 from gpuwaste.core.errors import ConfigError
 
 EIGHT = time(8)

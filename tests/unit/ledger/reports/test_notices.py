@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.unit.ledger.builders import GIB, LATER, T0, job, judged_run, untouched, use
 
-from gpuwaste.act.notify.notices import NoticeDecision, NoticeRules, UserState, addressed, staff_list
-from gpuwaste.act.notify.notices import decide as decisions
+from gpuwaste.act.notify.notice_decisions import NoticeDecision, NoticeRules, UserState, addressed, staff_list
+from gpuwaste.act.notify.notice_decisions import decide as decisions
 from gpuwaste.ledger.judged import JudgedRun
 
 WEEK = 7 * 86400

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.act.actions.the_run import HELD, WAITING, command, on_run
+from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, ActionSlurm, Execution, LookResult, Plan
+from gpuwaste.act.actions.action_target import HELD, WAITING, command, on_run
 from gpuwaste.slurm.clients.scontrol import RunningJob
 
 

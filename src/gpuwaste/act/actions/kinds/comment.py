@@ -2,10 +2,17 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import ActionOption, mark
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.act.actions.the_run import HELD, WAITING, command, on_run, target_of
+from gpuwaste.act.actions.action_kind import (
+    ActionKind,
+    ActionOption,
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    LookResult,
+    Plan,
+    mark,
+)
+from gpuwaste.act.actions.action_target import HELD, WAITING, command, on_run, target_of
 from gpuwaste.core.text import words_of
 from gpuwaste.slurm.clients.scontrol import RunningJob
 

@@ -3,9 +3,16 @@
 import re
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import ActionOption, line
-from gpuwaste.act.actions.slurm_port import ActionSlurm
+from gpuwaste.act.actions.action_kind import (
+    ActionKind,
+    ActionOption,
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    LookResult,
+    Plan,
+    line,
+)
 from gpuwaste.slurm.site.cluster_model import Node
 
 _REASON: Final = 150

@@ -2,10 +2,17 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import ActionOption, duration
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.act.actions.the_run import HELD, command, on_run, planned
+from gpuwaste.act.actions.action_kind import (
+    ActionKind,
+    ActionOption,
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    LookResult,
+    Plan,
+    duration,
+)
+from gpuwaste.act.actions.action_target import HELD, command, on_run, planned
 from gpuwaste.core.units import DAY_S, MINUTE_S, format_duration, parse_duration_s
 from gpuwaste.slurm.clients.scontrol import RunningJob
 

@@ -2,9 +2,16 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, SiteProgram
+from gpuwaste.act.actions.action_kind import (
+    ActionKind,
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    LookResult,
+    Plan,
+    SiteProgram,
+)
 from gpuwaste.act.actions.kinds.drain import node_of
-from gpuwaste.act.actions.slurm_port import ActionSlurm
 
 
 def _look(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:

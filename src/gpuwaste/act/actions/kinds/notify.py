@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind
-from gpuwaste.act.actions.option import ActionOption, choice, line, lines
+from gpuwaste.act.actions.action_kind import ActionKind, ActionOption, choice, line, lines
 
 _SUBJECT: Final = 150
 _TEXT: Final = 8000

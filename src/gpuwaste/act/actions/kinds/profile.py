@@ -2,9 +2,16 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, SiteProgram
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.act.actions.the_run import RUNNING, on_run, owner_problem
+from gpuwaste.act.actions.action_kind import (
+    ActionKind,
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    LookResult,
+    Plan,
+    SiteProgram,
+)
+from gpuwaste.act.actions.action_target import RUNNING, on_run, owner_problem
 from gpuwaste.slurm.clients.scontrol import RunningJob
 
 

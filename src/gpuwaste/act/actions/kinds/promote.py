@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, Execution, SiteProgram
-from gpuwaste.act.actions.kinds._model import look, name_problem
-from gpuwaste.act.actions.option import ActionOption
+from gpuwaste.act.actions.action_kind import ActionKind, ActionOption, Execution, SiteProgram
+from gpuwaste.act.actions.action_target import model_name_problem, on_model
 
 COMMAND: Final = ("/usr/bin/gpuwaste", "model", "promote", "{to}", "--if-champion", "{model}")
 KIND: Final = ActionKind(
@@ -13,6 +12,6 @@ KIND: Final = ActionKind(
     subject="model",
     needs="program",
     undo="action rollback, or gpuwaste model rollback",
-    execution=Execution(look, SiteProgram("promote", ("model", "to"), COMMAND), visible=False),
-    options=(ActionOption("to", "the model to use, as `gpuwaste model list` prints it", name_problem),),
+    execution=Execution(on_model, SiteProgram("promote", ("model", "to"), COMMAND), visible=False),
+    options=(ActionOption("to", "the model to use, as `gpuwaste model list` prints it", model_name_problem),),
 )

@@ -2,10 +2,17 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan
-from gpuwaste.act.actions.option import ActionOption, choice
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.act.actions.the_run import HELD, on_run, planned
+from gpuwaste.act.actions.action_kind import (
+    ActionKind,
+    ActionOption,
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    LookResult,
+    Plan,
+    choice,
+)
+from gpuwaste.act.actions.action_target import HELD, on_run, planned
 from gpuwaste.slurm.clients.scontrol import RunningJob
 
 _COMMANDS: Final = {"no": "requeue", "yes": "requeuehold"}

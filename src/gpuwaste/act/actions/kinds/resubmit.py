@@ -7,10 +7,18 @@ root submit for another user, and only the user knows whether the script goes on
 import math
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, LookResult, Plan, SiteProgram
-from gpuwaste.act.actions.option import ActionOption, duration
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.act.actions.the_run import WAITING, on_run, owner_problem
+from gpuwaste.act.actions.action_kind import (
+    ActionKind,
+    ActionOption,
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    LookResult,
+    Plan,
+    SiteProgram,
+    duration,
+)
+from gpuwaste.act.actions.action_target import WAITING, on_run, owner_problem
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, parse_duration_s
 from gpuwaste.slurm.clients.scontrol import RunningJob
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, Execution, SiteProgram
-from gpuwaste.act.actions.kinds._model import look
+from gpuwaste.act.actions.action_target import on_model
 
 COMMAND: Final = ("/usr/bin/gpuwaste", "model", "rollback", "--if-champion", "{model}")
 KIND: Final = ActionKind(
@@ -12,5 +12,5 @@ KIND: Final = ActionKind(
     subject="model",
     needs="program",
     undo="gpuwaste model promote NAME",
-    execution=Execution(look, SiteProgram("rollback", ("model",), COMMAND), visible=False),
+    execution=Execution(on_model, SiteProgram("rollback", ("model",), COMMAND), visible=False),
 )

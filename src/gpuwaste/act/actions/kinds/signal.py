@@ -2,10 +2,16 @@
 
 from typing import Final
 
-from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, Execution, Plan
-from gpuwaste.act.actions.option import ActionOption, choice
-from gpuwaste.act.actions.slurm_port import ActionSlurm
-from gpuwaste.act.actions.the_run import RUNNING, not_yet, on_run
+from gpuwaste.act.actions.action_kind import (
+    ActionKind,
+    ActionOption,
+    ActionRequest,
+    ActionSlurm,
+    Execution,
+    Plan,
+    choice,
+)
+from gpuwaste.act.actions.action_target import RUNNING, not_yet, on_run
 
 _SIGNALS: Final = ("USR1", "USR2", "INT", "TERM", "CONT")
 _TARGETS: Final = {"batch": ("--batch",), "steps": (), "all": ("--full",)}

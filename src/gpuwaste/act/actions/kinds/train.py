@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, Execution, SiteProgram
-from gpuwaste.act.actions.kinds._model import look
+from gpuwaste.act.actions.action_target import on_model
 
 KIND: Final = ActionKind(
     name="train",
@@ -11,5 +11,5 @@ KIND: Final = ActionKind(
     subject="model",
     needs="program",
     undo="",
-    execution=Execution(look, SiteProgram("train", ("model",)), visible=False),
+    execution=Execution(on_model, SiteProgram("train", ("model",)), visible=False),
 )

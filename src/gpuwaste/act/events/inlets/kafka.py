@@ -17,7 +17,7 @@ from gpuwaste.act.events.kafka_client import (
     kafka_client,
     topic_number,
 )
-from gpuwaste.act.events.outlet_files import check_beginning
+from gpuwaste.act.events.outlet import check_beginning
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.typed_toml import key

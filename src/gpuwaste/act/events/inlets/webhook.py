@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.act.events.inlet_store import SentRequest
-from gpuwaste.act.events.signing import check_signature, read_secrets
+from gpuwaste.act.events.webhook_signing import check_signature, read_secrets
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key
 

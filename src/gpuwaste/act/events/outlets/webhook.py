@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
-from gpuwaste.act.events.signing import read_secrets, signed
+from gpuwaste.act.events.webhook_signing import read_secrets, signed
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config_files import expanded
 from gpuwaste.core.errors import ConfigError, WireError

@@ -1,16 +1,21 @@
-"""What the hub sees now and then and tells as events: each file is one source with `make`, found by being here."""
+"""Sources: what the hub looks for once a minute and reports as events; each file has `make`, found by being here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from gpuwaste.core.registry import ModuleRegistry
+from gpuwaste.core.typed import decode
+from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.ledger.now.now import Now
 from gpuwaste.net.health import PredictionHealth
 from gpuwaste.store.hub.hub_store import HubStore
+
+_BACK_S = 7 * DAY_S
+_MOST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +51,32 @@ class SourceStores:
 def sources(stores: SourceStores) -> list[EventSource]:
     """Return a source of each file, in the order of their names."""
     return [module.make(stores) for module in ModuleRegistry[Any](__name__, "make").values()]
+
+
+class OpenSubjects:
+    """Subjects that are open, each with a number of the source's own."""
+
+    def __init__(self, events: EventStore, opens: str, closes: str, number: str = "heard_utc") -> None:
+        """Take the kinds that open and close, and the field of the data that is kept."""
+        self._events = events
+        self._kinds = (opens, closes)
+        self._number = number
+        self._known: dict[str, int] | None = None
+
+    def subjects(self, now: int) -> Mapping[str, int]:
+        """Return what is open. Raises StoreError."""
+        if self._known is None:
+            closes = self._kinds[1]
+            found: dict[str, int] = {}
+            for row in self._events.told_since(self._kinds, now - _BACK_S, _MOST):
+                if row["kind"] == closes:
+                    found.pop(row["subject"], None)
+                else:
+                    data: dict[str, Any] = decode(row["data"])
+                    found[row["subject"]] = int(data[self._number])
+            self._known = found
+        return self._known
+
+    def replace(self, subjects: Mapping[str, int]) -> None:
+        """Note what is open now."""
+        self._known = dict(subjects)

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
-from gpuwaste.act.events.sources._open import Open
+from gpuwaste.act.events.sources import OpenSubjects, SourceSnapshot, SourceStores
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.waste import IdleHeld
 from gpuwaste.jobs.events.stored_event import StoredEvent
@@ -27,7 +26,7 @@ class IdleGpus:
     """Compares the runs with idle GPUs with those that were told: events as it begins, when it doubles, as it ends."""
 
     def __init__(self, stores: SourceStores) -> None:
-        self._open = Open(stores.events, _OPENED, _CLOSED, "start")
+        self._open = OpenSubjects(stores.events, _OPENED, _CLOSED, "start")
         self._said: dict[str, tuple[int, float]] = {}  # since when, and the length that was told last
         self._next: dict[str, tuple[int, float]] = {}
         self._runs: dict[str, int] = {}

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
-from gpuwaste.act.events.sources._open import Open
+from gpuwaste.act.events.sources import OpenSubjects, SourceSnapshot, SourceStores
 from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.node import NodeHeard
 from gpuwaste.jobs.events.stored_event import StoredEvent
@@ -15,7 +14,7 @@ class SilentNodes:
     """Compares the silent nodes with those that were told."""
 
     def __init__(self, stores: SourceStores) -> None:
-        self._open = Open(stores.events, _SILENT, _BACK)
+        self._open = OpenSubjects(stores.events, _SILENT, _BACK)
         self._now: dict[str, int] = {}
 
     def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:

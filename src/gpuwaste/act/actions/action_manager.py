@@ -1,0 +1,299 @@
+"""ActionManager: the one writer of actions: from a rule's intent to its end, each step stored with its event.
+
+An action is lent only while the last pass of the rules confirms it, and after the mail that warns of it was sent.
+"""
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpuwaste.act.actions.action_kind import actions
+from gpuwaste.act.actions.action_store import WAITING, ActionRow, ActionStore, StoredStep
+from gpuwaste.act.actions.action_types import ActionEntry, ActionReport
+from gpuwaste.act.rules.intent import ActionStatus, Intent
+from gpuwaste.core import log_event
+from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.kinds.action import ActionStep
+from gpuwaste.jobs.events.stored_event import StoredEvent
+
+MAX_FACTS: Final = 32 * 1024  # characters
+_OVERDUE: Final = 500
+_REFUSED: Final = log_event.error(
+    "intent-refused: rule {rule} wants what cannot be done: {reason}",
+    "The rule's `do` or the run it names is wrong: `gpuwaste rules check`. Nothing is done.",
+)
+_NOT_YET: Final = "waits until a pass of the rules has confirmed that its condition still holds"
+_SHOWN: Final = 12  # characters of an id
+_OPEN: Final[tuple[ActionStatus, ...]] = (*WAITING, "sent")
+_FAMILY: Final = "action."
+
+
+class ActionManager:
+    """Any thread; whoever reads a status and moves it on holds the lock. Raises StoreError."""
+
+    def __init__(self, store: ActionStore, max_per_hour: int) -> None:
+        self.store = store
+        self.max_per_hour = max_per_hour
+        self.confirmations = Confirmations(store)
+        self._lock = threading.Lock()
+
+    def intend(self, intents: Sequence[Intent]) -> list[str]:
+        """Take up what rules want; returns the ids that are new. An intent that cannot be done is logged, left out."""
+        good = []
+        for intent in intents:
+            if reason := refusal(intent):
+                _REFUSED.log(rule=intent.rule, reason=reason)
+            else:
+                good.append(intent)
+        now = self.store.now()
+        return self.store.add(good, {intent.id: told(intent, "intended", now) for intent in good})
+
+    def withdraw(self, over: Collection[tuple[str, str]]) -> int:
+        """End the actions of these rules and subjects that were not sent yet; returns how many."""
+        with self._lock:
+            return sum(
+                self._move(row, WAITING, "moot", reason="the condition of the rule holds no more")
+                for row in self.store.waiting_of(over)
+            )
+
+    def waiting(self) -> list[Intent]:
+        """Return what rules want and what was not sent yet."""
+        return [row.intent for row in self.store.waiting()]
+
+    def drop(self, reasons: Mapping[str, str]) -> int:
+        """End actions of rules that were not sent yet, by id, each with its reason; returns how many."""
+        if not reasons:
+            return 0
+        with self._lock:
+            rows = self.store.waiting(reasons)
+            return sum(self._move(row, WAITING, "moot", reason=reasons[row.intent.id]) for row in rows)
+
+    def confirm(self, notices: Mapping[str, str], for_s: float) -> None:
+        """Lend of what rules want these actions from now on, each once its notice was sent, and no others."""
+        self.confirmations.take(notices, for_s)
+        self.drop(self.confirmations.unwarned())
+
+    def decide(self, row: ActionRow, person: str, *, approve: bool) -> bool:
+        """Note that a person approves or refuses an action; false where it is too late for that."""
+        status: ActionStatus = "approved" if approve else "refused"
+        was: tuple[ActionStatus, ...] = ("intended",) if approve else WAITING
+        with self._lock:
+            if row.intent.expires_utc <= self.store.now():
+                return False
+            return self._move(row, was, status, person=person)
+
+    def expire(self) -> int:
+        """End the actions that nobody took in time; returns how many."""
+        with self._lock:
+            return sum(
+                self._move(row, WAITING, "expired", reason=self._late(row)) for row in self.store.overdue(_OVERDUE)
+            )
+
+    def next(self, kinds: Collection[str]) -> ActionRow | None:
+        """Return what to take now: one that was sent without an outcome, else one that may be sent."""
+        known = [name for name in kinds if name in actions()]
+        return self.store.next(known, fresh=not self.hindrance(), confirmed=self.confirmations.ready())
+
+    def hindrance(self, kind: str = "") -> str:
+        """Return why nothing may be sent now, nor an action of a `kind`, "" where it may: mail counts for no rate."""
+        if self.store.stopped():
+            return "actions are stopped: gpuwaste actions lift"
+        rated = _rated()
+        if (not kind or kind in rated) and self.store.sent_last_hour(rated) >= self.max_per_hour:
+            return f"{self.max_per_hour} actions were sent in the last hour: [actor] max_per_hour"
+        return ""
+
+    def report(self, row: ActionRow, report: ActionReport) -> str:
+        """Note a step that the actor, or the hub's own mail, reports; returns why it is not taken, "" where it is."""
+        with self._lock:
+            was = _before(row)
+            if report.status == "sent":
+                if hindrance := self.hindrance(row.intent.kind):
+                    return hindrance
+                if row.status in was and (wait := self.confirmations.hindrance(row)):
+                    return f"the action {wait}"
+                if row.intent.expires_utc <= self.store.now():
+                    return "the action has expired"
+            plan = report.plan if report.status == "sent" else None
+            moved = self._move(row, was, report.status, reason=report.reason, answer=report.answer, plan=plan)
+            return "" if moved else f"the action is {self.store.found(row.intent.id)[0].status}"
+
+    def stop(self, *, stop: bool) -> None:
+        """Stop to send actions, or lift that; once this returns, no action is noted as sent any more."""
+        with self._lock:
+            self.store.stop(stop=stop)
+
+    def give_back(self, row: ActionRow, reason: str) -> None:
+        """Let an action wait again that was not sent after all."""
+        with self._lock:
+            status: ActionStatus = "approved" if row.person else "intended"
+            sent: tuple[ActionStatus, ...] = ("sent",)
+            self.store.move(StoredStep(row.intent.id, sent, status, reason), ())
+
+    def _late(self, row: ActionRow) -> str:
+        wait = self.confirmations.hindrance(row) if row.status in _before(row) else ""
+        return f"nobody took it in time; it {wait}" if wait else "nobody took it in time"
+
+    def _move(
+        self,
+        row: ActionRow,
+        was: Collection[ActionStatus],
+        status: ActionStatus,
+        *,
+        reason: str = "",
+        person: str | None = None,
+        answer: str | None = None,
+        plan: dict[str, str] | None = None,
+    ) -> bool:
+        sends = row.sends + (status == "sent")
+        who = row.person if person is None else person
+        event = told(row.intent, status, self.store.now(), person=who, reason=reason, answer=answer or "", sends=sends)
+        step = StoredStep(row.intent.id, was, status, reason, person, plan, answer, sent=status == "sent")
+        return self.store.move(step, [event])
+
+
+def refusal(intent: Intent) -> str:
+    """Return why an intent cannot be taken up, "" where it can."""
+    kind = actions().get(intent.kind)
+    if kind is None:
+        return f"no action is called {intent.kind!r:.80}"
+    if len(intent.facts) > MAX_FACTS:
+        return f"{intent.kind}: facts of {len(intent.facts)} characters, {MAX_FACTS} at most"
+    return kind.refusal(intent)
+
+
+def _rated() -> list[str]:
+    """Return the kinds that count for the rate: all that change something in Slurm."""
+    return [kind.name for kind in actions().values() if kind.execution is not None]
+
+
+def _before(row: ActionRow) -> tuple[ActionStatus, ...]:
+    """Return from which statuses a report may move an action; one that needs a person is never sent without."""
+    ready: tuple[ActionStatus, ...] = WAITING if row.intent.approve == "none" else ("approved",)
+    return (*ready, "sent")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """What one pass found: the notice of each action that is still wanted, until UTC second `end`."""
+
+    begin: int = 0
+    end: int = 0
+    notices: Mapping[str, str] = field(default_factory=dict)
+
+
+class Confirmations:
+    """In memory: after a start nothing is confirmed until the rules have passed. Any thread asks, one writes."""
+
+    def __init__(self, store: ActionStore) -> None:
+        self._store = store
+        self._pass = _Pass()
+
+    def take(self, notices: Mapping[str, str], for_s: float) -> None:
+        """Note what a pass has found."""
+        now = self._store.now()
+        self._pass = _Pass(now, now + int(for_s), dict(notices))
+
+    def ready(self) -> Collection[str]:
+        """Return the ids of what may be lent now. Raises StoreError."""
+        notices = self._notices()
+        ends = self._store.ends({one for one in notices.values() if one})
+        return [id_ for id_, one in notices.items() if not one or (one in ends and ends[one][0] == "confirmed")]
+
+    def hindrance(self, row: ActionRow) -> str:
+        """Return why an action that waits may not be lent yet, "" where it may. Raises StoreError."""
+        kind = actions().get(row.intent.kind)
+        if not row.intent.rule or kind is None or kind.execution is None or row.status not in WAITING:
+            return ""
+        notice = self._notices().get(row.intent.id)
+        if notice is None:
+            return _NOT_YET
+        if not notice:
+            return ""
+        status, _ = self._store.ends([notice]).get(notice, ("not there", ""))
+        return "" if status == "confirmed" else f"waits for its warning: action {notice[:_SHOWN]} is {status}"
+
+    def unwarned(self) -> dict[str, str]:
+        """Return the actions whose warning will not arrive any more, by id, with the reason. Raises StoreError."""
+        found = {}
+        notices = {id_: one for id_, one in self._notices().items() if one}
+        ends = self._store.ends(set(notices.values()))
+        for id_, one in notices.items():
+            status, reason = ends.get(one, ("not there", ""))
+            if status != "confirmed" and status not in _OPEN:
+                said = f": {reason}" if reason else ""
+                found[id_] = f"its warning was not sent: action {one[:_SHOWN]} is {status}{said}"
+        return found
+
+    def _notices(self) -> Mapping[str, str]:
+        last = self._pass
+        return last.notices if last.begin <= self._store.now() < last.end else {}
+
+
+def told(
+    intent: Intent,
+    status: ActionStatus,
+    at: int,
+    *,
+    person: str = "",
+    reason: str = "",
+    answer: str = "",
+    sends: int = 0,
+) -> StoredEvent:
+    """Return the event of a step; each time that an action is sent is one of its own."""
+    run = intent.run
+    data = ActionStep(
+        cluster=run.cluster if run else "",
+        job_id=run.job_id if run else None,
+        start=run.start if run else None,
+        subject=intent.subject,
+        user=intent.user,
+        account=intent.account,
+        action=intent.id,
+        kind=intent.kind,
+        rule=intent.rule,
+        rule_hash=intent.rule_hash,
+        options=dict(intent.options),
+        facts=intent.facts,
+        approve=intent.approve,
+        expires=intent.expires_utc,
+        person=person,
+        reason=reason,
+        answer=answer,
+    )
+    return tell(_FAMILY + status, data, at, subject=intent.subject, run=run, unique=f"{intent.id} {sends}")
+
+
+def entry(row: ActionRow, wait: str = "") -> ActionEntry:
+    """Return an action as it travels; `wait` is why it waits, where it does."""
+    intent = row.intent
+    run = intent.run
+    return ActionEntry(
+        id=intent.id,
+        rule=intent.rule,
+        rule_hash=intent.rule_hash,
+        kind=intent.kind,
+        subject=intent.subject,
+        cluster=run.cluster if run else "",
+        job_id=run.job_id if run else None,
+        start=run.start if run else None,
+        user=intent.user,
+        account=intent.account,
+        options=dict(intent.options),
+        facts=intent.facts,
+        approve=intent.approve,
+        decided=intent.decided_utc,
+        expires=intent.expires_utc,
+        status=row.status,
+        since=row.status_utc,
+        person=row.person,
+        person_at=row.person_utc or None,
+        plan=dict(row.plan),
+        sends=row.sends,
+        sent=row.sent_utc or None,
+        reason=wait or row.reason,
+        answer=row.answer,
+        run_state=row.run_state,
+        run_end=row.run_end,
+    )

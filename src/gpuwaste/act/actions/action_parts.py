@@ -1,0 +1,179 @@
+"""ActionParts: actions in the hub: their manager, metrics, and a thread that mails and ends what is overdue."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Self
+
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+
+from gpuwaste.act.actions.action_kind import actions
+from gpuwaste.act.actions.action_manager import ActionManager
+from gpuwaste.act.actions.action_store import WAITING, ActionCount, ActionRow, ActionStore
+from gpuwaste.act.actions.action_types import ActionReport, Outcome
+from gpuwaste.act.notify.mail_addresses import AddressBook, AddressError
+from gpuwaste.act.notify.mailer import Delivery, Mailer, ServerDownError, make_message
+from gpuwaste.act.notify.notice_store import NoticeStatus
+from gpuwaste.act.notify.notify_parts import address_book, smtp_mailer
+from gpuwaste.act.notify.notify_settings import NotifySettings
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.repeat_suppressor import RepeatSuppressor
+from gpuwaste.core.text import harmless
+from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.store.hub.hub_store import HubStore
+
+EVERY_S: Final = 5.0
+_NOT_TAKEN: Final = log_event.warning(
+    "actions-not-taken: cannot read or write actions: {error}",
+    "The store or its disk refuses. Actions wait; those that expire meanwhile are not taken.",
+)
+_HUB: Final = "hub"
+_PER_TURN: Final = 20
+_NO_ADDRESSES: Final = log_event.warning(
+    "action-mail-waits: cannot look up mail addresses, mails of rules wait: {error}",
+    "Check `[notify] address_file` and `address_command`. A mail is tried again until its action expires.",
+)
+_OUTCOMES: Final[Mapping[NoticeStatus, Outcome]] = {NoticeStatus.SENT: "confirmed"}
+
+
+class ActionParts(Part):
+    """`worker` runs it."""
+
+    def __init__(self, store: HubStore, clock: Clock, config: Config) -> None:
+        """Raise ConfigError where [notify] cannot be used."""
+        self.store = ActionStore(store, clock)
+        self.manager = ActionManager(self.store, config.actor.max_per_hour)
+        settings = NotifySettings.from_config(config.notify)
+        mailer, book = smtp_mailer(config.notify), address_book(config.notify)
+        self._mail = ActionMail(self.manager, mailer, book, settings, clock)
+        self._trouble = RepeatSuppressor()
+        self.worker = Worker("actions", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config))
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the families. Raises StoreError."""
+        return families(self.store.counts(), self.store.now(), stopped=bool(self.store.stopped()))
+
+    def _turn(self) -> float:
+        try:
+            self.manager.expire()
+            self._mail.send_due()
+            self._trouble.over()
+        except StoreError as error:
+            if self._trouble.news(str(error)):
+                _NOT_TAKEN.log(error=error)
+        return EVERY_S
+
+
+def families(counts: Sequence[ActionCount], now: int, *, stopped: bool) -> Iterator[Metric]:
+    """Yield the families of what the store counts; `now` is UTC seconds."""
+    family = GaugeMetricFamily(
+        "gpuwaste_hub_actions", "Actions of the hub's store, by kind and status.", labels=["kind", "status"]
+    )
+    for status, kind, number, _ in counts:
+        family.add_metric([kind, status], number)
+    yield family
+    waits = [first for status, _, _, first in counts if status in (*WAITING, "sent")]
+    yield GaugeMetricFamily(
+        "gpuwaste_hub_actions_oldest_seconds",
+        "Age of the oldest action that is not ended: for a person, the actor or the mail server.",
+        now - min(waits, default=now),
+    )
+    yield GaugeMetricFamily("gpuwaste_hub_actions_stopped", "1 while actions are stopped.", int(stopped))
+
+
+class ActionMail:
+    """One thread sends. Without a mail server every mail fails at once, with that reason."""
+
+    def __init__(
+        self, manager: ActionManager, mailer: Mailer | None, book: AddressBook, settings: NotifySettings, clock: Clock
+    ) -> None:
+        self._manager = manager
+        self._mailer = mailer
+        self._book = book
+        self._settings = settings
+        self._clock = clock
+        self._trouble = RepeatSuppressor()
+        self._kinds = [kind.name for kind in actions().values() if kind.execution is None]
+
+    def send_due(self) -> int:
+        """Send what is to be sent now; returns how many mails were tried. Raises StoreError."""
+        for count in range(_PER_TURN):
+            if self._manager.store.stopped():
+                return count
+            row = self._manager.store.next(self._kinds, fresh=True)
+            if row is None or not self._send(row):
+                return count
+        return _PER_TURN
+
+    def _send(self, row: ActionRow) -> bool:
+        """Send one mail; false where mail server or addresses are out of reach: it is tried again until it expires."""
+        if row.status == "sent":
+            self._end(row, "failed", "the hub ended while the mail was sent: it may have arrived")
+            return True
+        if self._mailer is None or self._settings.dry_run:
+            why = "[notify] smtp_host is not set" if self._mailer is None else "[notify] dry_run is set"
+            self._end(row, "moot", f"no mail is sent: {why}")
+            return True
+        try:
+            to = self._addresses(row)
+        except AddressError as error:  # later they may be known: a warning must not be lost for that
+            if self._trouble.news(str(error)):
+                _NO_ADDRESSES.log(error=error)
+            return False
+        self._trouble.over()
+        if not to:
+            self._end(row, "moot", "no address is known for this user, or they get no mail")
+            return True
+        if self._manager.report(row, ActionReport(actor=_HUB, status="sent", plan={"to": ", ".join(to)})):
+            return True
+        return self._deliver(row, to, self._mailer)
+
+    def _deliver(self, row: ActionRow, to: list[str], mailer: Mailer) -> bool:
+        said: list[Delivery] = []
+        for address in to:
+            try:
+                delivery = self._one(row, address, mailer)
+            except ServerDownError as error:
+                if said:
+                    self._end(row, "failed", f"only some mails were sent: {error}")
+                else:
+                    self._manager.give_back(row, str(error))
+                return False
+            said.append(delivery)
+        worst = next((one for one in said if one.status is not NoticeStatus.SENT), said[0])
+        self._end(row, _OUTCOMES.get(worst.status, "failed"), answer=worst.detail)
+        return True
+
+    def _one(self, row: ActionRow, address: str, mailer: Mailer) -> Delivery:
+        options, settings = row.intent.options, self._settings
+        try:
+            message = make_message(
+                sender=settings.sender,
+                reply_to=settings.reply_to,
+                to=address,
+                subject=harmless(options["subject"]),
+                text="\n".join(harmless(line) for line in options["text"].split("\n")),
+                at_utc=self._clock.utc_us() // 1_000_000,
+                key=f"action {row.intent.id} {address}",
+            )
+        except ValueError as error:
+            return Delivery(NoticeStatus.FAILED, f"no mail can be made: {error}")
+        return mailer.send(message, settings.sender, address)
+
+    def _addresses(self, row: ActionRow) -> list[str]:
+        if row.intent.options.get("to", "user") == "staff":
+            return list(self._settings.staff)
+        self._book.refresh()
+        address = self._book.address_of(row.intent.user)
+        return [address] if address else []
+
+    def _end(self, row: ActionRow, status: Outcome, reason: str = "", answer: str = "") -> None:
+        self._manager.report(row, ActionReport(actor=_HUB, status=status, reason=reason, answer=answer))

@@ -1,0 +1,77 @@
+"""Planner: decides on the notices of a period, the next one or a past one, or on one user's up to now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuwaste.act.notify.mail_addresses import AddressBook, read_names
+from gpuwaste.act.notify.notice_decisions import NoticeDecision, UserState, addressed, decide, reach_s, staff_list
+from gpuwaste.act.notify.notice_store import NoticeStore
+from gpuwaste.act.notify.notice_types import StaffList
+from gpuwaste.act.notify.notify_settings import NotifySettings
+from gpuwaste.ledger.judged_runs import judged_runs
+from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.load import Selection
+from gpuwaste.store.hub.hub_store import HubStore
+
+Period = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Reads the store, and changes nothing."""
+
+    store: HubStore
+    notices: NoticeStore
+    settings: NotifySettings
+    ledger: LedgerSettings
+    book: AddressBook
+
+    def digests(self, period: Period, now: int, *, dry: bool) -> list[NoticeDecision]:
+        """Decide on every user of a period. Raises StoreError, AddressError."""
+        self.book.refresh()
+        return self._decide(period, now, self.notices.last_told(period[1], dry=dry), self.unwilling())
+
+    def replay(self, start: int, end: int, now: int) -> list[tuple[Period, list[NoticeDecision]]]:
+        """Decide on each period that ended in (start, end], as if nobody had been told before; opt-outs are today's.
+
+        Raises StoreError, AddressError.
+        """
+        self.book.refresh()
+        told: dict[str, int] = {}
+        unwilling = self.unwilling()
+        found = []
+        for period in self.settings.digest.periods(start, min(end, now)):
+            decisions = self._decide(period, now, told, unwilling)
+            told |= {d.user: period[1] for d in decisions if d.told}
+            found.append((period, decisions))
+        return found
+
+    def preview(self, user: str, now: int) -> NoticeDecision | None:
+        """Decide on one user as if a period ended now; None where they have no GPU job that ended in it."""
+        self.book.refresh()
+        length = self.settings.digest.period(now)
+        last = self.notices.last_told(now, dry=self.settings.dry_run)
+        period = (now - (length[1] - length[0]), now)
+        decisions = self._decide(period, now, last, self.unwilling(), user=user)
+        return decisions[0] if decisions else None
+
+    def staff(self, period: Period, now: int) -> StaffList:
+        """Return the weekly list of who wasted most. Raises StoreError."""
+        with self.store.reader() as db, judged_runs(db, Selection(*period), self.ledger, now, cut=False) as runs:
+            return staff_list(runs.by_user(), period, self.settings.rules.min_coverage, self.settings.staff_users)
+
+    def _decide(
+        self, period: Period, now: int, told: Mapping[str, int], unwilling: frozenset[str], user: str | None = None
+    ) -> list[NoticeDecision]:
+        rules = self.settings.rules
+        reach = Selection(period[1] - reach_s(period, rules), period[1], user=user)
+        standing = UserState(unwilling, told)
+        with self.store.reader() as db, judged_runs(db, reach, self.ledger, now, cut=False) as runs:
+            decisions = [d for theirs in runs.by_user() for d in decide(theirs, period, rules, standing)]
+        return addressed(decisions, rules, self.book.address_of)
+
+    def unwilling(self) -> frozenset[str]:
+        """Return who wants no mail. Raises AddressError: without the file nobody is written to."""
+        listed = self.settings.opt_out_file
+        said = self.notices.opted_out()
+        return said if listed is None else said | read_names(listed)

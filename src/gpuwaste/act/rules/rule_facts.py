@@ -1,0 +1,236 @@
+"""The facts that a rule's condition and its texts may name: typed, declared once, with the reference's text.
+
+A text names a fact in braces: {job.id} becomes its value, plain words of one line.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
+
+from msgspec import Meta
+
+from gpuwaste.core.typed_toml import nearest
+from gpuwaste.core.units import HOUR_S
+
+About = Literal["running", "waiting", "node", "model"]
+FactType = Literal["bool", "int", "double", "string"]
+_Float = float | None  # not known is None
+_Int = int | None
+ABOUTS: Final[tuple[About, ...]] = get_args(About)
+_TYPES: Final[Mapping[object, FactType]] = {
+    bool: "bool",
+    int: "int",
+    float: "double",
+    str: "string",
+    int | None: "int",
+    float | None: "double",
+}
+_PLACE: Final = re.compile(r"\{([^{}\n]{0,80})\}")
+_ODD: Final = re.compile(r"[^ -~\u00a1-\u2027\u202a-\ud7ff\ue000-\U0010ffff]|[;=]")
+_LONGEST: Final = 40
+_NUMBER: Final = 16
+_UNKNOWN: Final = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """The run, as accounting has it."""
+
+    id: Annotated[int, Meta(description="Slurm's raw job id.")]
+    user: Annotated[str, Meta(description="The user's name.")]
+    account: Annotated[str, Meta(description="The account.")]
+    partition: Annotated[str, Meta(description="The partition; of a waiting job several, separated by commas.")]
+    qos: Annotated[str, Meta(description="The QOS.")]
+    reservation: Annotated[str, Meta(description="The reservation, empty for none.")]
+    gpus: Annotated[int, Meta(description="GPUs that the run holds; 0 while it waits.")]
+    cpus: Annotated[int, Meta(description="CPUs of the run.")]
+    nodes: Annotated[int, Meta(description="Number of nodes.")]
+    array: Annotated[bool, Meta(description="Whether it is a task of an array.")]
+    run_s: Annotated[float, Meta(description="Seconds since the start; 0 while it waits.")]
+    limit_s: Annotated[float, Meta(description="The time limit in seconds; not known for an unlimited job.")]
+    left_s: Annotated[float, Meta(description="Seconds until the time limit; not known for an unlimited job.")]
+    waited_s: Annotated[float, Meta(description="Seconds from submission to the start, or until now.")]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuState:
+    """The GPUs of a running run, as agents reported them; not known where one GPU of the run is not known."""
+
+    idle_s: Annotated[
+        _Float, Meta(description="Seconds for which all GPUs of the run have been idle; 0: one is not.")
+    ] = None
+    idle_gpus: Annotated[_Int, Meta(description="GPUs that are idle now, for a minute and more.")] = None
+    longest_idle_s: Annotated[_Float, Meta(description="Seconds for which the longest idle GPU has been idle.")] = None
+    untouched_gpus: Annotated[_Int, Meta(description="GPUs that have been idle since the start of the run.")] = None
+    wasted_gpu_s: Annotated[_Float, Meta(description="GPU-seconds wasted since the start.")] = None
+    exempt_gpu_s: Annotated[
+        _Float, Meta(description="The part of it that is exempt (memory-resident, interactive).")
+    ] = None
+    age_s: Annotated[_Float, Meta(description="Seconds since the oldest of the last reports of these GPUs.")] = None
+    coverage: Annotated[_Float, Meta(description="The lowest coverage of the run's GPUs since the start, 0 to 1.")] = (
+        None
+    )
+    hang_s: Annotated[
+        _Float,
+        Meta(
+            description="Seconds at 95 % and more with almost no power, or on almost no SM, of each GPU of the run: "
+            "those of its last hours that are all like this, at most 6. 0: one is not; not known where a GPU reports "
+            "neither power nor SMs."
+        ),
+    ] = None
+    cpu_cores: Annotated[
+        _Float,
+        Meta(description="CPU cores that the run used on the nodes of its GPUs, mean of the last two hours."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserFacts:
+    """The user's own record of runs with and without GPUs."""
+
+    running_jobs: Annotated[int, Meta(description="Runs of the user that run now.")]
+    running_gpus: Annotated[int, Meta(description="GPUs that these hold.")]
+    ended_1d: Annotated[int, Meta(description="Runs that ended in the last 24 hours.")]
+    failed_1d: Annotated[int, Meta(description="Runs of these that ended FAILED or OUT_OF_MEMORY.")]
+    short_1d: Annotated[int, Meta(description="Runs of these that took less than a minute.")]
+    gpu_h_7d: Annotated[float, Meta(description="GPU-hours of runs that ended in the last 7 days.")]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """The waiting jobs of the run's partition."""
+
+    waiting_jobs: Annotated[int, Meta(description="Jobs that wait in the partition; an array's waiting part is one.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFacts:
+    """The array of the run; not known for a run that is in none."""
+
+    ended: Annotated[int, Meta(description="Tasks of the array that have ended.")]
+    failed_in_row: Annotated[int, Meta(description="Last tasks that ended with the same failure, one after another.")]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionFacts:
+    """What the model said at submission (`gw=ID` in the job); not known for a job without a verdict."""
+
+    failure: Annotated[float, Meta(description="Probability that the job fails, 0 to 1.")]
+    timeout: Annotated[float, Meta(description="Probability that the job reaches its time limit, 0 to 1.")]
+    run_low_s: Annotated[float, Meta(description="Lower end of the interval of the run time, seconds.")]
+    run_high_s: Annotated[float, Meta(description="Upper end of the interval of the run time, seconds.")]
+
+
+@dataclass(frozen=True, slots=True)
+class RescoreFacts:
+    """What was predicted again while the run was running (`[hub] rescore`), the newest; not known before that."""
+
+    failure: Annotated[float, Meta(description="Probability that the job fails, 0 to 1.")]
+    timeout: Annotated[float, Meta(description="Probability that the job reaches its time limit, 0 to 1.")]
+    limit: Annotated[
+        float, Meta(description="The same given how long it has run: known shortly before the limit, 0 to 1.")
+    ]
+    age_s: Annotated[float, Meta(description="Seconds since then.")]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """A node on which GPU jobs of one node ended, or GPUs of jobs had Xid errors, in the last 24 hours."""
+
+    name: Annotated[str, Meta(description="NodeName.")]
+    ended_1d: Annotated[int, Meta(description="GPU jobs of this node alone that ended in the last 24 hours.")]
+    failed_1d: Annotated[int, Meta(description="Jobs of these that ended FAILED or NODE_FAIL.")]
+    failed_users_1d: Annotated[int, Meta(description="Different users of these failed jobs.")]
+    completed_1d: Annotated[int, Meta(description="Jobs of these that ended COMPLETED.")]
+    failed_in_row: Annotated[int, Meta(description="Jobs that failed since the last one that completed.")]
+    failed_users_in_row: Annotated[int, Meta(description="Different users of these.")]
+    xids_1d: Annotated[
+        int, Meta(description="Xid errors of the list `[agent] health_xids`, of GPUs that jobs held, in 24 hours.")
+    ]
+    xid_gpus_1d: Annotated[int, Meta(description="GPUs that had them.")]
+    xid_runs_1d: Annotated[int, Meta(description="Runs that held these GPUs then.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """The model in use, judged by jobs that ended in the last 7 days and of which it said something at submission."""
+
+    name: Annotated[str, Meta(description="Its name.")]
+    age_s: Annotated[float, Meta(description="Seconds since it was trained.")]
+    judged_7d: Annotated[int, Meta(description="Such jobs that completed or failed.")]
+    failed_ratio: Annotated[float, Meta(description="Share of these that ended FAILED or OUT_OF_MEMORY, 0 to 1.")]
+    expected_ratio: Annotated[float, Meta(description="Mean of the probabilities of failure it gave them, 0 to 1.")]
+    ece: Annotated[
+        float, Meta(description="Calibration error: mean distance of both in ten bins of the probability, 0 to 1.")
+    ]
+    skill: Annotated[
+        float,
+        Meta(description="1 - its Brier score / that of always saying the share; below 0 it is worse than that."),
+    ]
+
+
+_OF_JOBS: Final = {
+    "job": JobFacts,
+    "ledger": GpuState,
+    "user": UserFacts,
+    "queue": QueueFacts,
+    "array": ArrayFacts,
+    "prediction": PredictionFacts,
+    "rescore": RescoreFacts,
+}
+SPACES: Final[Mapping[About, Mapping[str, type]]] = {
+    "running": _OF_JOBS,
+    "waiting": {name: kind for name, kind in _OF_JOBS.items() if name not in {"ledger", "rescore"}},
+    "node": {"node": NodeFacts},
+    "model": {"model": ModelFacts},
+}
+
+
+@cache
+def facts_of(about: About) -> Mapping[str, FactType]:
+    """Return the type of each fact of a subject by its name, such as ledger.idle_s."""
+    found: dict[str, FactType] = {}
+    for space, kind in SPACES[about].items():
+        hints = get_type_hints(kind)
+        found |= {f"{space}.{field.name}": _TYPES[hints[field.name]] for field in fields(kind)}
+    return found
+
+
+def names_in(text: str) -> list[str]:
+    """Return the facts that a text names."""
+    return _PLACE.findall(text)
+
+
+def problem_of(text: str, facts: Mapping[str, FactType]) -> str:
+    """Return what is wrong with the placeholders of a text, "" where nothing is."""
+    for name in _PLACE.findall(text):
+        if name not in facts:
+            return f"unknown fact {name!r}{nearest(name, set(facts))}"
+    return ""
+
+
+def widest(text: str, facts: Mapping[str, FactType]) -> str:
+    """Return a text as long as it can become."""
+    return _PLACE.sub(lambda match: "x" * (_LONGEST if facts.get(match[1]) == "string" else _NUMBER), text)
+
+
+def filled(text: str, values: Mapping[str, Any]) -> str:
+    """Return a text with facts put in; a control character or a mark of Slurm's comments in a name becomes `?`."""
+    return _PLACE.sub(lambda match: _word(match[1], values.get(match[1])), text)
+
+
+def _word(name: str, value: Any) -> str:
+    if value is None:
+        return _UNKNOWN
+    if isinstance(value, float):
+        return _duration(value) if name.endswith("_s") else f"{value:.1f}" if abs(value) > 1 else f"{value:.2f}"
+    return _ODD.sub("?", str(value))[:_LONGEST]
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds as people say them, by whole minutes."""
+    minutes = int(seconds // 60)
+    hours, rest = divmod(minutes, HOUR_S // 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"

@@ -1,0 +1,88 @@
+"""Ladder: how far a rule is with one subject, and which step is due; the same live and in a replay."""
+
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from gpuwaste.act.actions.action_kind import actions
+from gpuwaste.act.rules.rule_definition import Rule
+
+GAP_S: Final = 600  # between two passes: what lies between was not observed, so that nothing held through it
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """`began` is when the condition began to hold, UTC seconds, None while it does not; `step` counts steps done."""
+
+    began: int | None
+    step: int = 0
+    step_utc: int = 0  # when the last of them was done
+    round: int = 0  # how often the ladder began anew
+
+
+class Hold(NamedTuple):
+    """For how long, and since which UTC second, a condition has held by the fact `since`; None: by the own clock."""
+
+    seconds: float | None = None
+    since_utc: int = 0
+
+
+OWN_CLOCK: Final = Hold()
+
+
+def holding(rule: Rule, before: Ladder | None, now: int, *, gap: bool, hold: Hold = OWN_CLOCK) -> Ladder:
+    """Return the ladder of a subject for which the condition holds now; `gap`: nothing observed the time before.
+
+    Where the condition was interrupted, a ladder with a step to come that cannot be undone is a new round, also within
+    the cooldown: who was warned and went back to work is warned again before their job is cancelled.
+    """
+    if before is None:
+        return Ladder(now)
+    began = before.began
+    if began is None or gap or began > now:
+        began = now
+    interrupted = before.began is None
+    over = before.step and now - before.step_utc >= rule.head.cooldown
+    if over and (interrupted or before.step >= len(rule.steps)):
+        return Ladder(began, round=before.round + 1)
+    if before.step and _broken(rule, before, began, hold) and _final_to_come(rule, before):
+        return Ladder(began, round=before.round + 1)
+    return before if began == before.began else replace(before, began=began)
+
+
+def unbroken(rule: Rule, hold: Hold, number: int, at: int) -> bool:
+    """Tell whether, by the fact `since`, the condition has held since a step was due at an instant."""
+    return hold.seconds is None or (hold.seconds >= rule.steps[number].after_s and hold.since_utc <= at)
+
+
+def _broken(rule: Rule, before: Ladder, began: int, hold: Hold) -> bool:
+    """Tell whether the condition did not hold, or was not observed, for a while since the last step was done."""
+    if hold.seconds is not None:
+        return not unbroken(rule, hold, before.step - 1, before.step_utc)
+    return rule.periodic and began != before.began  # an event lasts no time: the next one is the next step
+
+
+def _final_to_come(rule: Rule, ladder: Ladder) -> bool:
+    return any(actions()[step.action].final for step in rule.steps[ladder.step :])
+
+
+def due(rule: Rule, ladder: Ladder, now: int, held_s: float | None) -> int | None:
+    """Return the number of the step that is due, None for none. `held_s` is the fact `since`, None: the own clock.
+
+    A step is never earlier after the step before than the file says: a rule that is new, or that begins to act, does
+    not begin at its end.
+    """
+    if ladder.began is None or ladder.step >= len(rule.steps):
+        return None
+    own_s = now - ladder.began
+    if (own_s if held_s is None else held_s) < rule.steps[ladder.step].after_s:
+        return None
+    if ladder.step:
+        between = rule.steps[ladder.step].after_s - rule.steps[ladder.step - 1].after_s
+        if now - ladder.step_utc < between:
+            return None
+    return ladder.step
+
+
+def done(ladder: Ladder, now: int) -> Ladder:
+    """Return the ladder after its next step."""
+    return replace(ladder, step=ladder.step + 1, step_utc=now)
