@@ -39,7 +39,11 @@ def wide(*columns: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def model(target: str, columns: int, **said: float) -> Fitted:
     boosters = tuple(cast("xgboost.Booster", Column(i)) for i in range(columns))
-    return Fitted(BY_NAME[target], boosters, TargetModel(target, "", (), PlattScaling(), said, (), 100, 0.5))
+    return Fitted(
+        BY_NAME[target],
+        boosters,
+        TargetModel(target, "", BY_NAME[target].quantiles, PlattScaling(), said, (), 100, 0.5),
+    )
 
 
 def failing(jobs: int = 1000) -> tuple[JobTable, NDArray[np.float32]]:
