@@ -22,8 +22,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from gpuwaste.advice.predict.bundle import BASELINE
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import BASELINE, Registry
 from gpuwaste.advice.submit_frames import HEADER, encode_frame
 from gpuwaste.advisor.advisor_history import SAVED
 from gpuwaste.jobs.history.follow import Follower

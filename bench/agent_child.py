@@ -29,7 +29,7 @@ from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.core.units import DAY_S
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.munge import Munge, MungeChecker
+from gpuwaste.net.munge_credentials import Munge, MungeChecker
 from gpuwaste.net.tokens import TokenIssuer
 from gpuwaste.slurm.formats.slurmd_g import DevicePosition
 from gpuwaste.testing.daemon_config import free_port

@@ -26,7 +26,7 @@ from msgspec.json import encode
 
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.changes import Touched
+from gpuwaste.store.hub.store_changes import Touched
 from gpuwaste.testing.process_memory import peak_rss_b
 from gpuwaste.views.view import View, all_views, look
 from gpuwaste.views.view_query import ViewQuery, Window

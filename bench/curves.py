@@ -29,9 +29,9 @@ from gpuwaste.agent.segment import to_line
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.curves.checked import checked
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample
-from gpuwaste.net.munge import Munge, MungeIssuer
-from gpuwaste.net.samples import RunWindow, SampleQuestion
-from gpuwaste.net.signing import sign_request
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
+from gpuwaste.net.request_signing import sign_request
+from gpuwaste.net.sample_query import RunWindow, SampleQuestion
 from gpuwaste.net.tokens import TokenChecker
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.fake_hub import FakeHub

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tools.data.places import own_place, places
 
-from gpuwaste.advice.predict.comparison import PairedComparison, compare
+from gpuwaste.advice.predict.model_comparison import PairedComparison, compare
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.jobs.history.table import table_of
 from gpuwaste.models.evaluate.task import EvaluationTask

@@ -32,7 +32,7 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.net.hub_client import LINK_PATH
-from gpuwaste.net.signing import request_digest
+from gpuwaste.net.request_signing import request_digest
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore

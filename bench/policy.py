@@ -11,11 +11,11 @@ import time
 from dataclasses import replace
 from datetime import datetime
 
+from gpuwaste.advice.adviser import NothingSpent
 from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
-from gpuwaste.advice.policy.facts import Expectation, SubmissionFacts, Suggestion
-from gpuwaste.advice.policy.loading import built_in, policy_from_toml
+from gpuwaste.advice.policy.policy_case import Expectation, SubmissionFacts, Suggestion
+from gpuwaste.advice.policy.policy_loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
-from gpuwaste.advice.policy.spending import NothingSpent
 from gpuwaste.models.policy_replay import ReplayPeriod, replay_policies
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing.histories import made_table

@@ -20,12 +20,11 @@ from typing import Any, Final
 from bench.predict import learn, made_up, manifest_of
 from gpuwaste.act.notify.notice_runner import Accounting
 from gpuwaste.act.notify.notify_parts import NotifyParts
-from gpuwaste.advice.predict.predictions import Predictions
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import Registry
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.advice.predict.targets import TARGETS
-from gpuwaste.advice.rescoring.rescore_settings import EARLY_S, SHARE, RescoreSettings
-from gpuwaste.advice.rescoring.rescore_store import Lead, RescoreStore
-from gpuwaste.advice.rescoring.rescorer import Rescorer
+from gpuwaste.advice.rescore_store import EARLY_S, SHARE, Lead, RescoreSettings, RescoreStore
+from gpuwaste.advice.rescorer import Rescorer
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.scope import Scope

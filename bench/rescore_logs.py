@@ -23,12 +23,12 @@ from tools.data.places import find
 
 from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.advice.predict.corrections import BundleCorrections
-from gpuwaste.advice.predict.limit_chance import limit_chance
 from gpuwaste.advice.predict.manifest import Manifest
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import BY_NAME, labels
-from gpuwaste.advice.rescoring.rescore_settings import EARLY_S, SHARE
+from gpuwaste.advice.rescore_store import EARLY_S, SHARE
+from gpuwaste.advice.rescorer import limit_chance
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot

@@ -18,10 +18,10 @@ import numpy as np
 
 from bench.predict import ROWS, learn, made_up, manifest_of
 from gpuwaste.advice.predict.bundle import BASELINE, load_bundle
-from gpuwaste.advice.predict.comparison import compare
+from gpuwaste.advice.predict.champion import ShadowModel
+from gpuwaste.advice.predict.model_comparison import compare
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import TARGETS
-from gpuwaste.advice.predict.trial import ShadowModel
 from gpuwaste.advisor.advisor_models import Question, ShadowScoring
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.models.export import write_bundle

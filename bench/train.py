@@ -17,7 +17,7 @@ from typing import Final
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, before XGBoost is loaded
 
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.advice.renewal.card_types import TrainingSettings
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.progress import TrainingProgress

@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 
 from gpuwaste.advice.predict.bundle import FeatureSet, our_features
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
-from gpuwaste.advice.predict.session import INPUT, OUTPUT
+from gpuwaste.advice.predict.onnx_session import INPUT, OUTPUT
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS
 from gpuwaste.core.errors import ModelError
 from gpuwaste.models.export import serialized, write_files

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
-from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.net.signing import (
+from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.request_signing import (
     ACK_HEADER,
     CredentialChecker,
     CredentialIssuer,

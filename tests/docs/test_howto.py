@@ -16,7 +16,7 @@ from tools.reference import metrics
 from gpuwaste.act.events.inlet import load_inlet
 from gpuwaste.act.events.outlet import load_outlet
 from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
-from gpuwaste.advice.policy.declarations import TABLES
+from gpuwaste.advice.policy.policy_file import TABLES
 from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config

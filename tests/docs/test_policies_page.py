@@ -8,8 +8,8 @@ import pytest
 from tests.unit.advice.policy.builders import BAD, Day, no_chance
 from tools.reference import policies
 
-from gpuwaste.advice.policy.declarations import TABLES
-from gpuwaste.advice.policy.loading import built_in, load_policies, policy_from_toml
+from gpuwaste.advice.policy.policy_file import TABLES
+from gpuwaste.advice.policy.policy_loading import built_in, load_policies, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.policy.rules import rules
 from gpuwaste.core.typed_toml import parse_toml

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.advice.policy.facts import Expectation, SubmissionFacts, Suggestion
-from gpuwaste.advice.policy.loading import load_policies
-from gpuwaste.advice.policy.spending import NothingSpent
+from gpuwaste.advice.adviser import NothingSpent
+from gpuwaste.advice.policy.policy_case import Expectation, SubmissionFacts, Suggestion
+from gpuwaste.advice.policy.policy_loading import load_policies
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster

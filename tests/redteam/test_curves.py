@@ -26,9 +26,9 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.curves.agents import AgentSamples
 from gpuwaste.ledger.curves.curve_types import CurveSeries, GpuCurves, NodeCurves, NodeSamples
 from gpuwaste.ledger.curves.limits import QuestionBudget
-from gpuwaste.net.munge import Munge, MungeIssuer
-from gpuwaste.net.samples import MOST_ANSWER_B, RunWindow, SampleQuestion
-from gpuwaste.net.signing import ACK_HEADER, ack_digest
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
+from gpuwaste.net.request_signing import ACK_HEADER, ack_digest
+from gpuwaste.net.sample_query import MOST_ANSWER_B, RunWindow, SampleQuestion
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm

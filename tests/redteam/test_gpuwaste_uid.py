@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from tests.unit.advice.predict.bundles import manifest_of, probability_graph, quantile_graph
 
-from gpuwaste.advice.predict.bundle import BASELINE, our_features
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import BASELINE, Registry, our_features
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.models.export import write_files

@@ -177,8 +177,8 @@ import resource, sys
 from pathlib import Path
 from prometheus_client.registry import CollectorRegistry
 from gpuwaste.agent.control import ControlServer
-from gpuwaste.net.exporter import MetricsServer
-from gpuwaste.net.exporter import ProgramCollector
+from gpuwaste.net.metrics_server import MetricsServer
+from gpuwaste.net.metrics_server import ProgramCollector
 
 registry = CollectorRegistry()
 registry.register(ProgramCollector("0", lambda: 0, None))

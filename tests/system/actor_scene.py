@@ -30,7 +30,7 @@ from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, open_tcp
 from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.run import RunKey
@@ -40,7 +40,7 @@ from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import shared_runtime
 
 if TYPE_CHECKING:
-    from gpuwaste.net.signing import Checkers
+    from gpuwaste.net.request_signing import Checkers
 
 ALL = ("cancel", "comment", "drain", "extend_limit", "hold", "release", "requeue", "signal")
 ACTOR = "gpuwaste"  # of the cluster's users the one that is Operator

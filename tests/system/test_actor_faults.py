@@ -13,7 +13,7 @@ from gpuwaste.act.actions.action_types import ActionLent, ActionTaken, Outcome
 from gpuwaste.actor.action_executor import ActionQueue, HubActionQueue
 from gpuwaste.core.errors import RetryableWireError, StoreError
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.cluster import LoopbackCluster
 
@@ -278,7 +278,7 @@ def test_an_answer_that_is_not_the_hubs(scene: ActorScene) -> None:
 def test_only_the_actors_user_is_lent_anything(scene: ActorScene) -> None:
     """The hub answers 403 to a claim of any other uid, Operators included."""
     script = (
-        "from gpuwaste.net.hub_client import HubClient; from gpuwaste.net.munge import Munge, MungeIssuer;"
+        "from gpuwaste.net.hub_client import HubClient; from gpuwaste.net.munge_credentials import Munge, MungeIssuer;"
         f"c = HubClient('http://127.0.0.1:{scene.port}', MungeIssuer(Munge('{scene.cluster.munge_socket}')));"
         "c.post('/v1/actions/claim', {'actor': 'x', 'kinds': ['cancel']})"
     )

@@ -16,8 +16,8 @@ from tests.system.test_prometheus import exporter, jobs, prometheus
 
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.curves.prometheus import PrometheusSamples
-from gpuwaste.net.samples import RunWindow, SampleQuestion
-from gpuwaste.net.signing import request_digest
+from gpuwaste.net.request_signing import request_digest
+from gpuwaste.net.sample_query import RunWindow, SampleQuestion
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.hub_rows import record

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import ClusterFactory
 from tests.system.conftest import SiteFactory
 
-from gpuwaste.show.cells import short
+from gpuwaste.show.terminal_cells import short
 from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.mail_server import MailServer, running_mail_server

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.system.asking import ended_job
 
-from gpuwaste.net.signing import request_digest
+from gpuwaste.net.request_signing import request_digest
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.patience import patient

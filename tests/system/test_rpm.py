@@ -99,7 +99,7 @@ LOAD_EXTENSIONS: Final = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import duckdb
-from gpuwaste.store.lake_extensions import load_extension
+from gpuwaste.store.duckdb_connection import load_extension
 connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
 for name in ("ducklake", "postgres_scanner", "httpfs"):
     load_extension(connection, name)

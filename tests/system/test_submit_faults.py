@@ -17,7 +17,7 @@ from tests.system.fault_cases import CASES, STOOD_IN_TEST
 from tests.system.odd_jobs import odd_jobs
 from tests.system.submit_scene import PLUGIN, POLICY, Ordeal, Scene, make_submission, record
 
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch

@@ -17,11 +17,10 @@ from tests.growth import LARGEST, SHAPES, Read, quadratic
 
 from gpuwaste.act.notify.mail_addresses import is_address
 from gpuwaste.advice.policy import user_message as policy_text
+from gpuwaste.advice.policy.policy_file import Patterns
 from gpuwaste.advice.policy.rules.override import reason_of
-from gpuwaste.advice.policy.values import Patterns
-from gpuwaste.advice.predict import texts
-from gpuwaste.advice.predict.predict_body import parse_requests
-from gpuwaste.advice.predict.request_json import requests_from_json
+from gpuwaste.advice.predict import text_facts
+from gpuwaste.advice.predict.request_json import parse_requests, requests_from_json
 from gpuwaste.advice.submit_frames import decode_body
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import UNLIMITED
@@ -35,9 +34,9 @@ from gpuwaste.estimate.readers.hlo_text import without_comments, without_leading
 from gpuwaste.jobs.history import keys
 from gpuwaste.jobs.verdict import verdict_from_json
 from gpuwaste.ledger import gpu_options as gpu_request
-from gpuwaste.show import cells
+from gpuwaste.show import terminal_cells
 from gpuwaste.show.charts.labels import lines_of
-from gpuwaste.show.machine import csv_rows
+from gpuwaste.show.machine_formats import csv_rows
 from gpuwaste.show.page_words import unbroken
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.accounting.requested import request_tres
@@ -56,7 +55,7 @@ from gpuwaste.slurm.submit.job_desc import read_job_desc
 from gpuwaste.slurm.submit.program_tie import script_program, tie_of
 from gpuwaste.slurm.submit.request import script_hash
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
-from gpuwaste.store.hub.person_name import PersonName
+from gpuwaste.store.hub.erasure import PersonName
 
 _NOON: Final = datetime(2026, 11, 18, 12, tzinfo=UTC)
 _JOB_TEXTS: Final = (
@@ -124,8 +123,8 @@ def _accounted(text: str) -> list[object]:
 
 
 READERS: Final[Mapping[str, Read]] = {
-    "script facts": lambda text: list(texts._facts(text, UNLIMITED)),
-    "name facts": texts.name_facts,
+    "script facts": lambda text: list(text_facts._facts(text, UNLIMITED)),
+    "name facts": text_facts.name_facts,
     "script hash": script_hash,
     "text hash": keys.text_hash,
     "normal name": keys.normal_name,
@@ -137,7 +136,7 @@ READERS: Final[Mapping[str, Read]] = {
     "patterns": _PATTERNS.match,
     "policy's line": policy_text.line,
     "override's reason": masked,
-    "cell": lambda text: cells.fit(harmless(text), 40),
+    "cell": lambda text: terminal_cells.fit(harmless(text), 40),
     "cell of a CSV": lambda text: csv_rows(["name"], [{"name": text}]),
     "text that names a user": PersonName("a", ("a.b", "a;a")).erased,
     "number with its unit": unbroken,

@@ -28,7 +28,7 @@ from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.act.rescoring_part import RescoringPart
 from gpuwaste.act.rules.rule_service import RuleService
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.cli.main import main
 from gpuwaste.core.config import config_from_dict
 from gpuwaste.hub.daemon import make_checkers

@@ -26,7 +26,7 @@ _HUB: Final = tuple(
     for room in (
         "act",
         "advice.live",
-        "advice.predict.predictions",
+        "advice.predict.prediction_service",
         "advice.renewal",
         "advice.rescoring",
         "jobs",

@@ -4,8 +4,8 @@ import inspect
 import sys
 from typing import Final
 
+from gpuwaste.advice.predict.feature_group import Group
 from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, GROUPS
-from gpuwaste.advice.predict.features.base import Group
 from gpuwaste.jobs.history.keys import KEYS
 from tools.reference.markdown import code, document, table
 

@@ -17,8 +17,8 @@ from gpuwaste.act.rules import rule_service
 from gpuwaste.act.rules.rule_service import RuleFigures
 from gpuwaste.actor.action_poller import ActorCounters
 from gpuwaste.actor.actor_daemon import ActorCollector
-from gpuwaste.advice.predict.predictions import model_families, prediction_counter
-from gpuwaste.advice.verdicts.verdict_counts import kept_families
+from gpuwaste.advice.predict.prediction_service import model_families, prediction_counter
+from gpuwaste.advice.verdicts.verdict_store import kept_families
 from gpuwaste.advisor.advisor_counters import Counters
 from gpuwaste.advisor.advisor_metrics import AdvisorGauges, registry_of
 from gpuwaste.agent import jobstats
@@ -37,8 +37,8 @@ from gpuwaste.jobs.importers.accounting_importer import QuarantinedRows, account
 from gpuwaste.ledger import judging
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.ledger.waste_day import families
-from gpuwaste.net.exporter import ProgramCollector
-from gpuwaste.net.health import PredictionHealth
+from gpuwaste.net.health_types import PredictionHealth
+from gpuwaste.net.metrics_server import ProgramCollector
 from gpuwaste.store.hub.inbox import InboxBacklog
 from gpuwaste.views.view_reads import sentence_counter
 from tools.reference.markdown import code, document, table

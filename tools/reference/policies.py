@@ -5,10 +5,20 @@ from dataclasses import MISSING, fields
 from datetime import date
 from typing import Any, Final
 
-from gpuwaste.advice.policy.declarations import FIRST_DAY, LAST_DAY, TABLES, TARGETS, PolicyExemption, TargetRule
-from gpuwaste.advice.policy.loading import BUILT_IN
+from gpuwaste.advice.policy.policy_file import (
+    FIRST_DAY,
+    LAST_DAY,
+    TABLES,
+    TARGETS,
+    Patterns,
+    PolicyExemption,
+    Ratio,
+    TargetRule,
+    Threshold,
+    Weekdays,
+)
+from gpuwaste.advice.policy.policy_loading import BUILT_IN
 from gpuwaste.advice.policy.rules import JUDGED, rules
-from gpuwaste.advice.policy.values import Patterns, Ratio, Threshold, Weekdays
 from gpuwaste.core.day_hours import Hours
 from tools.reference.markdown import code, document, table
 

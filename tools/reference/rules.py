@@ -8,7 +8,7 @@ from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.rules.expression_reader import MAX_DEPTH, MAX_TEXT
 from gpuwaste.act.rules.rule_definition import NEVER, NO_HOURS, Duration, RuleExemption, RuleHead, StepBudget
 from gpuwaste.act.rules.rule_facts import SPACES, About, facts_of
-from gpuwaste.advice.policy.values import Patterns, Ratio
+from gpuwaste.advice.policy.policy_file import Patterns, Ratio
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """

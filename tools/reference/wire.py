@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec.json import schema_components
 
-from gpuwaste.advice.predict import predict_body as questions
+from gpuwaste.advice.predict import request_json as questions
 from gpuwaste.advice.predict.request_json import RequestForm
 from gpuwaste.core import refusal
 from gpuwaste.core.parts import Parts
@@ -22,9 +22,9 @@ from gpuwaste.ledger.curves.curve_types import JobCurves, NodeSamples
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.ledger.hour_batch import encode_hour
 from gpuwaste.net.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope
-from gpuwaste.net.health import HealthAnswer
-from gpuwaste.net.samples import RunWindow, SampleQuestion
-from gpuwaste.net.signing import ACK_HEADER
+from gpuwaste.net.health_types import HealthAnswer
+from gpuwaste.net.request_signing import ACK_HEADER
+from gpuwaste.net.sample_query import RunWindow, SampleQuestion
 from gpuwaste.show.resource import Order, Resource, declared
 from gpuwaste.slurm.run import RunKey
 from tools.reference import wire_advice
@@ -57,7 +57,7 @@ or, for a token, the HMAC-SHA256 of that digest under the caller's token. An ans
 
 _QUESTION: Final = SampleQuestion("gpu1", RunWindow(7, 1750000000, 1749999940_000000, 1750003660_000000, 2000))
 _PREDICT: Final = f"""
-`POST /v1/predict`, JSON with up to {questions.MAX_REQUESTS} requests; unknown fields are an error:
+`POST /v1/predict`, JSON with up to {questions.MAX_HUB_REQUESTS} requests; unknown fields are an error:
 
 ```json
 {{"requests": [{{"name": "train", "partition": "gpu", "time_limit_s": 86400, "gpus": 4, "gpu_type": "a100"}}]}}

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.bundle import BASELINE, Bundle, load_bundle, our_features
 from gpuwaste.advice.predict.manifest import TargetModel
-from gpuwaste.advice.predict.roll import roll, static
-from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.rolling import busy_users, roll, static
 from gpuwaste.advice.predict.targets import BY_NAME, labels
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.table import JobTable

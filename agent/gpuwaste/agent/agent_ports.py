@@ -11,7 +11,7 @@ from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.notify import SILENT, SystemdNotifier
+from gpuwaste.net.systemd_notifier import SILENT, SystemdNotifier
 from gpuwaste.slurm.clients.client import SlurmClient
 
 

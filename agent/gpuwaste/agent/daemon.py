@@ -31,7 +31,7 @@ from gpuwaste.core.reload import Reloader
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.version import own_version
 from gpuwaste.net.daemon_client import daemon_client
-from gpuwaste.net.notify import SystemdNotifier
+from gpuwaste.net.systemd_notifier import SystemdNotifier
 from gpuwaste.slurm.clients.commands import CommandClient
 
 _STARTED: Final = log_event.info("agent-started: agent {version}: node {node} of cluster {cluster}")

@@ -20,8 +20,8 @@ from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Parts
 from gpuwaste.core.version import own_version
-from gpuwaste.net.exporter import Answers, ExporterPart, MetricsServer, ProgramCollector
-from gpuwaste.net.samples import SAMPLES_PATH
+from gpuwaste.net.metrics_server import Answers, ExporterPart, MetricsServer, ProgramCollector
+from gpuwaste.net.sample_query import SAMPLES_PATH
 
 
 class Exporter(MetricsServer):

@@ -18,10 +18,10 @@ from gpuwaste.core import log_event
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError
 from gpuwaste.net.daemon_client import hub_uid
-from gpuwaste.net.exporter import Reply
-from gpuwaste.net.munge import Munge, MungeChecker
-from gpuwaste.net.samples import MOST_ANSWER_B, SampleQuestion
-from gpuwaste.net.signing import CredentialChecker, Via, sign_ack, verify_request
+from gpuwaste.net.metrics_server import Reply
+from gpuwaste.net.munge_credentials import Munge, MungeChecker
+from gpuwaste.net.request_signing import CredentialChecker, Via, sign_ack, verify_request
+from gpuwaste.net.sample_query import MOST_ANSWER_B, SampleQuestion
 
 _ENDED: Final = log_event.warning(
     "job-samples-failed: cannot read the samples of a run for the hub: {error}",

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.drift import coverage
 from gpuwaste.advice.predict.features import FEATURES
-from gpuwaste.advice.predict.roll import roll
-from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.rolling import busy_users, roll
 from gpuwaste.advice.predict.targets import Target, labels, request_cap
 from gpuwaste.advice.renewal.card_types import CardByUser, CardFigures, CardInterval, CardLevel, CardPoint, CardRequest
 from gpuwaste.jobs.history.table import JobTable

@@ -15,7 +15,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.manifest import TargetModel
-from gpuwaste.advice.predict.session import Session
+from gpuwaste.advice.predict.onnx_session import Session
 from gpuwaste.advice.renewal.card_types import Parity
 from gpuwaste.core.errors import ModelError
 from gpuwaste.models.fit import calibrated

@@ -15,17 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import PolicyOutcome
-from gpuwaste.advice.policy.facts import Spent as Kind
+from gpuwaste.advice.adviser import AdviceRequest, Adviser, suggestions
 from gpuwaste.advice.policy.policies_types import PolicyReplayRow
+from gpuwaste.advice.policy.policy_case import PolicyOutcome
+from gpuwaste.advice.policy.policy_case import Spent as Kind
 from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
-from gpuwaste.advice.predict.beside import corrections_of
 from gpuwaste.advice.predict.bundle import Bundle
-from gpuwaste.advice.predict.corrections import BundleCorrections
-from gpuwaste.advice.predict.expectation import suggestions
+from gpuwaste.advice.predict.corrections import BundleCorrections, corrections_of
 from gpuwaste.advice.predict.predictor import Predictor
-from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
 from gpuwaste.jobs.history.known_at import known_at

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from gpuwaste.advice.predict.drift import short
-from gpuwaste.advice.predict.user_draws import drawn_weights
+from gpuwaste.advice.predict.model_comparison import drawn_weights
 
 Array = NDArray[np.float64]
 ECE_BINS: Final = 15  # Guo et al., On Calibration of Modern Neural Networks (2017): equal widths

@@ -5,9 +5,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.advice.policy.declarations import PROBABILITIES, QUANTITIES
-from gpuwaste.advice.policy.facts import PolicyOutcome
 from gpuwaste.advice.policy.policies_types import PolicyReplayRow
+from gpuwaste.advice.policy.policy_case import PolicyOutcome
+from gpuwaste.advice.policy.policy_file import PROBABILITIES, QUANTITIES
 from gpuwaste.advice.predict.targets import labels, request_cap
 from gpuwaste.advice.verdicts.hits import HIT_SHARE
 from gpuwaste.core.units import HOUR_S

@@ -15,12 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.advice.predict import drift
-from gpuwaste.advice.predict.beside import CORRECTIONS, HISTORY
-from gpuwaste.advice.predict.bundle import load_bundle, our_features
+from gpuwaste.advice.predict.bundle import Registry, load_bundle, our_features
+from gpuwaste.advice.predict.corrections import CORRECTIONS, HISTORY
 from gpuwaste.advice.predict.manifest import Manifest
-from gpuwaste.advice.predict.registry import Registry
-from gpuwaste.advice.predict.roll import roll
-from gpuwaste.advice.predict.rolling import Rolling, busy_users
+from gpuwaste.advice.predict.rolling import Rolling, busy_users, roll
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS, Target
 from gpuwaste.advice.renewal.card_types import ModelCard, TrainingSettings
 from gpuwaste.core.errors import NoDataError

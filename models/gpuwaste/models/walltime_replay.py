@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.beside import corrections_of
 from gpuwaste.advice.predict.bundle import Bundle
-from gpuwaste.advice.predict.corrections import BundleCorrections
+from gpuwaste.advice.predict.corrections import BundleCorrections, corrections_of
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot

@@ -4,10 +4,9 @@ from typing import Self
 
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.notify.notify_parts import NotifyParts
-from gpuwaste.advice.predict.predictions import Predictions
-from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
-from gpuwaste.advice.rescoring.rescore_store import RescoreStore
-from gpuwaste.advice.rescoring.rescorer import Rescorer
+from gpuwaste.advice.predict.prediction_service import Predictions
+from gpuwaste.advice.rescore_store import RescoreSettings, RescoreStore
+from gpuwaste.advice.rescorer import Rescorer
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Bus

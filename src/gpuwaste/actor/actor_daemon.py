@@ -28,8 +28,8 @@ from gpuwaste.core.parts import Parts
 from gpuwaste.core.version import own_version
 from gpuwaste.core.worker import AFTER_DEFECT_S
 from gpuwaste.net.daemon_client import daemon_client
-from gpuwaste.net.exporter import ExporterPart, ProgramCollector, exporter
-from gpuwaste.net.notify import SystemdNotifier
+from gpuwaste.net.metrics_server import ExporterPart, ProgramCollector, exporter
+from gpuwaste.net.systemd_notifier import SystemdNotifier
 from gpuwaste.slurm.clients.commands import CommandClient
 
 

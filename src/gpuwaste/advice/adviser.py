@@ -1,32 +1,85 @@
 """Adviser: from a request to a decision: the site's defaults, what models or history expect, the policy's rules.
 
 Most submissions reach no threshold. So `advise` scores the targets that the policy uses without reasons first; smaller
-requests, reasons and the user's own numbers are worked out, and the policy asked again, only where they may be said.
+requests, reasons and the user's own numbers are worked out, and the policy asked again, only where something is
+printed.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, Policy
 from gpuwaste.advice.policy.expected_waits import WaitTable
-from gpuwaste.advice.policy.facts import Spending, SubmissionFacts, Suggestion
+from gpuwaste.advice.policy.policy_case import (
+    Expectation,
+    PolicyOutcome,
+    Spending,
+    Spent,
+    SubmissionFacts,
+    SubmittedRequest,
+    Suggestion,
+)
+from gpuwaste.advice.policy.policy_file import GPUS, QUANTITIES, Policy
 from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
-from gpuwaste.advice.policy.spending import NothingSpent, no_chance
-from gpuwaste.advice.predict.expectation import expectations, suggestions
-from gpuwaste.advice.submission import AdviceRequest, Outlook, SubmitAdvice
+from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
-    from gpuwaste.advice.predict.prediction import Scored
+    from gpuwaste.advice.predict.prediction_types import PredictDocument, Scored
     from gpuwaste.advice.predict.predictor import Predictor, Vector
 
 _LAST: Final = 253_370_764_800  # UTC seconds; what a request says may lie in no year that a date can hold
 _GPU_TARGETS: Final = frozenset({"gpu_underused", "gpus_needed"})
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What is expected of a request: targets, smaller requests, sentences of the user's own runs by target, script."""
+
+    targets: Sequence[TargetPrediction] = ()
+    changes: Sequence[RequestChange] = ()
+    own: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    script: ScriptSays = "unknown"
+
+
 _NOTHING: Final = Outlook()
+_KINDS: Final = {"gpus": "gpus", "mem_b": "memory", "time_limit_s": "time_limit"}  # amount -> file of predict/changes
+# Features whose sentence counts what a sentence of the user's own runs counts better.
+_COUNTED: Final = {
+    "failure": ("name_failed", "name_fail_"),
+    "failure_or_cancel": ("name_failed", "name_fail_"),
+    "gpus_needed": ("name_gpu_",),
+    "gpu_underused": ("name_gpu_",),
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class AdviceRequest(SubmittedRequest):
+    """One submission as it is asked about; the site's defaults are filled in by the adviser.
+
+    `script` is the hash of the whole batch script, "" where there is none.
+    """
+
+    script: str = ""
+
+
+@dataclass(slots=True)
+class SubmitAdvice:
+    """A decision, the request with the site's defaults, the policy that decided, and what it rests on.
+
+    `prediction` is there where everything was asked for; else `outlook` has the targets that the policy uses, and
+    `vector` the features that they were scored by, None where none was.
+    """
+
+    request: JobRequest
+    policy: Policy
+    decision: PolicyOutcome
+    outlook: Outlook
+    prediction: "PredictDocument | None" = None
+    vector: "Vector | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +89,23 @@ class _Wants:
     targets: frozenset[str]
     kinds: frozenset[str]  # suggestions, by the files of predict/changes
     assumed: tuple[Suggestion, ...]  # one of each kind
+
+
+class NothingSpent:
+    """A user's day before the first reject."""
+
+    def spent(self, kind: Spent, user: str) -> int:  # noqa: ARG002 the protocol's
+        """Return 0."""
+        return 0
+
+    def precision(self, policy: str) -> tuple[float, int] | None:  # noqa: ARG002 the protocol's
+        """Return None: not known."""
+        return None
+
+
+def _no_chance() -> float:
+    """Draw the highest number: no would-be reject passes at random."""
+    return 1.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +121,7 @@ class Adviser:
     predictor: "Predictor | None" = None
     site: SiteDefaults = NO_DEFAULTS
     spending: Spending = field(default_factory=NothingSpent)
-    chance: Callable[[], float] = no_chance
+    chance: Callable[[], float] = _no_chance
     script_of: Callable[[JobRequest, str], ScriptSays] | None = None
     told: bool = True
     waits: WaitTable | None = None
@@ -113,11 +183,11 @@ class Adviser:
         predictor, request, wants = self.predictor, asked.request, self._wants(policy)
         outlook = Outlook(predictor.scored(request, vector, wants.targets, raw))
         # A smaller request costs as much as the job itself: it is looked for only where one could make a difference.
-        found = self._decided(facts, policy, outlook, no_chance, wants.assumed)
+        found = self._decided(facts, policy, outlook, _no_chance, wants.assumed)
         kinds = {QUANTITIES.get(target, target) for target in found.decision.triggers} & wants.kinds
         if kinds:
             outlook = replace(outlook, changes=predictor.changes(request, outlook.targets, kinds))
-            found = self._decided(facts, policy, outlook, no_chance)
+            found = self._decided(facts, policy, outlook, _no_chance)
         if found.decision.would_be == "pass":
             return found
         outlook = replace(outlook, script=self._script(asked))
@@ -172,3 +242,27 @@ def _facts(asked: AdviceRequest) -> SubmissionFacts:
 
 def _local_time(at: int) -> datetime:
     return datetime.fromtimestamp(min(at, _LAST))  # noqa: DTZ006 policies speak of the site's own time
+
+
+def expectations(
+    said: Iterable[TargetPrediction], own: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Expectation, ...]:
+    """Return what is said of each target, with the sentences of predict.own before the model's reasons."""
+    return tuple(_expectation(target, tuple((own or {}).get(target.target, ()))) for target in said)
+
+
+def suggestions(changes: Iterable[RequestChange]) -> tuple[Suggestion, ...]:
+    """Return the changes with what each saves: GPUs, bytes, or seconds of limit."""
+    found = []
+    for change in changes:
+        for amount, kind in _KINDS.items():
+            if amount in change.before and amount in change.after:
+                saves = change.before[amount] - change.after[amount]
+                found.append(Suggestion(kind, change.option, change.text, saves))
+    return tuple(found)
+
+
+def _expectation(said: TargetPrediction, own: tuple[str, ...]) -> Expectation:
+    told = _COUNTED.get(said.target, ()) if own else ()
+    why = own + tuple(reason.text for reason in said.reasons if not reason.feature.startswith(told))
+    return Expectation(said.target, said.source, said.basis, said.p, said.level, said.quantiles, why)

@@ -2,11 +2,10 @@
 
 from typing import Final
 
-from gpuwaste.advice.advice_of_runs import AdviceOfRuns
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.advice.renewal.renewal import Renewal
-from gpuwaste.advice.verdicts.verdict_counts import VerdictCounts
-from gpuwaste.advice.verdicts.verdict_reads import VerdictReads
+from gpuwaste.advice.verdicts.verdict_reads import AdviceOfRuns, VerdictReads
+from gpuwaste.advice.verdicts.verdict_store import VerdictCounts
 
 PARTS: Final = (
     Predictions,

@@ -11,10 +11,9 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.adviser import AdviceRequest, Adviser, SubmitAdvice
 from gpuwaste.advice.predict.champion import Champion
-from gpuwaste.advice.predict.prediction import Scored
-from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
+from gpuwaste.advice.predict.prediction_types import Scored
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.advice.adviser import AdviceRequest, Adviser
 from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.advisor.advisor_counters import Counters
 from gpuwaste.advisor.advisor_history import AdvisorHistory, KnownJobs, Pending
@@ -37,7 +36,7 @@ from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.core.worker import Bus
 from gpuwaste.net.daemon_client import daemon_client
-from gpuwaste.net.notify import SILENT, SystemdNotifier
+from gpuwaste.net.systemd_notifier import SILENT, SystemdNotifier
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.submit.job_desc import read_job_desc
 

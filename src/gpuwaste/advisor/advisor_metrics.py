@@ -21,7 +21,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.parts import Parts
 from gpuwaste.core.version import own_version
-from gpuwaste.net.exporter import ExporterPart, ProgramCollector, exporter
+from gpuwaste.net.metrics_server import ExporterPart, ProgramCollector, exporter
 
 _MICRO: Final = 1e6
 

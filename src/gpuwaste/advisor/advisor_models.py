@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from gpuwaste.advice.predict.champion import Champion
+from gpuwaste.advice.predict.champion import Champion, ModelTrial
 from gpuwaste.advice.predict.predictor import Predictor, Vector
-from gpuwaste.advice.predict.trial import ModelTrial
 from gpuwaste.advisor.advisor_history import AdvisorHistory, Saving
 from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.core import log_event
@@ -27,7 +26,7 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Bus
 
 if TYPE_CHECKING:
-    from gpuwaste.advice.predict.trial import ShadowModel
+    from gpuwaste.advice.predict.champion import ShadowModel
 
 SHARE: Final = 0.05  # of a core
 _SAVED_S: Final = 1.0  # of CPU that quiet times leave for busy ones, at most

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.advice.policy.expected_waits import WaitTable
-from gpuwaste.advice.policy.loading import load_policies
+from gpuwaste.advice.policy.policy_loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advisor.advisor_history import AdvisorHistory, boot_history_by
 from gpuwaste.advisor.advisor_models import AdvisorModels

@@ -26,7 +26,7 @@ from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Bus, Worker, backoff_s
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.job_event import event_from_json
-from gpuwaste.net.health import HealthAnswer
+from gpuwaste.net.health_types import HealthAnswer
 from gpuwaste.net.hub_client import HubClient
 
 PAGE: Final = 50  # events of a page while requests come: a larger one takes the interpreter for too long

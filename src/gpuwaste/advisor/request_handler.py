@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 
-from gpuwaste.advice.policy.facts import PolicyOutcome
-from gpuwaste.advice.predict.texts import name_facts, script_facts
-from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.advice.adviser import AdviceRequest
+from gpuwaste.advice.policy.policy_case import PolicyOutcome
+from gpuwaste.advice.predict.text_facts import name_facts, script_facts
 from gpuwaste.advice.submit_frames import decode_body, encode_reply
 from gpuwaste.advisor.advisor_counters import Counters
 from gpuwaste.advisor.advisor_history import Freshness, KnownJobs

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import PolicyOutcome, Spent
-from gpuwaste.advice.policy.loading import load_policies
+from gpuwaste.advice.adviser import AdviceRequest, Adviser, SubmitAdvice
+from gpuwaste.advice.policy.policy_case import PolicyOutcome, Spent
+from gpuwaste.advice.policy.policy_loading import load_policies
 from gpuwaste.advice.predict.features import feature_hash
-from gpuwaste.advice.submission import AdviceRequest, SubmitAdvice
 from gpuwaste.advisor.advisor_counters import Counters
 from gpuwaste.advisor.advisor_models import AdvisorModels, Question, ShadowScoring
 from gpuwaste.advisor.advisor_ports import AdvisorPorts

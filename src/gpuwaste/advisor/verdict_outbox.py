@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final, Self
 
-from gpuwaste.advice.policy.facts import Spent
+from gpuwaste.advice.policy.policy_case import Spent
 from gpuwaste.advice.verdicts.verdict_batch import VerdictBatch, VerdictLine
 from gpuwaste.advisor.advisor_ports import AdvisorPorts
 from gpuwaste.core.parts import Part, Parts

@@ -14,7 +14,7 @@ from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.text import harmless
-from gpuwaste.show.cells import one_line
+from gpuwaste.show.terminal_cells import one_line
 
 EXIT_NO_DATA: Final = 3
 _ROWS: Final = 1000

@@ -117,8 +117,8 @@ def printed(document: "Found", options: argparse.Namespace) -> str:
     """Return a view for the terminal or for a program."""
     from gpuwaste.cli.options import colour_wanted
     from gpuwaste.show import view_text as texts
-    from gpuwaste.show.cells import harmless_document
     from gpuwaste.show.layout import Look
+    from gpuwaste.show.terminal_cells import harmless_document
     from gpuwaste.show.view_document import ComparisonDocument
 
     if options.form == "parsable":
@@ -132,7 +132,7 @@ def as_json(documents: "Sequence[tuple[str, Found]]") -> str:
     """Return the documents as one JSON object by view; one alone is itself."""
     from msgspec import to_builtins
 
-    from gpuwaste.show.machine import to_json
+    from gpuwaste.show.machine_formats import to_json
 
     built = {name: to_builtins(document) for name, document in documents}
     return to_json(next(iter(built.values())) if len(built) == 1 else built)

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from gpuwaste.advice.predict.prediction import RequestChange
-from gpuwaste.advice.predict.prediction_types import PredictDocument
+from gpuwaste.advice.predict.prediction_types import PredictDocument, RequestChange
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.cli.programs import load_program
 from gpuwaste.core.codec import convert
@@ -119,7 +118,7 @@ def predictions_of(config: Config, asked: PredictQuery) -> list[PredictDocument]
 
 def _here(asked: PredictQuery, model: Path, history: Path | None) -> list[PredictDocument]:
     bundle = load_program("gpuwaste.advice.predict.bundle", "predict", "this host, or ask the hub").load_bundle(model)
-    from gpuwaste.advice.predict.beside import corrections_of, history_beside
+    from gpuwaste.advice.predict.corrections import corrections_of, history_beside
     from gpuwaste.advice.predict.predictor import Predictor
     from gpuwaste.jobs.history.state import HistoryState
 

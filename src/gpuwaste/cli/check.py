@@ -13,7 +13,7 @@ from msgspec import Meta
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
-from gpuwaste.net.health import HealthAnswer
+from gpuwaste.net.health_types import HealthAnswer
 from gpuwaste.slurm.clients.client import SlurmClient
 
 

@@ -115,7 +115,7 @@ def paths(_: Path, config: Config) -> Iterator[str]:
 
 def policies(_: Path, config: Config) -> Iterator[str]:
     """Read the policies, as advisor and hub do."""
-    from gpuwaste.advice.policy.loading import load_policies
+    from gpuwaste.advice.policy.policy_loading import load_policies
 
     try:
         load_policies(Path(config.advisor.policies_dir))
@@ -246,13 +246,13 @@ def _notices(config: Config) -> None:
 
 
 def _rescoring(config: Config) -> None:
-    from gpuwaste.advice.rescoring.rescore_settings import RescoreSettings
+    from gpuwaste.advice.rescore_store import RescoreSettings
 
     RescoreSettings.from_config(config)
 
 
 def _renewal(config: Config) -> None:
-    from gpuwaste.advice.renewal.renewal_settings import checked_models
+    from gpuwaste.advice.renewal.trial_types import checked_models
 
     checked_models(config.models)
 

@@ -121,7 +121,7 @@ def _own_client(config: Config) -> None:
 
 def _metrics_of(section: str) -> Attempt:
     def attempt(config: Config) -> None:
-        from gpuwaste.net.exporter import server_tls, server_token
+        from gpuwaste.net.metrics_server import server_tls, server_token
 
         own = getattr(config, section)
         if own.listen and own.tls_cert:

@@ -17,7 +17,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, SlurmError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.text import harmless
-from gpuwaste.show.cells import one_line
+from gpuwaste.show.terminal_cells import one_line
 
 _T = TypeVar("_T")
 DEADLINE_S: Final = 20.0

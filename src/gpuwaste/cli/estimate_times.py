@@ -41,7 +41,7 @@ def show_times(bundle: "TimeBundle", *, as_json: bool) -> int:
     from gpuwaste.core.errors import ParseError
     from gpuwaste.estimate.time_card import TimeCard
     from gpuwaste.estimate.time_card_text import card_text
-    from gpuwaste.show.machine import to_json
+    from gpuwaste.show.machine_formats import to_json
 
     where = bundle.directory / "card.json"
     try:

@@ -16,7 +16,7 @@ from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.jobs.events.catalogue import catalogue
-from gpuwaste.show.cells import one_line
+from gpuwaste.show.terminal_cells import one_line
 
 EXIT_BAD: Final = 2
 _PAGE: Final = 1000

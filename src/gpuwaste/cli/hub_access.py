@@ -42,7 +42,7 @@ def _issuer(config: Config) -> Any:
         from gpuwaste.net.tokens import TokenIssuer
 
         return TokenIssuer(Path(common.token_file))
-    from gpuwaste.net.munge import Munge, MungeIssuer
+    from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 
     return MungeIssuer(Munge(common.munge_socket))
 

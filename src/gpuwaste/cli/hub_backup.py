@@ -16,8 +16,8 @@ from gpuwaste.core.errors import StoreError, UsageError, WireError
 from gpuwaste.core.files import sync_directory
 from gpuwaste.core.owner import as_owner
 from gpuwaste.store.hub.backup_format import PART, STORE, read_backup
+from gpuwaste.store.hub.backup_restore import open_source, restore
 from gpuwaste.store.hub.lake_store import NOT_COPIED
-from gpuwaste.store.hub.restore import open_source, restore
 
 PATH: Final = "/v1/backup"
 _POLL_S: Final = 0.5

@@ -16,9 +16,9 @@ from gpuwaste.core.config import DEFAULT_PATH, Config
 from gpuwaste.core.errors import StoreError, UsageError
 from gpuwaste.core.files import UMASK
 from gpuwaste.core.owner import as_owner, become_owner
-from gpuwaste.show.cells import short
+from gpuwaste.show.terminal_cells import short
 from gpuwaste.store.hub.backup_format import STORE, read_backup
-from gpuwaste.store.hub.store_lock import in_use
+from gpuwaste.store.hub.store_file import in_use
 from gpuwaste.store.hub.store_move import MoveResult
 
 _FOLDER: Final = "move.unfinished"

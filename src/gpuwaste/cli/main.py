@@ -62,7 +62,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the line and exit with 2."""
-        from gpuwaste.show.cells import one_line
+        from gpuwaste.show.terminal_cells import one_line
 
         self.exit(EXIT_USAGE, f"gpuwaste: {cut(one_line(message))}: see {self.prog} --help\n")
 
@@ -155,7 +155,7 @@ def _unwritten(error: OSError) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    from gpuwaste.show.cells import one_line
+    from gpuwaste.show.terminal_cells import one_line
 
     tell(f"gpuwaste: {cut(one_line(message))}\n")
     return code

@@ -165,7 +165,7 @@ def emit_own(
 
 def print_own(document: D, text: "Callable[[D, Look], str]", *, as_json: bool) -> None:
     """Print a document that was made here as text or JSON."""
-    from gpuwaste.show.machine import to_json
+    from gpuwaste.show.machine_formats import to_json
 
     sys.stdout.write(to_json(document.to_json()) if as_json else as_text(_harmless(document), text))
 
@@ -186,7 +186,7 @@ def typed(raw: Mapping[str, Any], kind: type[D], *, printed: bool) -> D:
 
 
 def _harmless(document: D) -> D:
-    from gpuwaste.show.cells import harmless_document
+    from gpuwaste.show.terminal_cells import harmless_document
 
     shown = harmless_document(document)
     if text := getattr(document, "text", ""):  # a mail as it would go: many lines
@@ -219,9 +219,9 @@ def _rendered(
 ) -> str:
     if options.form is None:
         return as_text(document, text, header=not options.noheader, recorded=bool(raw.get("recorded")))
-    from gpuwaste.show import machine
+    from gpuwaste.show import machine_formats
 
     if options.form == "json":
-        return machine.to_json(raw)
-    write = machine.to_csv if options.form == "csv" else machine.to_parsable
+        return machine_formats.to_json(raw)
+    write = machine_formats.to_csv if options.form == "csv" else machine_formats.to_parsable
     return write(document, header=not options.noheader, part=getattr(options, "table", ""))

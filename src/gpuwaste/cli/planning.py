@@ -32,7 +32,7 @@ from gpuwaste.plan.program_part import WALLTIME, history_of
 from gpuwaste.plan.site import read_site
 from gpuwaste.plan.submit import submit_candidate, to_record
 from gpuwaste.plan.wrapping import LONGEST_S
-from gpuwaste.show.cells import one_line
+from gpuwaste.show.terminal_cells import one_line
 from gpuwaste.slurm.clients.commands import CommandClient
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_argv
@@ -121,7 +121,7 @@ def submit_plan(config: Config, options: argparse.Namespace) -> int:
     write_plan(path, structs.replace(plan, submitted=ids, submitted_number=one.number))
     recorded = _recorded(config, plan.plan.name, one, ids)
     if options.json:
-        from gpuwaste.show.machine import to_json
+        from gpuwaste.show.machine_formats import to_json
 
         told = {"document": "plan_submitted", "candidate": one.number, "jobs": ids, "recorded": recorded}
         sys.stdout.write(to_json(told))

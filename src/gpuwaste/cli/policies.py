@@ -8,12 +8,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.describe import one_line, remarks
-from gpuwaste.advice.policy.loading import load_files, load_policies
+from gpuwaste.advice.adviser import AdviceRequest, Adviser, Outlook, SubmitAdvice
 from gpuwaste.advice.policy.policies_types import ExplainDocument, PolicyDecision
+from gpuwaste.advice.policy.policy_loading import load_files, load_policies
+from gpuwaste.advice.policy.policy_text import one_line, remarks
 from gpuwaste.advice.predict.prediction_types import PredictDocument, PredictFacts
-from gpuwaste.advice.submission import AdviceRequest, Outlook, SubmitAdvice
 from gpuwaste.cli.asking import PredictQuery, of_job, of_words, predictions_of
 from gpuwaste.cli.given_files import checked_files
 from gpuwaste.core.advice_config import AdvisorConfig
@@ -21,7 +20,7 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, UsageError
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.show.cells import one_line as in_one_line
+from gpuwaste.show.terminal_cells import one_line as in_one_line
 
 if TYPE_CHECKING:
     from gpuwaste.advice.policy.policy_set import PolicySet

@@ -69,7 +69,7 @@ def bundle_of(options: argparse.Namespace, config: Config) -> "Bundle | None":
         return None
     models_dir = Path(config.common.models_dir)
     become_owner(models_dir)
-    registry = load_program("gpuwaste.advice.predict.registry", "predict", "this host").Registry(models_dir)
+    registry = load_program("gpuwaste.advice.predict.bundle", "predict", "this host").Registry(models_dir)
     found: Bundle | None = registry.load(options.model) if options.model else registry.load_champion()
     return found
 

@@ -97,7 +97,7 @@ class _Progress:
             return
         if run != self._run:
             self._run, self._began = run, time.monotonic()
-        from gpuwaste.show.cells import short
+        from gpuwaste.show.terminal_cells import short
 
         passed = time.monotonic() - self._began
         left = f", {short(passed * (jobs - ended) / ended)} left" if ended else ""
@@ -111,9 +111,9 @@ class _Progress:
 def _printed(document: "EngineDocument", directory: "Path", *, as_json: bool) -> str:
     from msgspec import to_builtins
 
-    from gpuwaste.show.cells import harmless_document
     from gpuwaste.show.layout import Look
-    from gpuwaste.show.machine import to_json
+    from gpuwaste.show.machine_formats import to_json
+    from gpuwaste.show.terminal_cells import harmless_document
     from gpuwaste.sim.engine_text import engine_text
 
     if as_json:

@@ -15,7 +15,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.typed_toml import read_data
 from gpuwaste.core.units import say_duration
-from gpuwaste.show.cells import one_line
+from gpuwaste.show.terminal_cells import one_line
 
 EXIT_BAD: Final = 2
 _SUFFIX: Final = ".toml"

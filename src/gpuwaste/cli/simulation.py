@@ -154,9 +154,9 @@ def _compared(options: argparse.Namespace, config: Config) -> int:
     """Print the difference of two kept simulations."""
     from msgspec import to_builtins
 
-    from gpuwaste.show.cells import harmless_document
     from gpuwaste.show.layout import Look
-    from gpuwaste.show.machine import to_json
+    from gpuwaste.show.machine_formats import to_json
+    from gpuwaste.show.terminal_cells import harmless_document
     from gpuwaste.sim.difference_words import change_text, difference_text
 
     found, resource = comparison(options.compare, config)
@@ -172,9 +172,9 @@ def _compared(options: argparse.Namespace, config: Config) -> int:
 def _printed(document: object, *, as_json: bool) -> str:
     from msgspec import to_builtins
 
-    from gpuwaste.show.cells import harmless_document
     from gpuwaste.show.layout import Look
-    from gpuwaste.show.machine import to_json
+    from gpuwaste.show.machine_formats import to_json
+    from gpuwaste.show.terminal_cells import harmless_document
     from gpuwaste.sim.document import SimulationDocument
     from gpuwaste.sim.simulation_text import simulation_text
 

@@ -82,8 +82,8 @@ def _run(study: "SweepStudy", folder: "SweepFolder", options: argparse.Namespace
 
 
 def _answer(study: "SweepStudy", folder: "SweepFolder", failed: "list[tuple[SweepCase, str]]", *, as_json: bool) -> str:
-    from gpuwaste.show.cells import one_line
     from gpuwaste.show.layout import Look, bullet
+    from gpuwaste.show.terminal_cells import one_line
     from gpuwaste.sim.sweep.results import PARQUET, collect, summary
 
     count = collect(study, folder)
@@ -93,7 +93,7 @@ def _answer(study: "SweepStudy", folder: "SweepFolder", failed: "list[tuple[Swee
     headers, rows = summary(study, folder)
     results = folder.path / PARQUET
     if as_json:
-        from gpuwaste.show.machine import to_json
+        from gpuwaste.show.machine_formats import to_json
 
         told: dict[str, Any] = {"title": study.title, "cases": len(study.cases), "failed": len(failed), "rows": count}
         means = [dict(zip(headers, row, strict=True)) for row in rows]
@@ -113,7 +113,7 @@ def _answer(study: "SweepStudy", folder: "SweepFolder", failed: "list[tuple[Swee
 
 
 def _cell(value: object) -> str:
-    from gpuwaste.show.cells import one_line
+    from gpuwaste.show.terminal_cells import one_line
 
     return f"{value:.4g}" if isinstance(value, float) else one_line(str(value))[:60]
 
@@ -166,6 +166,6 @@ class CaseProgress:
 
 
 def _span(seconds: float) -> str:
-    from gpuwaste.show.cells import short
+    from gpuwaste.show.terminal_cells import short
 
     return short(seconds)

@@ -18,7 +18,7 @@ from gpuwaste.core.owner import as_owner, become_owner
 from gpuwaste.core.units import DAY_S
 
 if TYPE_CHECKING:
-    from gpuwaste.advice.predict.registry import Registry
+    from gpuwaste.advice.predict.bundle import Registry
     from gpuwaste.models.training import Trained
 
 _MIN_TRIAL_DAYS = 6.0  # just under the week of its timer, which may start earlier by its random delay
@@ -28,7 +28,7 @@ _LOGS = ".jobs"  # below the registry: bundles begin with a letter or digit
 def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Train and print the card's short form, or its JSON. Raises GpuwasteError."""
     load_training("gpuwaste.models.training")
-    from gpuwaste.advice.predict.registry import Registry
+    from gpuwaste.advice.predict.bundle import Registry
     from gpuwaste.advice.renewal.card_types import TrainingSettings
     from gpuwaste.models.progress import TrainingProgress
     from gpuwaste.models.training import train

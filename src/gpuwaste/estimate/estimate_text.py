@@ -7,8 +7,8 @@ from typing import Final
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimateDocument, EstimateOnGpu
-from gpuwaste.show.cells import fit
 from gpuwaste.show.layout import Look, bullet, facts
+from gpuwaste.show.terminal_cells import fit
 
 _MANY: Final = 4
 """GPU types of which MIG sizes are not printed, only those of fewer."""

@@ -13,7 +13,7 @@ from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.net.signing import Caller, Checkers, proven_caller
+from gpuwaste.net.request_signing import Caller, Checkers, proven_caller
 
 
 class Identity(Part):

@@ -15,7 +15,7 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope
-from gpuwaste.net.signing import Caller, SignedAnswer, sender_of, sign_ack
+from gpuwaste.net.request_signing import Caller, SignedAnswer, sender_of, sign_ack
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.inbox import Arrival
 

@@ -25,9 +25,9 @@ from gpuwaste.hub.standby import Standby
 from gpuwaste.hub.store_choice import lake_location
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.roller import FIRST_S
-from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.net.notify import SILENT, SystemdNotifier
-from gpuwaste.net.signing import Checkers, CredentialChecker, CredentialIssuer, Via
+from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.request_signing import Checkers, CredentialChecker, CredentialIssuer, Via
+from gpuwaste.net.systemd_notifier import SILENT, SystemdNotifier
 from gpuwaste.net.tokens import TokenChecker
 from gpuwaste.slurm.clients.choice import accounting_client
 

@@ -22,7 +22,7 @@ from gpuwaste.hub.mount import HubReading
 from gpuwaste.hub.ports import HubPorts, ServiceLimits
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.store_choice import open_store
-from gpuwaste.net.exporter import ProgramCollector
+from gpuwaste.net.metrics_server import ProgramCollector
 from gpuwaste.store.hub.hub_store import HubStore
 
 _T = TypeVar("_T")

@@ -5,7 +5,7 @@ from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.inbox_parts import InboxParts
@@ -15,7 +15,7 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN
-from gpuwaste.net.health import AccountingHealth, HealthAnswer
+from gpuwaste.net.health_types import AccountingHealth, HealthAnswer
 from gpuwaste.store.hub.hub_store import HubStore
 
 _REPORTING_S: Final = 3600.0

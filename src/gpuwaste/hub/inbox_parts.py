@@ -15,7 +15,7 @@ from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import QuarantinedRows
-from gpuwaste.net.health import InboxHealth
+from gpuwaste.net.health_types import InboxHealth
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.inbox import InboxBacklog
 

@@ -29,7 +29,7 @@ from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.net.addresses import is_loopback_address
 from gpuwaste.net.batch import Envelope
 from gpuwaste.net.peers import is_own_address
-from gpuwaste.net.signing import Caller, sender_of
+from gpuwaste.net.request_signing import Caller, sender_of
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 

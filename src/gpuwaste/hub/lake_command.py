@@ -10,8 +10,8 @@ from typing import Final
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.worker import Worker
+from gpuwaste.store.lake_catalog import LEASE_S, LakeLease
 from gpuwaste.store.lake_database import LakeLocation
-from gpuwaste.store.lake_lease import LEASE_S, LakeLease
 
 _COMMAND: Final = "gpuwaste "  # how names of commands begin; those of hubs begin with a host
 _PROLONG_S: Final = LEASE_S / 4

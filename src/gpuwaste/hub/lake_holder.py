@@ -18,9 +18,9 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.standby import Standby
-from gpuwaste.net.notify import SystemdNotifier
+from gpuwaste.net.systemd_notifier import SystemdNotifier
+from gpuwaste.store.lake_catalog import LEASE_S, LakeLease
 from gpuwaste.store.lake_database import LakeLocation
-from gpuwaste.store.lake_lease import LEASE_S, LakeLease
 
 _LOOK_S: Final = 2.0
 _PROLONG_S: Final = LEASE_S / 4

@@ -15,8 +15,7 @@ from gpuwaste.core.thread_pool import ThreadPool
 from gpuwaste.hub.admission_control import PerUserLimit
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.sign_in.visitors import SignInNeeded, Visitors
-from gpuwaste.show.environment import Frame
-from gpuwaste.show.message_page import error_page, sign_in_page
+from gpuwaste.show.environment import Frame, error_page, sign_in_page
 
 SEE_OTHER: Final = 303
 _HTML: Final = "text/html; charset=utf-8"

@@ -8,7 +8,7 @@ from gpuwaste.core.groups import uid_named, user_name
 from gpuwaste.hub.admission_control import AdmissionLimits
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.net.batch import MAX_BATCH_BYTES
-from gpuwaste.net.signing import Checkers
+from gpuwaste.net.request_signing import Checkers
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.table_retention import delete_old, retentions
+from gpuwaste.store.hub.row_deletion import delete_old, retentions
 
 _REMOVED: Final = log_event.info("old-rows-deleted: {rows} rows of {table} older than {key} = {days} deleted")
 _FAILED: Final = log_event.warning(

@@ -9,7 +9,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
-from gpuwaste.store.hub.moved_file import check_not_moved
+from gpuwaste.store.hub.store_file import check_not_moved
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.store.lake_s3 import SCHEME, S3Keys, S3Place
 

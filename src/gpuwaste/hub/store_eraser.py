@@ -19,13 +19,12 @@ from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.hub.lake_command import lake_without_hubs
 from gpuwaste.hub.store_choice import lake_location, open_store
 from gpuwaste.jobs.importers.page_files import PageFiles
-from gpuwaste.store.hub.erasure import ErasedTable, Erasure, NameLeft
+from gpuwaste.store.hub.backup_restore import SAVED_HISTORY
+from gpuwaste.store.hub.erasure import ErasedTable, Erasure, NameLeft, PersonName
 from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 from gpuwaste.store.hub.inbox import turn, waiting
 from gpuwaste.store.hub.lake_store import LakeStore
-from gpuwaste.store.hub.person_name import PersonName
-from gpuwaste.store.hub.restore import SAVED_HISTORY
-from gpuwaste.store.hub.store_lock import nobody_has
+from gpuwaste.store.hub.store_file import nobody_has
 
 _COMMAND: Final = "gpuwaste hub erase"
 _UNFINISHED: Final = STORE_NAME + ".erasing"

@@ -17,13 +17,12 @@ from gpuwaste.core.files import open_lock
 from gpuwaste.hub.lake_command import lake_without_hubs
 from gpuwaste.hub.store_choice import SCRATCH
 from gpuwaste.store.database import Database
+from gpuwaste.store.duckdb_connection import quoted
+from gpuwaste.store.hub.backup_restore import put_store
 from gpuwaste.store.hub.hub_store import STORE_NAME
-from gpuwaste.store.hub.move_lakes import FilledLake, SourceLake, WatchedLake
-from gpuwaste.store.hub.moved_file import MOVED, UNFINISHED, forget_moved, note_moved
-from gpuwaste.store.hub.restore import put_store
-from gpuwaste.store.hub.store_move import MoveResult, Progress, StoreMove
+from gpuwaste.store.hub.store_file import MOVED, UNFINISHED, forget_moved, note_moved
+from gpuwaste.store.hub.store_move import FilledLake, MoveResult, Progress, SourceLake, StoreMove, WatchedLake
 from gpuwaste.store.lake_database import LakeLocation
-from gpuwaste.store.lake_extensions import quoted
 
 BEFORE: Final = ".before-move"
 MOVING: Final = STORE_NAME + ".moving"

@@ -24,7 +24,7 @@ from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.verdict import ACTIONS, Verdict
 from gpuwaste.net.batch import Envelope
-from gpuwaste.net.signing import Caller, sender_of
+from gpuwaste.net.request_signing import Caller, sender_of
 from gpuwaste.store.database import Database
 
 _AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may go before this host's

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.net.signing import Checkers, CredentialIssuer
+from gpuwaste.net.request_signing import Checkers, CredentialIssuer
 from gpuwaste.slurm.clients.client import SlurmClient
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.changes import Times
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import NO_ROWS, to_json
+from gpuwaste.store.hub.store_changes import Times
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.ledger.reports.report_types import FindingRow, FixRow
-from gpuwaste.show.cells import short, uncut
 from gpuwaste.show.layout import COLUMNS, bullet, wrapped
+from gpuwaste.show.terminal_cells import short, uncut
 
 _NAMED: Final = 3  # jobs that a note names
 

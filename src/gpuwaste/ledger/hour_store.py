@@ -9,9 +9,9 @@ from gpuwaste.jobs.run_changes import add_events, judge_again
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.changes import Run
 from gpuwaste.store.hub.hub_store import HubStore, mark_of
 from gpuwaste.store.hub.json_rows import Columns, to_json
+from gpuwaste.store.hub.store_changes import Run
 
 HOUR_COLUMNS: Final = Columns(AllocationHour)
 HOUR_KEY: Final = ("cluster", "job_id", "run_start", "node", "gpu_uuid", "hour_utc")

@@ -17,7 +17,7 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.day_sums import sum_days
 from gpuwaste.ledger.judging_queue import JudgingRules, judge_next, prepare, stand
 from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.net.health import LedgerHealth
+from gpuwaste.net.health_types import LedgerHealth
 from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 60.0

@@ -11,8 +11,8 @@ from gpuwaste.ledger.ledger import VERSION
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import judge_due
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.changes import Changes, Run
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.store_changes import Changes, Run
 
 WRITE_RUNS: Final = 1000  # stored at a time: so long ingest waits
 

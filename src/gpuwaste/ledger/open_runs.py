@@ -22,8 +22,8 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.load import NO_RULES, Selection, judge_into
 from gpuwaste.store.database import Database, query_text
-from gpuwaste.store.hub.changes import ChangedEnds
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.store_changes import ChangedEnds
 
 _NUMBERS: Final = count()
 RUNS: Final = "judged_now"

@@ -6,7 +6,7 @@ from pathlib import Path
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.net.tokens import TokenIssuer
 
 

@@ -21,7 +21,7 @@ from gpuwaste.core.errors import (
 from gpuwaste.core.text import words_of
 from gpuwaste.net.addresses import Endpoint, parse_endpoints
 from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, UnreachedError, tls_context
-from gpuwaste.net.signing import ACK_HEADER, CredentialIssuer, RetryableAuthError, sign_request, verify_ack
+from gpuwaste.net.request_signing import ACK_HEADER, CredentialIssuer, RetryableAuthError, sign_request, verify_ack
 
 if TYPE_CHECKING:
     from gpuwaste.net.batch import Ack, Batch, Envelope, L

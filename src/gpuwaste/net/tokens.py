@@ -14,7 +14,7 @@ from typing import Final
 from gpuwaste.core.errors import AuthError, ConfigError
 from gpuwaste.core.files import read_closed
 from gpuwaste.core.site_files import WatchedFiles
-from gpuwaste.net.signing import MAX_CREDENTIAL, Caller, RetryableAuthError
+from gpuwaste.net.request_signing import MAX_CREDENTIAL, Caller, RetryableAuthError
 
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]{16,256}=*")
 _MAX_FILE: Final = 16 * 1024**2

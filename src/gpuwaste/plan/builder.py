@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
+from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.fields import Interval
 from gpuwaste.jobs.program_estimate import ProgramEstimate

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from gpuwaste.advice.policy.expected_waits import WaitRow
-from gpuwaste.advice.predict.predict_body import parse_requests
+from gpuwaste.advice.predict.request_json import parse_requests
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.advice.predict.registry import WAITS, Registry
+from gpuwaste.advice.predict.bundle import WAITS, Registry
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ModelError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor

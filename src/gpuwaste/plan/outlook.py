@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gpuwaste.advice.predict.prediction import TargetPrediction
+from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.plan.plan_request import PlanRequest
 from gpuwaste.slurm.site.tres_weights import billing

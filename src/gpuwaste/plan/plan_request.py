@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
+from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.plan.site import Site

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpuwaste.advice.predict.predict_body import PredictQuestion
+from gpuwaste.advice.predict.request_json import PredictQuestion
 from gpuwaste.core.fields import Name
 from gpuwaste.core.scope import Scope
 from gpuwaste.plan.document import ExpectAnswer, PlansRecorded, SubmittedPlan, WaitTableAnswer

@@ -10,8 +10,8 @@ from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, instant_words, say_number
 from gpuwaste.jobs.program_text import program_lines
 from gpuwaste.plan.document import PlanCandidate, PlanDocument
-from gpuwaste.show.cells import UNKNOWN, fit, percent
 from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent
 
 _HEADERS: Final = ("#", "REQUEST", "START", "80 % INTERVAL", "SLURM SAYS", "END", "GPU-H", "RISK")
 _GOALS: Final = {"fastest": "ends first", "cheapest": "costs least", "safest": "has the lowest risk"}

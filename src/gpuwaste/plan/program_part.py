@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.advice.predict.prediction import Source, TargetPrediction
+from gpuwaste.advice.predict.prediction_types import Source, TargetPrediction
 from gpuwaste.core.fields import Interval
 from gpuwaste.core.units import format_size
 from gpuwaste.jobs.program_estimate import ProgramEstimate

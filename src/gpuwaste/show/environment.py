@@ -1,10 +1,10 @@
-"""The templates' environment: everything is escaped, nothing undefined is printed, texts of users are made harmless.
+"""The templates' environment, and the pages that need no document: errors, and that nobody is signed in.
 
 What a room adds for its templates stands in its file page_functions.py: FILTERS and GLOBALS, by their names there.
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -100,3 +100,13 @@ def _whole(text: Callable[..., str]) -> Callable[..., Markup]:
 def _finalized(value: Any) -> Any:
     """Return what is printed: a text without controls and without characters that change the direction of others."""
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def error_page(heading: str, words: str, todo: Sequence[str], frame: Frame) -> str:
+    """Return the page of an error: what happened, and what to do."""
+    return page("error", frame, heading=heading, words=words, todo=todo)
+
+
+def sign_in_page() -> str:
+    """Return the page for a reader who is not signed in."""
+    return page("sign_in", Frame())

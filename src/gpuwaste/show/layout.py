@@ -9,7 +9,7 @@ from typing import Final
 
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import QUANTITY
-from gpuwaste.show.cells import bar, fit, one_line, uncut, width
+from gpuwaste.show.terminal_cells import bar, fit, one_line, uncut, width
 
 COLUMNS: Final = 80
 _BAR: Final = 40

@@ -13,7 +13,7 @@ from msgspec import Struct
 from gpuwaste.core.fields import Document
 from gpuwaste.core.registry import resource_files
 from gpuwaste.core.scope import Scope
-from gpuwaste.show.machine import to_csv, to_json
+from gpuwaste.show.machine_formats import to_csv, to_json
 
 if TYPE_CHECKING:
     from gpuwaste.show.environment import Frame

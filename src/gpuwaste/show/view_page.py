@@ -11,10 +11,9 @@ from gpuwaste.core.text import harmless
 from gpuwaste.show.chart import Chart
 from gpuwaste.show.charts.draw import NARROW, WIDE, chart_svg
 from gpuwaste.show.charts.svg import finite
-from gpuwaste.show.charts.times import local, time_words, zone_name
+from gpuwaste.show.charts.time_axis import local, time_words, zone_name
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.view_document import Cell, Column, Fact, ViewDocument, ViewsDocument
-from gpuwaste.show.view_facts import number_text, value_text
+from gpuwaste.show.view_document import Cell, Column, Fact, ViewDocument, ViewsDocument, number_text, value_text
 
 ROWS: Final = 50
 PREVIOUS: Final = "previous"

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.show.cells import UNKNOWN, fit, local_time
 from gpuwaste.show.layout import Look, bullet
-from gpuwaste.show.machine import csv_rows, parsable_rows
-from gpuwaste.show.view_document import Cell, Column, ComparisonDocument, ViewDocument
-from gpuwaste.show.view_facts import number_text, value_text
+from gpuwaste.show.machine_formats import csv_rows, parsable_rows
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time
+from gpuwaste.show.view_document import Cell, Column, ComparisonDocument, ViewDocument, number_text, value_text
 
 _ROWS: Final = 20
 _NAME: Final = 24

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpuwaste.show.cells import UNKNOWN, fit, percent, short
 from gpuwaste.show.layout import Look, bullet
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent, short
 from gpuwaste.sim.document import Delta, Difference, GroupDelta, SeedFigure, Seeds, SimulationDocument
 
 FIGURES: Final[Mapping[str, tuple[str, str]]] = {

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from gpuwaste.show.cells import UNKNOWN, fit, one_line, percent, short
 from gpuwaste.show.layout import Look, bullet, facts
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, one_line, percent, short
 from gpuwaste.sim.real.document import EngineDocument, RealRun
 from gpuwaste.sim.spread import Spread
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.show.cells import UNKNOWN, fit, percent, short
 from gpuwaste.show.layout import Look, bullet, facts
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent, short
 from gpuwaste.sim.difference_words import difference_text, energy_words, not_modelled, seeds_notes, seeds_text
 from gpuwaste.sim.document import NodesResult, Proposal, SchedulerResult, SimulationDocument, Waits, left_out_words
 

@@ -6,9 +6,9 @@ from itertools import chain
 from typing import Final
 
 from gpuwaste.core.units import HOUR_S, MINUTE_S, say_duration
-from gpuwaste.show.cells import fit, percent
 from gpuwaste.show.chart import Axis, Chart, Gantt, Lines, Role, Row, Span
 from gpuwaste.show.chart import Series as Line
+from gpuwaste.show.terminal_cells import fit, percent
 from gpuwaste.show.view_document import Column, Fact, ViewDocument
 from gpuwaste.sim import document
 from gpuwaste.sim.difference_words import (

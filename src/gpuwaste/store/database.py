@@ -10,7 +10,7 @@ hold a file; threads share it through cursors.
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -24,8 +24,7 @@ import duckdb
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.job_states import SETS
 from gpuwaste.core.room_files import room_files
-from gpuwaste.store.cursor import Cursor, leave_statement, reason
-from gpuwaste.store.duckdb_connection import connect
+from gpuwaste.store.duckdb_connection import Cursor, connect, leave_statement, reason
 
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
@@ -272,3 +271,26 @@ def _steps(schema: Schema) -> tuple[str, ...]:
             raise StoreError(f"migration {file.name}: expected number {number:04d}: this is a bug in gpuwaste")
     whole = "\n".join((store / name).read_text(encoding="utf-8") for name in SCHEMA_FILES[schema])
     return (whole, *(file.read_text(encoding="utf-8") for file in later))
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column: its name, its type as DuckDB writes it, and whether it may be NULL."""
+
+    name: str
+    kind: str
+    nullable: bool
+
+
+@cache
+def schema_tables(schema: Schema) -> Mapping[str, tuple[TableColumn, ...]]:
+    """Return the columns of each table of this version's schema, `schema_version` too, in their order."""
+    with closing(Database.open(MEMORY, schema)) as file:
+        found = file.execute(
+            "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT internal"
+            " ORDER BY table_name, column_index"
+        ).fetchall()
+    tables: dict[str, list[TableColumn]] = {}
+    for table, *column in found:
+        tables.setdefault(table, []).append(TableColumn(*column))
+    return {table: tuple(columns) for table, columns in tables.items()}

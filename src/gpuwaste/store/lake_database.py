@@ -16,12 +16,9 @@ from typing import Any, ClassVar, Final, Literal, Self
 import duckdb
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.store.cursor import Cursor
-from gpuwaste.store.database import MEMORY, Database, Schema, query_text, schema_number
-from gpuwaste.store.duckdb_connection import connect
-from gpuwaste.store.lake_extensions import load_extension, quoted
+from gpuwaste.store.database import MEMORY, Database, Schema, query_text, schema_number, schema_tables
+from gpuwaste.store.duckdb_connection import Cursor, connect, load_extension, quoted
 from gpuwaste.store.lake_s3 import S3Place
-from gpuwaste.store.tables import schema_tables
 
 _LAKE: Final = "lake"
 _FORM: Final = ".lake.sql"

@@ -11,8 +11,7 @@ import duckdb
 
 from gpuwaste.core.errors import ConfigError, StoreError
 from gpuwaste.core.files import read_closed
-from gpuwaste.store.cursor import reason
-from gpuwaste.store.lake_extensions import load_extension, quoted
+from gpuwaste.store.duckdb_connection import load_extension, quoted, reason
 
 SCHEME: Final = "s3://"
 _MAX_FILE: Final = 16_384

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from gpuwaste.core.bootstrap import difference
 from gpuwaste.show.chart import Bars, Bins, Chart, Grid, Layer, Lines, Series
-from gpuwaste.show.view_document import Change, ComparisonDocument, Fact
-from gpuwaste.show.view_facts import value_text
+from gpuwaste.show.view_document import Change, ComparisonDocument, Fact, value_text
 from gpuwaste.views.narrative import narrate_changes
 from gpuwaste.views.view import Viewed
 

@@ -16,7 +16,7 @@ from gpuwaste.core.errors import UsageError
 from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
 from gpuwaste.core.version import own_version
 from gpuwaste.show.charts.draw import chart_file
-from gpuwaste.show.charts.times import zone_name
+from gpuwaste.show.charts.time_axis import zone_name
 from gpuwaste.show.environment import Frame, page
 from gpuwaste.show.page_words import cut
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
-from gpuwaste.show.view_facts import ViewFacts
+from gpuwaste.show.view_document import ViewFacts
 
 SHOWN: Final = 20
 """Rows of a chart."""

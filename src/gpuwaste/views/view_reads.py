@@ -27,8 +27,8 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewEntry, ViewsDocument
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.changes import Touched
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.store_changes import Touched
 from gpuwaste.views.compare import compare
 from gpuwaste.views.language_model import LanguageModel
 from gpuwaste.views.rewriter import RESULTS, Rewriter

@@ -11,7 +11,7 @@ from gpuwaste.core.errors import AuthError, ParseError, RetryableWireError
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_batch import RowKey, parse_hours
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, json_line, parse_envelope
-from gpuwaste.net.signing import Caller, CredentialChecker, Via, sign_ack, verify_request
+from gpuwaste.net.request_signing import Caller, CredentialChecker, Via, sign_ack, verify_request
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 

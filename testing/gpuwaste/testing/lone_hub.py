@@ -17,7 +17,7 @@ from typing import Any
 
 from gpuwaste.core.errors import WireError
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.own_port import start_on_port

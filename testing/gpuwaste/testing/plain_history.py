@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.features import FEATURES
-from gpuwaste.advice.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
+from gpuwaste.advice.predict.text_facts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 from gpuwaste.jobs.history.keys import KEYS
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.table import GpuUse

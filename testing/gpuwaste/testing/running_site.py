@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.net.peers import peer_of
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from tests.integration.advisor.conftest import USER, job, jobs
 
-from gpuwaste.advice.predict.bundle import BASELINE
-from gpuwaste.advice.predict.bundle_files import read_bundle
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import BASELINE, Registry
+from gpuwaste.advice.predict.manifest import read_bundle
 from gpuwaste.advice.submit_frames import HEADER, VERSION, encode_frame
 from gpuwaste.advice.verdicts.verdict_batch import VerdictLine
 from gpuwaste.advisor.advisor_history import SAVED

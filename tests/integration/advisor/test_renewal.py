@@ -8,7 +8,7 @@ import pytest
 from tests.integration.advisor.conftest import T0, job
 from tests.integration.hub.bundles import write
 
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.run_store import upsert_jobs

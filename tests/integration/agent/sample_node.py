@@ -16,10 +16,10 @@ from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.sample_server import Askers, SampleServer
 from gpuwaste.core.typed import decode
 from gpuwaste.ledger.curves.curve_types import NodeSamples
-from gpuwaste.net.exporter import MetricsServer
-from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.net.samples import SAMPLES_PATH, RunWindow, SampleQuestion
-from gpuwaste.net.signing import ACK_HEADER, sign_request, verify_ack
+from gpuwaste.net.metrics_server import MetricsServer
+from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.request_signing import ACK_HEADER, sign_request, verify_ack
+from gpuwaste.net.sample_query import SAMPLES_PATH, RunWindow, SampleQuestion
 from gpuwaste.testing.patience import patient
 
 HUB = os.geteuid()

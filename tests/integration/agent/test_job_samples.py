@@ -18,9 +18,9 @@ from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
 
 from gpuwaste.ledger.sample import Confidence
-from gpuwaste.net.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.net.samples import SampleQuestion
-from gpuwaste.net.signing import Caller, request_digest, sign_request
+from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
+from gpuwaste.net.request_signing import Caller, request_digest, sign_request
+from gpuwaste.net.sample_query import SampleQuestion
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import munged_path, private_munged

@@ -9,7 +9,7 @@ from tests.unit.agent.fakes import START_US, a_scan
 from tests.unit.agent.test_sampler import BUSY, Rig
 
 from gpuwaste.agent.model import GpuScan
-from gpuwaste.net.notify import SystemdNotifier
+from gpuwaste.net.systemd_notifier import SystemdNotifier
 from gpuwaste.testing.clocks import FakeClock
 
 pytestmark = pytest.mark.sockets

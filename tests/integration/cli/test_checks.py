@@ -26,7 +26,7 @@ from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.site_config import CommonConfig, SlurmClientConfig
 from gpuwaste.net.hub_client import StandsByError
-from gpuwaste.net.munge import Munge, MungeIdentity
+from gpuwaste.net.munge_credentials import Munge, MungeIdentity
 from gpuwaste.slurm.clients.scontrol import RunningJob
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm

@@ -74,14 +74,14 @@ def test_a_report_loads_what_it_prints_with(tmp_path: Path) -> None:
         "gpuwaste.ledger.reports.report_tables",
         *("gpuwaste.ledger.energy", "gpuwaste.ledger.energy.energy_types", "gpuwaste.ledger.energy.energy_text"),
         *("gpuwaste.ledger.energy.energy_words", "gpuwaste.ledger.fix_words"),
-        *("gpuwaste.show.cells", "gpuwaste.show.layout"),
+        *("gpuwaste.show.terminal_cells", "gpuwaste.show.layout"),
     }
     assert {name for name in found if name.startswith("gpuwaste.cli.commands.")} == {"gpuwaste.cli.commands.report"}
 
 
 def test_munge_is_a_library_and_no_process() -> None:
     """A credential is made without the modules that start processes."""
-    program = "import sys; import gpuwaste.net.munge; print(*sys.modules)"
+    program = "import sys; import gpuwaste.net.munge_credentials; print(*sys.modules)"
     argv = [sys.executable, "-c", program]
     found = (
         set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60)).stdout.split())

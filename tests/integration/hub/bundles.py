@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from onnx import helper, numpy_helper
 
+from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, feature_hash
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
-from gpuwaste.advice.predict.registry import Registry
-from gpuwaste.advice.predict.session import INPUT, OUTPUT
+from gpuwaste.advice.predict.onnx_session import INPUT, OUTPUT
 from gpuwaste.models.export import serialized, write_files
 
 

@@ -20,8 +20,8 @@ from tests.unit.agent.samples import BASE, at
 
 from gpuwaste.agent import sample_server
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.net.exporter import MetricsServer, Reply
-from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.metrics_server import MetricsServer, Reply
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import batch, hour, record

@@ -19,8 +19,8 @@ from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
 from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.munge import Munge, MungeIssuer
-from gpuwaste.net.signing import sign_request
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
+from gpuwaste.net.request_signing import sign_request
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.hub_rows import hour
 from gpuwaste.testing.lone_hub import LoneHub, munged_path

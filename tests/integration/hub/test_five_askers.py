@@ -17,15 +17,13 @@ import pytest
 from tests.integration.hub.five_askers import HASH, ME, PARTITIONS, POLICIES, SCRIPT, Drawn, draw, history
 from tests.integration.hub.rig import Rig
 
-from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.facts import PolicyOutcome
-from gpuwaste.advice.policy.loading import load_policies
+from gpuwaste.advice.adviser import AdviceRequest, Adviser
+from gpuwaste.advice.policy.policy_case import PolicyOutcome
+from gpuwaste.advice.policy.policy_loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
-from gpuwaste.advice.predict.bundle import BASELINE, Bundle, load_bundle
+from gpuwaste.advice.predict.bundle import BASELINE, Bundle, Registry, load_bundle
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocument
-from gpuwaste.advice.predict.predictions import Predictions
-from gpuwaste.advice.predict.registry import Registry
-from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advisor.verdict_judge import BudgetCounts, Judge, JudgedSubmission
 from gpuwaste.cli.asking import PredictQuery, answer
 from gpuwaste.cli.main import main

@@ -6,7 +6,7 @@ import socket
 import pytest
 from tests.integration.hub.rig import Rig
 
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 
 CHUNK = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
 POST = b"POST /v1/hours HTTP/1.1\r\nHost: h\r\n"

@@ -21,7 +21,7 @@ from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
 from gpuwaste.net.batch import Batch, Envelope
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore

@@ -10,7 +10,7 @@ from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_plan import ALICE, HOUR, ask
 from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.core.errors import ModelError, NoDataError
 from gpuwaste.jobs.history.table import table_of
 from gpuwaste.models.job_source import JobSource

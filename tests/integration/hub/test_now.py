@@ -22,7 +22,7 @@ from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.now.now_types import NowDocument
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.show.layout import Look
-from gpuwaste.show.machine import to_parsable
+from gpuwaste.show.machine_formats import to_parsable
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.hub.hub_store import HubStore

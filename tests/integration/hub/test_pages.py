@@ -16,7 +16,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.disputes.disputes import Disputes
 from gpuwaste.slurm.run import RunKey
-from gpuwaste.store.hub.table_retention import delete_old, retentions
+from gpuwaste.store.hub.row_deletion import delete_old, retentions
 from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

@@ -14,14 +14,14 @@ from tests.integration.hub.bundles import promote
 from tests.integration.hub.rig import Answer, Rig
 
 from gpuwaste.advice import live as live_module
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
-from gpuwaste.net.health import PredictionHealth
+from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.snapshot_tar import read_tar
 from gpuwaste.slurm.accounting.job import JobRecord
@@ -359,7 +359,7 @@ sys.modules["numpy"] = None
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.hub import Hub
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.store.hub.hub_store import HubStore

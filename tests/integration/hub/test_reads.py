@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Answer, Rig
 
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.run_store import upsert_jobs

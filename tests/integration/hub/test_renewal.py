@@ -14,10 +14,9 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.advisor.verdicts import verdict
 
 from gpuwaste.act.events.event_service import EventService
-from gpuwaste.advice.predict.bundle import BASELINE
-from gpuwaste.advice.predict.bundle_files import read_bundle
-from gpuwaste.advice.predict.predictions import Predictions
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import BASELINE, Registry
+from gpuwaste.advice.predict.manifest import read_bundle
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.advice.renewal.renewal import Renewal
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.advice_config import ModelsConfig

@@ -13,9 +13,8 @@ from tests.integration.hub.rig import Rig, running_hub
 from gpuwaste.act.notify.notice_store import NoticeStore, add_notices
 from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.act.rescoring_part import RescoringPart
-from gpuwaste.advice.predict.predictions import Predictions
-from gpuwaste.advice.rescoring.rescore import Rescore
-from gpuwaste.advice.rescoring.rescore_store import RescoreStore
+from gpuwaste.advice.predict.prediction_service import Predictions
+from gpuwaste.advice.rescore_store import Rescore, RescoreStore
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.errors import ConfigError, StoreError

@@ -20,7 +20,7 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.hour_batch import encode_hour
 from gpuwaste.net.batch import Batch, encode_batch
 from gpuwaste.net.hub_client import BusyError, HubClient
-from gpuwaste.net.munge import Munge, MungeIssuer
+from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.hub_rows import HOUR, hour

@@ -13,11 +13,10 @@ from tests.integration.hub.test_predict import ended
 from tests.integration.hub.test_verdicts import said
 from tests.unit.advisor.verdicts import verdict
 
-from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.policy.loading import load_files
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.adviser import AdviceRequest, Adviser
+from gpuwaste.advice.policy.policy_loading import load_files
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.advice.predict.vectors import vector_of
-from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock

@@ -12,9 +12,8 @@ from tests.integration.hub.rig import Answer, Rig
 from tests.unit.advisor.verdicts import verdict
 
 from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
-from gpuwaste.advice.verdicts.verdict_counts import EVERY_S, VerdictCounts
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
-from gpuwaste.advice.verdicts.verdict_store import VerdictStore
+from gpuwaste.advice.verdicts.verdict_store import COUNT_EVERY_S, VerdictCounts, VerdictStore
 from gpuwaste.advice.verdicts.verdict_types import JudgedVerdict, VerdictsDocument
 from gpuwaste.core.typed import convert
 from gpuwaste.hub.authentication import Identity
@@ -23,7 +22,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.net.batch import Batch, Envelope, encode_batch, json_line
-from gpuwaste.net.signing import Caller
+from gpuwaste.net.request_signing import Caller
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import AGENT_UID
@@ -341,6 +340,6 @@ def test_verdicts_are_counted_now_and_then(hub: Rig) -> None:
     post(audited, body(said(9)))
     counts.step()
     assert sum(counts.counts.values()) == first
-    clock.advance(EVERY_S + 1)
+    clock.advance(COUNT_EVERY_S + 1)
     counts.step()
     assert sum(counts.counts.values()) == first + 1

@@ -14,7 +14,7 @@ from tests.unit.advice.predict.bundles import manifest_of
 
 from gpuwaste.advice.predict.bundle import FeatureSet, load_bundle
 from gpuwaste.advice.predict.manifest import Manifest, PlattScaling, TargetModel
-from gpuwaste.advice.predict.session import Session
+from gpuwaste.advice.predict.onnx_session import Session
 from gpuwaste.core.errors import ModelError
 from gpuwaste.models.export import graph_of, write_bundle
 from gpuwaste.models.parity import ROWS, check, edge_rows, gate_of, settled, thresholds

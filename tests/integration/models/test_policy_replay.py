@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.unit.advice.predict.bundles import manifest_of, probability_graph
 
-from gpuwaste.advice.policy.loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policies_types import PolicyReplayRow
+from gpuwaste.advice.policy.policy_loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.advice.predict.manifest import TargetModel

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuwaste.advice.predict.bundle import load_bundle
-from gpuwaste.advice.predict.registry import Registry
+from gpuwaste.advice.predict.bundle import Registry, load_bundle
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import TARGETS
 from gpuwaste.advice.renewal.card_types import TrainingSettings

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.unit.notify_socket import notify_socket, said
 
-from gpuwaste.net.notify import SILENT, SystemdNotifier
+from gpuwaste.net.systemd_notifier import SILENT, SystemdNotifier
 
 pytestmark = pytest.mark.sockets
 

@@ -17,8 +17,7 @@ from tests.unit.store.test_notice_store import row
 
 from gpuwaste.act.actions.action_store import ActionStore, StoredStep
 from gpuwaste.act.notify.notice_store import OPEN, NoticeStatus, NoticeStore
-from gpuwaste.advice.rescoring.rescore import Rescore
-from gpuwaste.advice.rescoring.rescore_store import RescoreStore
+from gpuwaste.advice.rescore_store import Rescore, RescoreStore
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
@@ -31,7 +30,7 @@ from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
-from gpuwaste.store.hub.table_retention import delete_old, retentions
+from gpuwaste.store.hub.row_deletion import delete_old, retentions
 from gpuwaste.store.lake_database import LakeLocation
 from gpuwaste.testing import postgres_server
 from gpuwaste.testing.clocks import StandingClock

@@ -24,7 +24,7 @@ from gpuwaste.hub.store_mover import MOVING, StoreMover
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
-from gpuwaste.store.hub.moved_file import UNFINISHED, note_moved
+from gpuwaste.store.hub.store_file import UNFINISHED, note_moved
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 from gpuwaste.testing import postgres_server
 from gpuwaste.testing.clocks import StandingClock

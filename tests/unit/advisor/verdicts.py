@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from gpuwaste.advice.policy.facts import Spent
+from gpuwaste.advice.policy.policy_case import Spent
 from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
 from gpuwaste.advisor.verdict_writer import add_line

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from tests.unit.advice.predict.bundles import manifest_of, probability_graph, quantile_graph
 
-from gpuwaste.advice.predict.bundle import BASELINE, FeatureSet, our_features
+from gpuwaste.advice.predict.bundle import BASELINE, FeatureSet, Registry, our_features
 from gpuwaste.advice.predict.drift import bins
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
-from gpuwaste.advice.predict.registry import Registry
 from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock

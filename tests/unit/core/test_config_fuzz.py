@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.advice.policy.loading import policy_from_toml
+from gpuwaste.advice.policy.policy_loading import policy_from_toml
 from gpuwaste.core.config import config_from_dict, describe_config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import parse_toml

@@ -9,7 +9,7 @@ import pytest
 
 import gpuwaste.core
 from gpuwaste.act.notify.notify_settings import NotifySettings
-from gpuwaste.advice.policy.values import READERS
+from gpuwaste.advice.policy.policy_file import READERS
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.day_hours import Hours, parse_day_hours
 from gpuwaste.core.errors import ConfigError

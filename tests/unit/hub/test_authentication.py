@@ -9,7 +9,7 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.roles import Roles
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.net.signing import Caller
+from gpuwaste.net.request_signing import Caller
 from gpuwaste.net.tokens import TokenChecker
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.clocks import FakeClock

@@ -25,7 +25,7 @@ from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.ledger.rollup import Rollup
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.layout import Look
-from gpuwaste.show.machine import table, to_csv
+from gpuwaste.show.machine_formats import table, to_csv
 from gpuwaste.slurm.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock

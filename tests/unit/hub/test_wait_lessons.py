@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
-from gpuwaste.advice.predict.conformal import MIN_ENDS
+from gpuwaste.advice.predict.conformal_shifts import MIN_ENDS
 from gpuwaste.plan.live_queue import live_queue
 from gpuwaste.plan.start_time.past_runs import PastRuns
 from gpuwaste.plan.wait_lessons import SAMPLED, WaitLessons

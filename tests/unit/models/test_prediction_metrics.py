@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpuwaste.advice.predict.curve import Curve
+from gpuwaste.advice.predict.model_comparison import Curve
 from gpuwaste.models import prediction_metrics as metrics
 
 

@@ -16,7 +16,7 @@ from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.hub.server import open_tcp
 from gpuwaste.hub.sign_in.origins import Origins
 from gpuwaste.net.addresses import ListenAddress, parse_listen
-from gpuwaste.net.exporter import MetricsServer
+from gpuwaste.net.metrics_server import MetricsServer
 
 
 @pytest.mark.parametrize(

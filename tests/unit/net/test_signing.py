@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from gpuwaste.net.signing import ack_digest, request_digest
+from gpuwaste.net.request_signing import ack_digest, request_digest
 
 
 def test_a_request_digest_covers_method_target_and_body() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError
-from gpuwaste.net.signing import Caller
+from gpuwaste.net.request_signing import Caller
 from gpuwaste.net.tokens import TokenChecker, TokenIssuer, read_token, read_tokens
 
 ONE, TWO = "one-" * 8, "two-" * 8

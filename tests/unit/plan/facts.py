@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
+from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.plan.plan_request import PlannedSubmission
 from gpuwaste.plan.site import Site, read_site

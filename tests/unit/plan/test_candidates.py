@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.plan.facts import CONFIG, NODES, PARTITIONS, fewer, shorter, site, submission
 
-from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
+from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.candidates import MAX_CANDIDATES, RequestCandidate, all_candidates, proposers
 from gpuwaste.plan.own_jobs import QueuedJobs

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuwaste.advice.predict.prediction import TargetPrediction
+from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.plan.outlook import above, quantile, risk_of
 from gpuwaste.slurm.submit.request import JobRequest
 

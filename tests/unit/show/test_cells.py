@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.text import harmless
-from gpuwaste.show.cells import bar, fit, percent, short, width
+from gpuwaste.show.terminal_cells import bar, fit, percent, short, width
 
 HOSTILE = [
     "\x1b[31mred\x1b[0m",

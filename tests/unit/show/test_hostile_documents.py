@@ -23,7 +23,7 @@ from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.reports.report_text import job_text, report_text, top_text
 from gpuwaste.ledger.reports.report_types import ReportDocument
 from gpuwaste.show.layout import Look
-from gpuwaste.show.machine import to_csv, to_json, to_parsable
+from gpuwaste.show.machine_formats import to_csv, to_json, to_parsable
 
 LOOK = Look(zone=UTC)
 HOSTILE = "=1+1|\x1b[2J\x1b]0;owned\x07\r\nBcc: x\u202e\u2066\x9b31m\x00\ud800"

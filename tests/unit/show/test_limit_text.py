@@ -4,8 +4,8 @@ from datetime import UTC
 
 from gpuwaste.act.notify.limit_notices import limit_subject, limit_text
 from gpuwaste.act.notify.notice_types import LimitJob, LimitNotice
-from gpuwaste.show.cells import harmless_document
 from gpuwaste.show.layout import Look
+from gpuwaste.show.terminal_cells import harmless_document
 
 AT = 1_700_000_000
 LOOK = Look(zone=UTC)

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.unit.show.documents import hostile, one_job, read, report, top, week
 
-from gpuwaste.show.machine import FORMULA, csv_rows, to_csv, to_json, to_parsable
+from gpuwaste.show.machine_formats import FORMULA, csv_rows, to_csv, to_json, to_parsable
 
 
 def test_parsable_has_one_line_per_row_and_as_many_cells_as_columns() -> None:

@@ -7,7 +7,7 @@ from tests.unit.show.predictions import REQUEST, document, prediction, target
 
 from gpuwaste.advice.predict.predict_text import predict_text
 from gpuwaste.show.layout import Look
-from gpuwaste.show.machine import to_csv, to_parsable
+from gpuwaste.show.machine_formats import to_csv, to_parsable
 
 GOLDEN = Path(__file__).parent / "golden" / "predict.txt"
 

@@ -13,8 +13,8 @@ from gpuwaste.ledger.ledger_settings import LedgerSettings
 from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.reports.report import Clusters, report_document
 from gpuwaste.ledger.reports.report_text import job_text, report_text, top_text
-from gpuwaste.show.cells import width
 from gpuwaste.show.layout import Look
+from gpuwaste.show.terminal_cells import width
 
 GOLDEN = Path(__file__).parent / "golden"
 LOOK = Look(zone=UTC)

@@ -4,9 +4,8 @@ from typing import Any
 
 import duckdb
 
-from gpuwaste.store.database import Database
+from gpuwaste.store.database import Database, TableColumn, schema_tables
 from gpuwaste.store.hub.data_inventory import INVENTORY, Text, is_text
-from gpuwaste.store.tables import TableColumn, schema_tables
 
 NOT_FILLED = {"schema_version"}
 

@@ -1,9 +1,9 @@
 """The inventory of the hub's store beside its schema: nothing with text is without a kind, no table without an end."""
 
 from gpuwaste.core.config import Config
+from gpuwaste.store.database import schema_tables
 from gpuwaste.store.hub.data_inventory import INVENTORY, Text, is_text
-from gpuwaste.store.hub.table_retention import retentions
-from gpuwaste.store.tables import schema_tables
+from gpuwaste.store.hub.row_deletion import retentions
 
 SCHEMA = schema_tables("hub")
 

@@ -9,9 +9,8 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import UsageError
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.data_inventory import INVENTORY, Erase
-from gpuwaste.store.hub.erasure import ErasedTable, Erasure, NameLeft
+from gpuwaste.store.hub.erasure import ErasedTable, Erasure, NameLeft, PersonName
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.person_name import PersonName
 
 PERSONAL = {name for name, stored in INVENTORY.items() if stored.personal and name not in NOT_FILLED}
 

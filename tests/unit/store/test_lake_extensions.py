@@ -4,8 +4,7 @@ import duckdb
 import pytest
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.store.duckdb_connection import connect
-from gpuwaste.store.lake_extensions import load_extension
+from gpuwaste.store.duckdb_connection import connect, load_extension
 
 
 def test_a_missing_extension_names_the_package() -> None:

@@ -6,11 +6,9 @@ import pytest
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.store.database import MEMORY, Database
-from gpuwaste.store.hub.move_lakes import moved_tables
-from gpuwaste.store.hub.store_move import StoreMove
+from gpuwaste.store.database import MEMORY, Database, schema_tables
+from gpuwaste.store.hub.store_move import StoreMove, moved_tables
 from gpuwaste.store.hub.table_parts import PartedTable
-from gpuwaste.store.tables import schema_tables
 
 SMALL = "{{'until_ms': 1, 'pct': {}, 'devices': 1, 'memory': NULL, 'memory_unknown': 0}}"
 TIMES = {"hours": "hour_utc", "verdicts": "at_utc_us", "judged": "run_start"}

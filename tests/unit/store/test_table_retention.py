@@ -10,7 +10,7 @@ from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.data_inventory import Retention
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.table_retention import delete_old, retentions
+from gpuwaste.store.hub.row_deletion import delete_old, retentions
 from gpuwaste.testing.clocks import FakeClock
 
 DAYS = {"hub.verdict_days": 400, "notify.audit_days": 30}

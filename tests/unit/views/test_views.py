@@ -13,8 +13,7 @@ from tests.unit.views.sites import DAY, MONTH, document, fact, job, store_of, vi
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.show.chart import Bars
 from gpuwaste.show.layout import Look
-from gpuwaste.show.view_document import ViewDocument
-from gpuwaste.show.view_facts import value_text
+from gpuwaste.show.view_document import ViewDocument, value_text
 from gpuwaste.show.view_text import view_text
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.views import catalogue as views

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.curve import Curve
 from gpuwaste.advice.predict.drift import short
+from gpuwaste.advice.predict.model_comparison import Curve
 from gpuwaste.jobs.history.table import Floats
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.method import MethodAnswer

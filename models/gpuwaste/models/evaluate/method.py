@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.roll import SUBMIT, told
+from gpuwaste.advice.predict.rolling import SUBMIT, told
 from gpuwaste.advice.predict.targets import Target
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.jobs.history.table import Floats, JobTable

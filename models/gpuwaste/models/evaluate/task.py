@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.bundle import our_features
-from gpuwaste.advice.predict.roll import roll
-from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.rolling import busy_users, roll
 from gpuwaste.advice.predict.targets import Target, labels
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.table import Floats, JobTable

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpuwaste.advice.predict.comparison import PairedComparison, compare
+from gpuwaste.advice.predict.model_comparison import PairedComparison, compare
 from gpuwaste.core.units import DAY_S, WEEK_S
 from gpuwaste.models.evaluate.evaluation import judge
 from gpuwaste.models.evaluate.figures import Figures

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from tabulate import tabulate
 
+from gpuwaste.advice.predict.bundle import WAITS, Registry
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
-from gpuwaste.advice.predict.registry import WAITS, Registry
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.underuse import UNDER_USE
 from gpuwaste.models.export import write_bundle

@@ -30,7 +30,7 @@ from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, LATER, NOT_FOUND, Re
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.host_ports import HostPorts
-from gpuwaste.net.signing import Caller, Checkers, SignedAnswer, proven_caller, sender_of, sign_ack
+from gpuwaste.net.request_signing import Caller, Checkers, SignedAnswer, proven_caller, sender_of, sign_ack
 
 LEASE_S: Final = 60
 _WINDOW_S: Final = 60 * DAY_S

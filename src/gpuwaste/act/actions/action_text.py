@@ -3,8 +3,8 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_types import ActionDocument, ActionEntry, ActionsDocument
-from gpuwaste.show.cells import fit, local_time
 from gpuwaste.show.layout import COLUMNS, Look, facts, wrapped
+from gpuwaste.show.terminal_cells import fit, local_time
 
 _ID: Final = 12  # characters of an id: `show` takes that many
 _SUBJECT: Final = 36

@@ -16,7 +16,7 @@ from gpuwaste.act.events.inlet_parts import InletParts
 from gpuwaste.act.events.outlet import load_outlets
 from gpuwaste.act.events.outlet_sender import OutletSender, OutletStanding, families
 from gpuwaste.act.events.sources import EventSource, SourceSnapshot, SourceStores, sources
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -34,7 +34,7 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now import Now
 from gpuwaste.ledger.now.now_reads import NowReads
-from gpuwaste.net.health import PredictionHealth
+from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.sim.kept_simulations import DIRECTORY as SIMULATIONS
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -1,8 +1,8 @@
 """The catalogue, the outlets and the inlets as words for a terminal."""
 
 from gpuwaste.act.events.event_types import CatalogueDocument, InletRow, InletsDocument, OutletRow, OutletsDocument
-from gpuwaste.show.cells import fit, local_time
 from gpuwaste.show.layout import Look
+from gpuwaste.show.terminal_cells import fit, local_time
 
 _SHOWN = 20
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 from gpuwaste.act.notify.notice_planner import Planner
 from gpuwaste.act.notify.notice_store import NoticeStatus, add_notices
 from gpuwaste.act.notify.notice_types import LimitJob, LimitNotice
-from gpuwaste.advice.rescoring.rescore import LimitForecast
+from gpuwaste.advice.rescore_store import LimitForecast
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S, MINUTE_S
-from gpuwaste.show.cells import fit, local_time, percent, short, uncut
 from gpuwaste.show.layout import COLUMNS, Look, wrapped
+from gpuwaste.show.terminal_cells import fit, local_time, percent, short, uncut
 from gpuwaste.store.database import Database
 
 LIMIT: Final = "limit"

@@ -22,7 +22,7 @@ from typing import Final, Literal, Protocol
 from gpuwaste.act.notify.notice_store import NoticeStatus
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.text import words_of
-from gpuwaste.show.cells import fit
+from gpuwaste.show.terminal_cells import fit
 
 _SUBJECT: Final = 150  # columns
 Tls = Literal["none", "starttls", "tls"]

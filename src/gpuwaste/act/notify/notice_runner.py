@@ -21,8 +21,8 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker, backoff_s
-from gpuwaste.show.cells import harmless_document
 from gpuwaste.show.layout import Look
+from gpuwaste.show.terminal_cells import harmless_document
 
 DIGEST: Final = "digest"
 STAFF: Final = "staff"

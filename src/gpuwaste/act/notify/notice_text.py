@@ -6,8 +6,8 @@ from typing import Final
 from gpuwaste.act.notify.notice_types import Digest, NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, StaffList
 from gpuwaste.core.text import harmless
 from gpuwaste.ledger.fix_words import finding_lines
-from gpuwaste.show.cells import UNKNOWN, fit, local_time, percent, share, short, uncut
 from gpuwaste.show.layout import COLUMNS, Look, bullet, wrapped
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, percent, share, short, uncut
 
 REASONS: Final = {
     "no_jobs": "no GPU job ended",

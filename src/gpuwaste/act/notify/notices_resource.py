@@ -11,7 +11,7 @@ from gpuwaste.act.notify.notice_types import (
     NoticesDocument,
     NoticeWished,
 )
-from gpuwaste.advice.predict.predict_body import NoticeRunQuestion, NoticeWish
+from gpuwaste.advice.predict.request_json import NoticeRunQuestion, NoticeWish
 from gpuwaste.core.fields import Name, Number
 from gpuwaste.core.scope import Scope
 from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource

@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 
 from gpuwaste.act.rules.intent import Approval
 from gpuwaste.act.rules.rule_facts import About
-from gpuwaste.advice.policy.values import NONE, Patterns, Ratio
+from gpuwaste.advice.policy.policy_file import NONE, Patterns, Ratio
 from gpuwaste.core.day_hours import Hours
 from gpuwaste.core.typed_toml import key as _key
 from gpuwaste.core.units import DAY_S

@@ -30,7 +30,7 @@ from gpuwaste.act.rules.rule_definition import (
     StepBudget,
 )
 from gpuwaste.act.rules.rule_facts import ABOUTS, About, facts_of, problem_of, widest
-from gpuwaste.advice.policy.values import READERS
+from gpuwaste.advice.policy.policy_file import READERS
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.site_files import WatchedFiles, folder_files, read_each

@@ -26,7 +26,7 @@ from gpuwaste.act.rules.rule_moments import (
 )
 from gpuwaste.act.rules.rule_pass import KEPT_S, Ladders, PassInstant, RulePass, Withdrawals, evaluate, judged
 from gpuwaste.act.rules.rule_store import RuleStore, StoredLadder, event, stored
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -41,7 +41,7 @@ from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.now.now import Now
 from gpuwaste.ledger.now.now_reads import NowReads
-from gpuwaste.net.health import PredictionHealth
+from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 

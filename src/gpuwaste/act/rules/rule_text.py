@@ -5,8 +5,8 @@ from typing import Any
 
 from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument, ReplayRow, RulesDocument, SubjectLook
 from gpuwaste.core.units import say_duration
-from gpuwaste.show.cells import fit, local_time, one_line
 from gpuwaste.show.layout import Look
+from gpuwaste.show.terminal_cells import fit, local_time, one_line
 
 _HOUR_MIN = 60
 

@@ -1,13 +1,24 @@
-"""PolicySet: the policies in force, in order; `decide` asks the first one that judges the submission."""
+"""PolicySet: the policies in force, in order; `decide` asks the first one that judges the submission.
+
+Its table [when] says whether a policy judges a submission: made at load into the few tests that it needs.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 
-from gpuwaste.advice.policy.case import PolicyCase
-from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, Policy
-from gpuwaste.advice.policy.facts import PolicyOutcome, PolicySaid, Spending, SubmissionFacts
+from gpuwaste.advice.policy.policy_case import PolicyCase, PolicyOutcome, PolicySaid, Spending, SubmissionFacts
+from gpuwaste.advice.policy.policy_file import (
+    ALWAYS,
+    EVERY_DAY,
+    FIRST_DAY,
+    GPUS,
+    LAST_DAY,
+    QUANTITIES,
+    Patterns,
+    Policy,
+    When,
+)
 from gpuwaste.advice.policy.rules import judge
-from gpuwaste.advice.policy.selector import Test, tests_of
 from gpuwaste.advice.policy.user_message import lines_of
 
 _RISKS = ("failure", "timeout")  # a smaller request is advised only where these stay as they are
@@ -15,6 +26,7 @@ _NEEDS = {
     GPUS: ("gpu_underused", "gpus_needed", *_RISKS),
     **{name: (name, *_RISKS) for name in QUANTITIES},
 }
+Test = Callable[[SubmissionFacts], bool]
 
 
 class PolicySet:
@@ -67,3 +79,35 @@ def needs_of(policy: Policy) -> frozenset[str]:
         return frozenset()
     found = {name for target in policy.targets for name in _NEEDS.get(target, (target,))}
     return frozenset(found | {"walltime"} if policy.time_min is not None else found)
+
+
+def tests_of(when: When) -> tuple[Test, ...]:
+    """Return what has to hold, the cheapest first; none where the policy judges everything."""
+    tests: list[Test] = []
+    if when.min_gpus:
+        tests.append(lambda facts: facts.request.gpus >= when.min_gpus)
+    if when.min_nodes > 1:
+        tests.append(lambda facts: (facts.request.nodes or 1) >= when.min_nodes)
+    if (when.from_, when.until) != (FIRST_DAY, LAST_DAY):
+        tests.append(lambda facts: when.from_ <= facts.local_time.date() <= when.until)
+    if when.weekdays != EVERY_DAY:
+        tests.append(lambda facts: facts.local_time.weekday() in when.weekdays.numbers)
+    if when.hours != ALWAYS:
+        tests.append(lambda facts: when.hours.hold(facts.local_time))
+    if when.partitions:
+        tests.append(lambda facts: in_partitions(when.partitions, facts.request.partition))
+    for patterns, name in ((when.qos, "qos"), (when.accounts, "account"), (when.users, "user")):
+        if patterns:
+            tests.append(_request_matches(patterns, name))
+    if when.groups:
+        tests.append(lambda facts: when.groups.match_any(facts.groups))
+    return tuple(tests)
+
+
+def in_partitions(patterns: Patterns, asked: str) -> bool:
+    """Tell whether one of the partitions asked for, which commas separate, matches."""
+    return patterns.match(asked) if "," not in asked else patterns.match_any(asked.split(","))
+
+
+def _request_matches(patterns: Patterns, name: str) -> Test:
+    return lambda facts: patterns.match(getattr(facts.request, name))

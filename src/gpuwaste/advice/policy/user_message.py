@@ -9,7 +9,7 @@ from gpuwaste.core.text import masked
 from gpuwaste.jobs.verdict import MAX_LINE, TOLD, Action
 
 if TYPE_CHECKING:
-    from gpuwaste.advice.policy.case import PolicyCase, Trigger
+    from gpuwaste.advice.policy.policy_case import PolicyCase, Trigger
 
 PREFIX: Final = "gpuwaste: "
 OVERRIDE: Final = "resubmit with --comment=gpuwaste:override=REASON"

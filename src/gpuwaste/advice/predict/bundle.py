@@ -1,4 +1,7 @@
-"""A model bundle in memory: every file checked before ONNX Runtime sees it, every graph tried once."""
+"""A model bundle in memory: every file checked before ONNX Runtime sees it, every graph tried once; the registry.
+
+The registry of a site's bundles is gpuwaste.core.bundle_registry in models_dir.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,14 +12,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.bundle_files import AGAIN, BundleFiles, read_bundle
-from gpuwaste.advice.predict.manifest import NAME, Manifest, TargetModel
-from gpuwaste.advice.predict.session import Session, Vectors
+from gpuwaste.advice.predict.manifest import AGAIN, NAME, BundleFiles, Manifest, TargetModel, read_bundle
+from gpuwaste.advice.predict.onnx_session import Session, Vectors
 from gpuwaste.advice.predict.targets import OF_THE_LEDGER, TARGETS, Kind
+from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION
+from gpuwaste.core.bundle_registry import HISTORY, TIMES, WAITS, BundleRegistry
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.underuse import UnderUse
 
+__all__ = ["CHALLENGER", "CHAMPION", "HISTORY", "TIMES", "WAITS", "Registry"]
 BASELINE: Final = Path(__file__).with_name("baseline")  # the bundle of day one: heuristics, not learnt
 TARGET_KEY: Final = "gpuwaste.target"  # properties that an export writes into each graph
 HASH_KEY: Final = "gpuwaste.feature_hash"
@@ -183,3 +188,18 @@ def _try(session: Session, row: Vectors, path: Path, *, probability: bool) -> No
         raise ModelError(f"{path}: loads but does not run: {words}: {AGAIN}") from error
     if not np.isfinite(raw).all() or (probability and not ((raw >= 0) & (raw <= 1)).all()):
         raise ModelError(f"{path}: gives {raw.tolist()} for a row of unknowns: {AGAIN}")
+
+
+class Registry(BundleRegistry[Manifest, Bundle]):
+    """The directory `models_dir`; `expected` are the features that bundles must be made for (default: ours)."""
+
+    def __init__(self, models_dir: Path, expected: FeatureSet | None = None) -> None:
+        super().__init__(models_dir)
+        self._expected = expected
+
+    def files(self, directory: Path) -> BundleFiles:
+        """Return manifest, the content of each file and the bundle's hash, checked. Raises ModelError."""
+        return read_bundle(directory)
+
+    def _loaded(self, directory: Path, files: BundleFiles | None = None) -> Bundle:
+        return load_bundle(directory, self._expected, files)

@@ -1,5 +1,9 @@
-"""What a bundle said at a job's submission, kept until its end, and learnt from by the rolling corrections."""
+"""The rolling corrections of a bundle: what it predicted at submission, learnt from at the end of the job.
 
+Training leaves the history and the corrections beside the bundle, so that others continue where it stopped.
+"""
+
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -8,6 +12,8 @@ from gpuwaste.advice.predict.bundle import Bundle
 from gpuwaste.advice.predict.rolling import Rolling, busy_users
 from gpuwaste.advice.predict.targets import OF_THE_LEDGER, labels
 from gpuwaste.advice.predict.vectors import vector_of
+from gpuwaste.core import log_event
+from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history.follow_types import Scores
 from gpuwaste.jobs.history.state import HistoryState
@@ -17,6 +23,9 @@ from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.submit.request import JobRequest
 
 _BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
+HISTORY: Final = "history.state"
+CORRECTIONS: Final = "rolling.npz"
+_UNUSABLE: Final = log_event.info("corrections-unusable: saved corrections of the model not used: {error}")
 
 
 class BundleCorrections:
@@ -46,3 +55,20 @@ class BundleCorrections:
         busy = bool(scores[_BUSY][0]) if _BUSY in scores else False
         for target in sorted(targets):
             self._rolling.observe(target, scores[target].tolist(), float(labels(target, table)[0]), busy=busy)
+
+
+def history_beside(directory: Path) -> HistoryState | None:
+    """Return the history that was kept with a bundle, None where none was. Raises StoreError, ParseError."""
+    path = directory / HISTORY
+    return HistoryState.load(path) if path.exists() else None
+
+
+def corrections_of(bundle: Bundle, *newer: Path) -> Rolling:
+    """Return the first of `newer` that is this bundle's, else what training left, else validation's corrections."""
+    for path in (*newer, bundle.directory / CORRECTIONS):
+        if path.exists():
+            try:
+                return Rolling.load(path, bundle.manifest, bundle.hash)
+            except GpuwasteError as error:
+                _UNUSABLE.log(error=error)
+    return Rolling(bundle.manifest, bundle.hash)

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.conformal import ROUNDING
+from gpuwaste.advice.predict.conformal_shifts import ROUNDING
 from gpuwaste.advice.predict.manifest import Manifest
 
 SOME: Final = 0.1

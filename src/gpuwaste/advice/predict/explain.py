@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.features import FEATURES, GROUPS
-from gpuwaste.advice.predict.prediction import Reason
-from gpuwaste.advice.predict.view import (
+from gpuwaste.advice.predict.prediction_types import Reason
+from gpuwaste.advice.predict.vector_words import (
     ENDED,
     FAILED,
     GPU_ACTIVE,
@@ -26,8 +26,11 @@ from gpuwaste.advice.predict.view import (
     OWN,
     PEAK,
     VectorView,
+    feature_text,
+    last_jobs,
+    others_text,
+    span,
 )
-from gpuwaste.advice.predict.wording import feature_text, last_jobs, others_text, span
 from gpuwaste.core.units import say_duration
 from gpuwaste.jobs.history.keys import KEYS
 

@@ -3,19 +3,22 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from msgspec import Meta
 
+from gpuwaste.core import bundle_files
 from gpuwaste.core.bundle_files import NAME, sha256_hex
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
-__all__ = ("NAME", "SCHEMA", "Manifest", "Origin", "PlattScaling", "TargetModel", "sha256_hex")
+__all__ = ["NAME", "SCHEMA", "Manifest", "Origin", "PlattScaling", "TargetModel", "sha256_hex"]
 
 SCHEMA: Final = 1
 Origin = Literal["site", "baseline"]
+AGAIN: Final = bundle_files.AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +97,14 @@ class Manifest:
             return convert(data, cls, f"{where}: not a model bundle's manifest")
         except (ValueError, RecursionError) as error:
             raise ParseError(f"{where}: not a model bundle's manifest: {error}") from error
+
+
+BundleFiles = tuple[Manifest, dict[str, bytes], str]
+
+
+def read_bundle(directory: Path) -> BundleFiles:
+    """Return manifest, the content of each file, its own included, and its sha256, which stands for the whole bundle.
+
+    Raises ModelError (gpuwaste.core.bundle_files).
+    """
+    return bundle_files.read_files(directory, Manifest.from_json)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpuwaste.advice.predict.predict_body import PredictQuestion
 from gpuwaste.advice.predict.prediction_types import PredictAnswer
+from gpuwaste.advice.predict.request_json import PredictQuestion
 from gpuwaste.core.fields import Name
 from gpuwaste.core.scope import Scope
 from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
 
 if TYPE_CHECKING:
-    from gpuwaste.advice.predict.predictions import Predictions
+    from gpuwaste.advice.predict.prediction_service import Predictions
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class PredictedJob:
 
 
 def _predictions(reading: Reading) -> "Predictions":
-    from gpuwaste.advice.predict.predictions import Predictions
+    from gpuwaste.advice.predict.prediction_service import Predictions
 
     return reading.get(Predictions)
 

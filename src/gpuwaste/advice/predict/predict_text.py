@@ -5,14 +5,18 @@ from typing import Final
 
 from msgspec import UNSET
 
-from gpuwaste.advice.predict.prediction import RequestChange, TargetPrediction
-from gpuwaste.advice.predict.prediction_types import PredictDocument, PredictionsDocument
+from gpuwaste.advice.predict.prediction_types import (
+    PredictDocument,
+    PredictionsDocument,
+    RequestChange,
+    TargetPrediction,
+)
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, format_size, say_duration
 from gpuwaste.jobs.program_text import program_lines
 from gpuwaste.jobs.verdict import TOLD
-from gpuwaste.show.cells import UNKNOWN, fit, percent, uncut
 from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent, uncut
 from gpuwaste.slurm.submit.request import JobRequest
 
 _NAMES: Final = {

@@ -3,24 +3,21 @@
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict import whatif
+from gpuwaste.advice.predict import changes
 from gpuwaste.advice.predict.explain import reasons
 from gpuwaste.advice.predict.features import FEATURES
-from gpuwaste.advice.predict.from_history import from_history, usually_late
-from gpuwaste.advice.predict.manifest import TargetModel
-from gpuwaste.advice.predict.own import gpus_needed, own_sentences
-from gpuwaste.advice.predict.prediction import RequestChange, Scored, Source, TargetPrediction
-from gpuwaste.advice.predict.prediction_types import PredictDocument
+from gpuwaste.advice.predict.from_history import from_history, gpus_needed, own_sentences, usually_late
+from gpuwaste.advice.predict.manifest import Manifest, TargetModel
+from gpuwaste.advice.predict.prediction_types import PredictDocument, RequestChange, Scored, Source, TargetPrediction
 from gpuwaste.advice.predict.rolling import Rolling, busy_columns
-from gpuwaste.advice.predict.scores import ScoringModel, applies, cap
-from gpuwaste.advice.predict.targets import BY_NAME, TARGETS
+from gpuwaste.advice.predict.targets import ASKED, BY_NAME, OF_THE_LEDGER, TARGETS
+from gpuwaste.advice.predict.vector_words import ENDED, VectorView
 from gpuwaste.advice.predict.vectors import vector_of, vectors_of
-from gpuwaste.advice.predict.view import ENDED, VectorView
 from gpuwaste.jobs.history.recall import Recall
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import ScriptSays
@@ -34,6 +31,35 @@ _BUSY: Final = busy_columns(_NAMES)
 ALL: Final = frozenset(target.name for target in TARGETS)
 _LEAST_P: Final = 0.01  # a smaller effect on a probability is no reason
 _LEAST_LOG: Final = 0.05  # a smaller effect on the logarithm of a median is no reason
+
+
+class ScoringModel(Protocol):
+    """What is asked of a bundle; `predict.bundle.Bundle` is one."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the bundle holds."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """The sha256 of the manifest."""
+        ...
+
+    def raw(self, target: str, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return [n, 1] probabilities before calibration, or [n, quantiles] logarithms. Raises ModelError."""
+        ...
+
+
+def cap(target: str, request: JobRequest) -> float | None:
+    """Return what a quantity cannot exceed, None where nothing was asked for: `request_cap` for one request."""
+    asked: int | None = getattr(request, ASKED[target]) if target in ASKED else None
+    return None if not asked else float(asked)
+
+
+def applies(target: str, request: JobRequest) -> bool:
+    """Tell whether a target says something of a request: GPUs are judged where there are some."""
+    return request.gpus > 0 or target not in OF_THE_LEDGER
 
 
 class Predictor:
@@ -138,7 +164,7 @@ class Predictor:
         self, request: JobRequest, said: Sequence[TargetPrediction], only: Container[str] | None = None
     ) -> tuple[RequestChange, ...]:
         """Return the smaller requests that help, of the kinds `only` (files of predict/changes), each alone."""
-        return whatif.changes(request, said, self._again, only)
+        return changes.changes(request, said, self._again, only)
 
     def _own(self, target: str, request: JobRequest) -> TargetPrediction | None:
         """Return what the user's own runs say of a target better than counts can."""

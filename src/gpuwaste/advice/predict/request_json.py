@@ -1,14 +1,16 @@
-"""A request as JSON, on the wire of POST /v1/predict and on standard input: the fields of JobRequest by their names."""
+"""Requests as JSON: the fields of JobRequest by name, on standard input and in the body of POST /v1/predict."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct, ValidationError, defstruct, structs
+from msgspec import Meta, Struct, ValidationError, defstruct, structs
 
 from gpuwaste.core.codec import annotated, nullable, problem
 from gpuwaste.core.errors import UsageError
+from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.typed import convert
 from gpuwaste.slurm.submit.request import JobRequest
 
@@ -20,6 +22,15 @@ RequestForm: Final[type[Struct]] = defstruct(
     forbid_unknown_fields=True,
 )
 RequestForm.__doc__ = "One job as it would be submitted; null and a field left out are not said."
+MAX_HUB_REQUESTS: Final = 64  # the components of one het job, or some candidates: each takes milliseconds
+
+_REQUEST: Final[Any] = RequestForm
+PredictQuestion: Final = defstruct(
+    "PredictQuestion",
+    [("requests", Annotated[list[_REQUEST], Meta(min_length=1, max_length=MAX_HUB_REQUESTS)])],
+    forbid_unknown_fields=True,
+)
+PredictQuestion.__doc__ = "The body of POST /v1/predict."
 
 
 def requests_from_json(data: object, *, user: str = "", submit: int = 0) -> list[JobRequest]:
@@ -52,3 +63,31 @@ def _whole(item: object) -> object:
     if not isinstance(item, Mapping):
         return item
     return {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in item.items()}
+
+
+class NoticeRunQuestion(Struct, forbid_unknown_fields=True):
+    """The body of POST /v1/notices/run."""
+
+    dry_run: Annotated[bool, Meta(description="Decide, and note and send nothing.")]
+
+
+class NoticeWish(Struct, forbid_unknown_fields=True):
+    """The body of POST /v1/notices/wish."""
+
+    mail: Annotated[bool, Meta(description="Whether the caller wants digests.")]
+
+
+def parse_requests(body: bytes, user: str, now: int) -> list[JobRequest]:
+    """Return the requests of a body, of `user` and submitted `now` where they do not say.
+
+    Raises Refusal 400 with the first thing that is wrong.
+    """
+    try:
+        data = json.loads(body)
+        if not isinstance(data, dict) or set(data) != {"requests"} or not isinstance(data["requests"], list):
+            raise Refusal(BAD, 'the body is not a JSON object {"requests": [...]}')
+        if len(data["requests"]) > MAX_HUB_REQUESTS:
+            raise Refusal(BAD, f"{len(data['requests'])} requests: at most {MAX_HUB_REQUESTS} are allowed")
+        return requests_from_json(data, user=user, submit=now)
+    except (ValueError, RecursionError, UsageError) as error:
+        raise Refusal(BAD, f"the body: {error}") from error

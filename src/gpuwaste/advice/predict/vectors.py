@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.context import Context, contexts_of, facts_of
+from gpuwaste.advice.predict.feature_context import Context, contexts_of, facts_of
+from gpuwaste.advice.predict.feature_group import Group, feature_list
 from gpuwaste.advice.predict.features import GROUPS, Plan
-from gpuwaste.advice.predict.features.base import Group, feature_list
 from gpuwaste.jobs.history.recent import HistoryRows
 from gpuwaste.jobs.history.replay import replay
 from gpuwaste.jobs.history.state import HistoryState

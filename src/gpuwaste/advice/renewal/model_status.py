@@ -18,8 +18,7 @@ from gpuwaste.advice.predict.drift import (
     feature_drift,
 )
 from gpuwaste.advice.predict.manifest import TargetModel
-from gpuwaste.advice.predict.roll import roll, static
-from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.rolling import busy_users, roll, static
 from gpuwaste.advice.predict.targets import labels
 from gpuwaste.advice.renewal.model_types import ModelStatus, QuantileCoverage, TargetStatus
 from gpuwaste.core.errors import NoDataError

@@ -1,4 +1,4 @@
-"""Texts of `gpuwaste model`: the bundles of a site, one of them in full, and how the champion fares."""
+"""Texts of `gpuwaste model`: a site's bundles, one of them in full, how the champion fares, the trial's decision."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,12 +6,15 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from gpuwaste.advice.renewal.model_types import ModelDocument, ModelsDocument, ModelStatus, TargetStatus
-from gpuwaste.show.cells import UNKNOWN, fit, local_time, uncut
+from gpuwaste.advice.renewal.trial_types import TrialDocument, TrialModel
+from gpuwaste.jobs.events.kinds.model import TargetEvidence
 from gpuwaste.show.layout import Look, bullet, facts
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, uncut
 
 _SHOWN: Final = 10  # features whose drift is printed
 _HASH: Final = 12
 _MEANING: Final = {"much": "another population", "some": "moved", "": ""}
+_HEAD: Final = ["TARGET", "JOBS", "USERS", "AP IN USE", "AP OTHER", "GAIN (95 %)", "BETTER", "BRIER"]
 
 
 def list_text(document: ModelsDocument, look: Look) -> str:
@@ -106,3 +109,49 @@ def _number(value: float | UnsetType | None) -> str:
 
 def _joined(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
+
+
+def trial_text(document: TrialDocument, look: Look) -> str:
+    """Return the comparison with the challenger, then that with the baseline."""
+    lines = look.title("Model on trial")
+    lines += facts(
+        [
+            ("in use", _named(document.champion, look)),
+            ("on trial", _named(document.challenger, look)),
+            ("trial since", local_time(None if document.since is None else int(document.since), look.zone)),
+            ("changes by rule", "on" if document.renew else "off ([models] renew)"),
+        ]
+    )
+    lines += _compared("In use against on trial", document.comparison, look)
+    lines += bullet(f"promotion: {uncut(document.decision)}")
+    lines += _compared("In use against the baseline", document.against_baseline, look)
+    lines += bullet(f"rollback: {uncut(document.rollback)}") if document.rollback else []
+    lines += bullet(f"this comparison: {document.changed}") if document.changed else []
+    lines += (
+        bullet(f"not newer than {local_time(document.generated, look.zone)}: {uncut(document.error)}")
+        if (document.error)
+        else []
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _named(model: TrialModel | None, look: Look) -> str:
+    return f"{uncut(model.name)} ({local_time(model.created_utc, look.zone)})" if model else "none"
+
+
+def _compared(title: str, found: list[TargetEvidence], look: Look) -> list[str]:
+    if not found:
+        return []
+    return [*look.heading(title), *look.table(_HEAD, [_evidence_row(one) for one in found], frozenset({0}))]
+
+
+def _evidence_row(one: TargetEvidence) -> list[str]:
+    gain = UNKNOWN
+    if one.gain is not None and one.low is not None and one.high is not None:
+        gain = f"{one.gain:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
+    cells = [one.target, str(one.jobs), str(one.users), _signed(one.model_ap), _signed(one.other_ap), gain]
+    return [*cells, f"{one.better:.0%}", f"{_signed(one.model_brier)} > {_signed(one.other_brier)}"]
+
+
+def _signed(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.3f}"

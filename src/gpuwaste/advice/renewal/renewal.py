@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 from msgspec.structs import replace
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpuwaste.advice.renewal.renewal_settings import checked_models, every_s
-from gpuwaste.advice.renewal.trial_types import TrialDocument
+from gpuwaste.advice.renewal.trial_types import TrialDocument, checked_models, every_s
 from gpuwaste.core import log_event
 from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.clock import Clock

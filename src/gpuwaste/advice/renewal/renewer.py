@@ -12,15 +12,12 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from gpuwaste.advice.predict.bundle import BASELINE
-from gpuwaste.advice.predict.bundle_files import BundleFiles, read_bundle
-from gpuwaste.advice.predict.comparison import PairedComparison
+from gpuwaste.advice.predict.bundle import BASELINE, Registry
 from gpuwaste.advice.predict.drift import ECE_LIMIT, MIN_JOBS, RECENT, ece
-from gpuwaste.advice.predict.registry import Registry
-from gpuwaste.advice.renewal.decision import RenewalDecision, promotion, rollback
-from gpuwaste.advice.renewal.evidence import card_of, comparisons, evidence
-from gpuwaste.advice.renewal.renewal_settings import MARGIN
-from gpuwaste.advice.renewal.trial_types import TrialDocument, TrialModel
+from gpuwaste.advice.predict.manifest import BundleFiles, read_bundle
+from gpuwaste.advice.predict.model_comparison import PairedComparison
+from gpuwaste.advice.renewal.promotion_rule import RenewalDecision, card_of, comparisons, evidence, promotion, rollback
+from gpuwaste.advice.renewal.trial_types import MARGIN, TrialDocument, TrialModel
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core import log_event
 from gpuwaste.core.advice_config import ModelsConfig

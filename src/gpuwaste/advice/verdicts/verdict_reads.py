@@ -1,14 +1,15 @@
-"""What is told of verdicts, and to whom: an operator all, users what was said to them, nobody what shadow mode hides.
+"""Who may read which verdicts: operators all, users what was printed for them, nobody what shadow mode hid.
 
 Blocks on the store: call it off the event loop.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Protocol, Self
 
 from msgspec import json
 from msgspec.structs import replace
 
+from gpuwaste.advice.rescore_store import Rescore, RescoreStore
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument, score_document
 from gpuwaste.advice.verdicts.verdict_store import Pick, VerdictStore, verdict_json
 from gpuwaste.advice.verdicts.verdict_types import (
@@ -28,8 +29,12 @@ from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.verdict import END, START
-from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.ledger.held import HeldRun
+from gpuwaste.ledger.reports.report_types import Advice, SaidAgain
+from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.run import RunKey
+from gpuwaste.store.hub.hub_store import HubStore
 
 SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells them nothing
 _LIST_DAYS: Final = 7
@@ -173,3 +178,36 @@ def _with_expected(said: Advice, row: Mapping[str, Any], started: int | None) ->
     if start is not None:
         said = replace(said, expected_start=start, started=started)
     return said if end is None else replace(said, expected_end=end)
+
+
+class AdviceOfRuns(SaidOfRuns):
+    """Reads what was said, within a caller's scope."""
+
+    def __init__(self, verdicts: VerdictReads, rescores: RescoreStore) -> None:
+        self._verdicts = verdicts
+        self._rescores = rescores
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(VerdictReads), RescoreStore(parts.get(HubStore), parts.get(HostPorts).clock))
+
+    def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
+        """Return what was said of a job's submission and modifications (VerdictReads.advice)."""
+        return self._verdicts.advice(scope, runs)
+
+    def advice_of(self, scope: Scope, runs: Sequence[HeldRun]) -> list[list[Advice]]:
+        """Return what was said of each of the runs (VerdictReads.advice_of)."""
+        return self._verdicts.advice_of(scope, runs)
+
+    def again(self, runs: Collection[RunKey]) -> list[SaidAgain]:
+        """Return what was said of runs while they ran, the oldest first. Raises StoreError."""
+        return [_again(said) for said in self._rescores.of(runs)]
+
+
+def _again(said: Rescore) -> SaidAgain:
+    run = said.run
+    return SaidAgain(
+        cluster=run.cluster, job_id=run.job_id, start=run.start, at=said.at_utc, moment=said.moment, p=said.p,
+        limit_p=said.limit_p, limit_at=said.limit_at, usual=said.usual,
+    )  # fmt: skip

@@ -1,10 +1,15 @@
-"""VerdictStore: the audit in the hub's store. Verdicts come in once, and go out beside how their jobs ended."""
+"""VerdictStore: the audit in the hub's store. Verdicts come in once, and go out beside how their jobs ended.
+
+VerdictCounts counts those that are kept, now and then, in the importer's loop.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Self
+
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpuwaste.advice.verdicts.hits import HIT_SHARE, all_ends
 from gpuwaste.advice.verdicts.verdict_types import VerdictQuestion
@@ -13,9 +18,11 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.accounting_importer import Imported
 from gpuwaste.jobs.job_columns import FAR_S
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.store.database import Database
@@ -32,6 +39,7 @@ _ENDS: Final = to_json(
     {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "late": e.at_limit, "true_": said}
     for t, e, said in all_ends()
 )
+COUNT_EVERY_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,3 +177,43 @@ class VerdictStore(Part):
 def verdict_json(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of table verdicts as a verdict travels."""
     return {**row, "quantiles": json.loads(row["quantiles"]), "shadow": json.loads(row["shadow"])}
+
+
+class VerdictCounts(Part):
+    """One thread calls `step`; `counts` may be read by any."""
+
+    def __init__(self, store: VerdictStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._next_us = 0
+        self.counts: dict[tuple[str, bool], int] = {}  # by action and whether a run has told the token
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        part = cls(parts.get(VerdictStore), parts.get(HostPorts).clock)
+        parts.get(Bus).subscribe(Imported, lambda _: part.step())
+        return part
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield how many verdicts are kept."""
+        return kept_families(self.counts)
+
+    def step(self) -> None:
+        """Count if it is time. Raises StoreError."""
+        if self._clock.mono_us() < self._next_us:
+            return
+        self.counts = self._store.counts()
+        self._next_us = self._clock.mono_us() + int(COUNT_EVERY_S * 1e6)
+
+
+def kept_families(counts: Mapping[tuple[str, bool], int]) -> Iterator[Metric]:
+    """Yield the verdicts of the store."""
+    kept = GaugeMetricFamily(
+        "gpuwaste_hub_kept_verdicts",
+        "Verdicts in the store, by action and by whether a run with their token was found.",
+        labels=["action", "joined"],
+    )
+    for (action, joined), count in sorted(counts.items()):
+        kept.add_metric([action, "true" if joined else "false"], count)
+    yield kept

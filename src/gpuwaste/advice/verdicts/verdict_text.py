@@ -4,8 +4,8 @@ from typing import Final
 
 from gpuwaste.advice.verdicts.verdict_score import Calibration, PolicyScore, ScoreDocument, WeekScore
 from gpuwaste.advice.verdicts.verdict_types import VerdictRow, VerdictsDocument
-from gpuwaste.show.cells import UNKNOWN, fit, local_time, percent, state_code, uncut
 from gpuwaste.show.layout import Look, bullet, said_lines
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, percent, state_code, uncut
 
 _ROWS: Final = 40
 _SCORE_HEADERS: Final = (

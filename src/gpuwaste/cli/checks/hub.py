@@ -12,7 +12,7 @@ from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, NoDataError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN
-from gpuwaste.net.health import AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
+from gpuwaste.net.health_types import AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
 
 PLACE: Final = 90
 NAME: Final = "hub"

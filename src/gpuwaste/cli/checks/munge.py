@@ -6,7 +6,7 @@ from typing import Final
 from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.net.addresses import is_loopback_address
-from gpuwaste.net.munge import Munge
+from gpuwaste.net.munge_credentials import Munge
 
 PLACE: Final = 30
 NAME: Final = "munge"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.advice.policy.loading import load_policies
+from gpuwaste.advice.policy.policy_loading import load_policies
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError
 

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.config_check import placed, problems
     from gpuwaste.core.config import DEFAULT_PATH, faulty_config
     from gpuwaste.core.config_files import config_files
-    from gpuwaste.show.cells import one_line
+    from gpuwaste.show.terminal_cells import one_line
 
     config, layers, faults = faulty_config(options.config)
     path = options.config or DEFAULT_PATH

@@ -69,7 +69,7 @@ def _printed(options: argparse.Namespace) -> int:
     except GpuwasteError as error:
         if not options.nagios:
             raise
-        from gpuwaste.show.cells import one_line
+        from gpuwaste.show.terminal_cells import one_line
 
         sys.stdout.write(f"GPUWASTE UNKNOWN - {one_line(str(error))}\n")
         return doctor.NAGIOS_UNKNOWN

@@ -9,7 +9,7 @@ from gpuwaste.cli.words import path_word
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpuwaste.advice.predict.registry import Registry
+    from gpuwaste.advice.predict.bundle import Registry
     from gpuwaste.advice.renewal.model_types import ModelChange
     from gpuwaste.core.bundle_registry import BundleRegistry
     from gpuwaste.core.config import Config
@@ -92,7 +92,7 @@ def _registry(options: argparse.Namespace, config: "Config") -> "BundleRegistry[
             "gpuwaste.estimate.time_bundle", "predict", "this host"
         ).TimesRegistry(models_dir)
         return times
-    registries = load_program("gpuwaste.advice.predict.registry", "predict", "this host")
+    registries = load_program("gpuwaste.advice.predict.bundle", "predict", "this host")
     registry: BundleRegistry[Any, Any] = registries.Registry(models_dir)
     if options.action not in _NOT_OF_OTHERS and options.waits:
         features = load_program("gpuwaste.plan.waits.features", "sim", "this host")
@@ -167,7 +167,7 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
 
 
 def _trial(options: argparse.Namespace, config: "Config") -> int:
-    from gpuwaste.advice.renewal.trial_text import trial_text
+    from gpuwaste.advice.renewal.models_text import trial_text
     from gpuwaste.advice.renewal.trial_types import TrialDocument
     from gpuwaste.cli.hub_access import hub_client
     from gpuwaste.core.codec import convert

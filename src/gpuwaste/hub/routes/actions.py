@@ -11,7 +11,7 @@ from gpuwaste.act.actions.action_types import ActionClaim, ActionLent, ActionRep
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.openapi import answers, body
-from gpuwaste.net.signing import SignedAnswer
+from gpuwaste.net.request_signing import SignedAnswer
 
 _MAX_BODY: Final = 64 * 1024
 Id = Annotated[str, InPath(pattern=r"^[0-9a-f]{8,64}$", description="An action's id, or how it begins.")]

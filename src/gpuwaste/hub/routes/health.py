@@ -8,7 +8,7 @@ from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.hub_health import HubHealth
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.openapi import answers
-from gpuwaste.net.health import HealthAnswer
+from gpuwaste.net.health_types import HealthAnswer
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

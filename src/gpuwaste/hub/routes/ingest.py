@@ -14,7 +14,7 @@ from gpuwaste.hub.models import AckAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.net.peers import uid_at_other_end
-from gpuwaste.net.signing import SignedAnswer
+from gpuwaste.net.request_signing import SignedAnswer
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 from fastapi import FastAPI, Request, Response
 from starlette.responses import StreamingResponse
 
-from gpuwaste.advice.predict.predictions import Predictions
+from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core.refusal import FORBIDDEN, Refusal
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.exchange import Exchange

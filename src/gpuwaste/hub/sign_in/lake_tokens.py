@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.hub.sign_in.token_table import TokenLimits, digest_of
+from gpuwaste.store.duckdb_connection import quoted
 from gpuwaste.store.lake_catalog import LakeCatalog
-from gpuwaste.store.lake_extensions import quoted
 
 _T = TypeVar("_T")
 _CREATE: Final = (

@@ -12,8 +12,8 @@ from gpuwaste.ledger.curves.checked import checked
 from gpuwaste.ledger.curves.curve_types import NodeCurves, NodeState
 from gpuwaste.net.addresses import ip_address, parse_endpoint
 from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, tls_context
-from gpuwaste.net.samples import MOST_ANSWER_B, SampleQuestion
-from gpuwaste.net.signing import ACK_HEADER, CredentialIssuer, sign_request, verify_ack
+from gpuwaste.net.request_signing import ACK_HEADER, CredentialIssuer, sign_request, verify_ack
+from gpuwaste.net.sample_query import MOST_ANSWER_B, SampleQuestion
 
 _REJECTED: Final = log_event.warning(
     "curves-answer-rejected: the answer of node {node} for a job's samples is rejected: {error}",

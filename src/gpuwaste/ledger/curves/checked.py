@@ -20,7 +20,7 @@ from gpuwaste.ledger.curves.curve_types import (
     NodeCurves,
     NodeSamples,
 )
-from gpuwaste.net.samples import MOST_UNPACKED_B, SampleQuestion
+from gpuwaste.net.sample_query import MOST_UNPACKED_B, SampleQuestion
 
 _MOST_VALUES: Final = 400_000  # of an answer: an honest one has fewer, however many GPUs
 _GZIP: Final = 31

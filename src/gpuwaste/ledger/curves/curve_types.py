@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct, field
 
 from gpuwaste.core.fields import Document, MaybeBytes, MaybeUtc, Utc
-from gpuwaste.net.samples import MOST_POINTS
+from gpuwaste.net.sample_query import MOST_POINTS
 
 SCHEMA: Final = 1
 MOST_COLUMN: Final = 2 * MOST_POINTS + 1  # with a null in each gap

@@ -11,7 +11,7 @@ from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.ledger.curves.curve_types import MOST_GPUS, QUANTITIES, CurveSeries, GpuCurves, NodeCurves
 from gpuwaste.net.addresses import Endpoint, parse_endpoint
 from gpuwaste.net.http import HttpExchange, HttpRequest, tls_context
-from gpuwaste.net.samples import SampleQuestion
+from gpuwaste.net.sample_query import SampleQuestion
 
 _FAILED: Final = log_event.warning(
     "curves-prometheus-failed: cannot ask Prometheus for a job's samples: {error}",

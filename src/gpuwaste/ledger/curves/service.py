@@ -30,7 +30,7 @@ from gpuwaste.ledger.curves.limits import QuestionBudget
 from gpuwaste.ledger.curves.prometheus import PrometheusSamples
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.report_question import JobQuestion
-from gpuwaste.net.samples import MOST_POINTS, RunWindow, SampleQuestion
+from gpuwaste.net.sample_query import MOST_POINTS, RunWindow, SampleQuestion
 from gpuwaste.slurm.accounting.job import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.hub.hub_store import HubStore

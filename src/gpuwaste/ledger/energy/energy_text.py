@@ -7,8 +7,8 @@ from typing import Final
 from gpuwaste.ledger.energy.energy_types import EnergyCost
 from gpuwaste.ledger.energy.energy_words import energy_number, energy_titles, energy_words
 from gpuwaste.ledger.reports.report_types import AccountRow, DayRow
-from gpuwaste.show.cells import UNKNOWN, fit
 from gpuwaste.show.layout import Look, bullet
+from gpuwaste.show.terminal_cells import UNKNOWN, fit
 
 _DAYS: Final = 31
 _ACCOUNTS: Final = 20

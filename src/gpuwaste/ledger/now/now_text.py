@@ -5,8 +5,8 @@ from typing import Final
 
 from gpuwaste.ledger.now.now_types import IdleJob, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
 from gpuwaste.ledger.reports.report_types import Advice
-from gpuwaste.show.cells import UNKNOWN, fit, local_time, share, short, uncut
 from gpuwaste.show.layout import Look, bullet, facts
+from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, share, short, uncut
 
 _LEVELS: Final = ("high", "moderate", "low", "idle", "suspended", "unknown")
 _IDLE_HEADERS: Final = ("JOBID", "GPUS", "IDLE", "SINCE", "IDLE FOR", "WASTED", "TOLD", "USER: NAME")

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 
 from gpuwaste.ledger.reports.report_types import JobDocument
-from gpuwaste.show.cells import UNKNOWN, local_time, percent, uncut
 from gpuwaste.show.layout import Look, bullet
+from gpuwaste.show.terminal_cells import UNKNOWN, local_time, percent, uncut
 
 SHOWN: Final = (("failure", "FAILURE"), ("timeout", "TIME LIMIT"), ("gpu_underused", "GPUS UNDER-USED"))
 """The probabilities that are shown, with what they are of."""

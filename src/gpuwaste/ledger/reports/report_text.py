@@ -27,8 +27,19 @@ from gpuwaste.ledger.reports.report_types import (
     TopDocument,
     UserRow,
 )
-from gpuwaste.show.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut, width
 from gpuwaste.show.layout import COLUMNS, Look, bullet, facts, said_lines
+from gpuwaste.show.terminal_cells import (
+    UNKNOWN,
+    fit,
+    gpu_names,
+    local_time,
+    percent,
+    share,
+    short,
+    state_code,
+    uncut,
+    width,
+)
 
 _CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
 _LEVELS: Final = (

@@ -3,7 +3,7 @@
 import shlex
 from typing import Final
 
-from gpuwaste.advice.predict.prediction import RequestChange
+from gpuwaste.advice.predict.prediction_types import RequestChange
 from gpuwaste.plan.plan_request import PlanRequest
 
 GPUS: Final = "gpus"

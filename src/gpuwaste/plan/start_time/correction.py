@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.conformal import Shifts
+from gpuwaste.advice.predict.conformal_shifts import Shifts
 from gpuwaste.plan.start_time.expectation import QUANTILES
 
 FLOOR_S: Final = 60.0

@@ -14,7 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.bundle import RETRAIN, Bundle, load_bundle
-from gpuwaste.advice.predict.bundle_files import read_bundle
+from gpuwaste.advice.predict.manifest import read_bundle
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ModelError
 from gpuwaste.plan.start_time.correction import FLOOR_S

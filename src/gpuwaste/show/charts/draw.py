@@ -18,7 +18,7 @@ from typing import Final
 from markupsafe import Markup
 
 from gpuwaste.show.chart import Bars, Bins, Chart, Gantt, Grid, Lines
-from gpuwaste.show.charts import bars, bins, gantt, grid, lines
+from gpuwaste.show.charts import bar_chart, bin_chart, gantt_chart, heat_map, line_chart
 from gpuwaste.show.charts.frame import LINE, Drawn, Sheet, empty
 from gpuwaste.show.charts.labels import label
 from gpuwaste.show.charts.svg import NAMESPACE, Value, element, joined, patterns, shown
@@ -102,12 +102,12 @@ def _root(title: str, drawn: Drawn, sheet: Sheet, style: str) -> str:
 def _drawn(chart: Chart, sheet: Sheet) -> Drawn:
     match chart:
         case Bars():
-            return bars.draw(chart, sheet)
+            return bar_chart.draw(chart, sheet)
         case Lines():
-            return lines.draw(chart, sheet)
+            return line_chart.draw(chart, sheet)
         case Bins():
-            return bins.draw(chart, sheet)
+            return bin_chart.draw(chart, sheet)
         case Grid():
-            return grid.draw(chart, sheet)
+            return heat_map.draw(chart, sheet)
         case Gantt():
-            return gantt.draw(chart, sheet)
+            return gantt_chart.draw(chart, sheet)

@@ -1,5 +1,6 @@
-"""What stands around the marks: title, legend, axes with their units, and the plot's place between them."""
+"""What surrounds the marks: title, legend with its colours and dashes, axes with their units, the plot between them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -8,11 +9,11 @@ from typing import Final
 
 from markupsafe import Markup
 
-from gpuwaste.show.chart import Axis
+from gpuwaste.show.chart import Axis, Layer, Series
 from gpuwaste.show.charts.labels import fitted, label, lines_of, width
 from gpuwaste.show.charts.scale import Linear, LogScale, Scale, Tick
 from gpuwaste.show.charts.svg import Value, element, group, joined, pattern, shown, titled
-from gpuwaste.show.charts.times import Time, zone_name
+from gpuwaste.show.charts.time_axis import Time, zone_name
 
 TITLE_SIZE: Final = 17.6  # 16 in bold
 LINE: Final = 18
@@ -21,6 +22,10 @@ _SWATCH: Final = 12
 _GAP: Final = 8
 _MOST_NAMED: Final = 12
 _LONGEST_NAME: Final = 280
+MOST: Final = 12
+"""Series that one chart draws; more cannot be told apart."""
+
+_PATTERNS: Final = {"unknown": "hatch", "suspended": "dots"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,4 +238,17 @@ def _apart(scale: Scale, plot: Plot, room: tuple[float, float], period: float) -
                 end = x + half + _GAP
         if len(found) >= len(ticks) - bool(period):
             break
+    return found
+
+
+def entries(series: Sequence[Series | Layer], key: str) -> list[LegendEntry]:
+    """Return the legend's line for each series: the second of a role is `r2`, the third `r3`, up to `r4`."""
+    seen: Counter[str] = Counter()
+    found = []
+    for one in series[:MOST]:
+        seen[one.role] += 1
+        kind = f"role-{one.role}" + (f" r{(seen[one.role] - 1) % 4 + 1}" if seen[one.role] > 1 else "")
+        found.append(
+            LegendEntry(shown(one.name), kind, pattern(key, _PATTERNS[one.role]) if one.role in _PATTERNS else "")
+        )
     return found

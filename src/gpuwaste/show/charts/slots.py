@@ -11,7 +11,7 @@ from gpuwaste.show.chart import Axis, Series
 from gpuwaste.show.charts.labels import figure
 from gpuwaste.show.charts.scale import value_words
 from gpuwaste.show.charts.svg import finite, shown
-from gpuwaste.show.charts.times import time_words
+from gpuwaste.show.charts.time_axis import time_words
 
 _SAME_PERIOD: Final = 1.5
 """A gap that is this much wider than the usual one is a hole, no longer period: months and days of 25 h are not."""

@@ -1,7 +1,7 @@
 """The inventory of the hub's store: what each text of each table is, how it is erased, how long rows are kept.
 
 Whoever adds a table or a column with text to the schema adds its line here (tests/unit/store/test_data_inventory.py).
-`erasure.py` erases by it, `table_retention.py` deletes by it, docs/reference/stored-data.md is made of it.
+`erasure.py` erases by it, `row_deletion.py` deletes by it, docs/reference/stored-data.md is made of it.
 """
 
 from collections.abc import Mapping

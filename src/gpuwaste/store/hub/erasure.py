@@ -4,15 +4,17 @@ Rows of the user: their name becomes `erased`, what they typed is emptied, or th
 name is replaced in texts, or the row is deleted. Figures stay, so that sums are the same before and after.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.store.database import Database
+from gpuwaste.core.errors import UsageError
+from gpuwaste.core.text import storable
+from gpuwaste.store.database import Database, TableColumn, schema_tables
 from gpuwaste.store.hub.data_inventory import INVENTORY, Erase, StoredTable, Text
-from gpuwaste.store.hub.person_name import ERASED, PersonName
-from gpuwaste.store.hub.stored_rows import delete_rows, rows_of
-from gpuwaste.store.tables import TableColumn, schema_tables
+from gpuwaste.store.hub.row_deletion import delete_rows, rows_of
 
 _RUN: Final = ("cluster", "job_id", "run_start")
 _LAST: Final = "jobs"  # by which rows of other tables are known as the user's
@@ -20,6 +22,9 @@ _SEARCHED: Final = {"VARCHAR": "{}", "VARCHAR[]": "array_to_string({}, chr(10))"
 _OTHER_SEARCHED: Final = "{}::VARCHAR"
 _PAGE: Final = 256
 _MOST_CHARACTERS: Final = 16 << 20  # of texts that are looked at together
+_ERASED: Final = "erased"
+_MAX_NAME: Final = 256  # characters
+_LETTER: Final = "[A-Za-z0-9_]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +55,13 @@ class Erasure:
         self._db = db
         self._person = PersonName(user)  # whose spellings find the names that contain it
         self._person = PersonName(user, self._other_names())
-        self._values: dict[str, Any] = {"user": self._person.name, "erased": ERASED}
+        self._values: dict[str, Any] = {"user": self._person.name, "erased": _ERASED}
         self._values |= {f"form_{number}": form for number, form in enumerate(self._person.forms)}
 
     def erase(self) -> list[ErasedTable]:
         """Erase the user; returns the tables that had rows to change. Raises StoreError."""
         self._note_runs()
-        self._db.run("erased_days", {"erased": ERASED}).fetchall()
+        self._db.run("erased_days", {"erased": _ERASED}).fetchall()
         tables = sorted(INVENTORY, key=lambda name: name == _LAST)
         done = [self._erase_from(name, INVENTORY[name]) for name in tables if INVENTORY[name].personal]
         return sorted((one for one in done if one.own or one.mentions), key=lambda one: one.table)
@@ -204,3 +209,38 @@ def _columns(table: str) -> tuple[TableColumn, ...]:
 
 def _empty(kind: str) -> str:
     return "[]" if kind.endswith("[]") else "''"
+
+
+class PersonName:
+    """The name of one user; `others` are names of users who stay."""
+
+    def __init__(self, name: str, others: Iterable[str] = ()) -> None:
+        """Raise UsageError where it is no name of a user."""
+        if not name.strip() or len(name) > _MAX_NAME or not name.isprintable():
+            raise UsageError(f"user {name[:40]!r}: expected a name of 1 to {_MAX_NAME} printable characters")
+        if name == _ERASED:
+            raise UsageError(f"user {_ERASED!r}: the name that erased users have in the store")
+        self.name = storable(name)
+        self.forms = _forms(self.name)
+        """The spellings: as it is, and as it is written inside of JSON."""
+        word = _word(self.forms)
+        longer = [form for other in others if other != name and word.search(other) for form in _forms(storable(other))]
+        self._pattern = _word(self.forms, longer)
+
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text names the user."""
+        return self.erased(text) != text
+
+    def erased(self, text: str) -> str:
+        """Return a text without the name."""
+        return self._pattern.sub(lambda match: match[0] if match["other"] else _ERASED, text)
+
+
+def _forms(name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((name, json.dumps(name)[1:-1], json.dumps(name, ensure_ascii=False)[1:-1])))
+
+
+def _word(forms: Iterable[str], longer: Iterable[str] = ()) -> re.Pattern[str]:
+    """Return the pattern of a word; names that contain it are found first, as the group `other`."""
+    other, own = ("|".join(map(re.escape, sorted(found, key=len, reverse=True))) for found in (longer, forms))
+    return re.compile(f"(?<!{_LETTER})(?:(?P<other>{other or '(?!)'})|(?:{own}))(?!{_LETTER})")

@@ -16,8 +16,8 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.underuse import UNDER_USE
 from gpuwaste.store.database import MEMORY, Database
-from gpuwaste.store.hub.changes import ChangedEnds, Changes, Run, Touched
 from gpuwaste.store.hub.json_rows import to_json
+from gpuwaste.store.hub.store_changes import ChangedEnds, Changes, Run, Touched
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
 STORE_NAME: Final = "hub.duckdb"  # below [hub] state_dir

@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.store.database import Database
-from gpuwaste.store.tables import TableColumn, schema_tables
+from gpuwaste.store.database import Database, TableColumn, schema_tables
 
 Side = Literal["file", "lake"]
 STRETCH_S: Final = 32 * DAY_S  # rows of a stretch of past time lie in the order of their users

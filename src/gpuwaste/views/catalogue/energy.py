@@ -10,8 +10,7 @@ from gpuwaste.ledger.energy.tariff import Bill, DrawnEnergy
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.load import Selection
 from gpuwaste.show.chart import Axis, Bars, Chart, Series
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts, ratio
+from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import named, sideways, step_axis
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery

@@ -4,8 +4,7 @@ from typing import Final
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Series
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts, duration_text, ratio
+from gpuwaste.show.view_document import Column, ViewFacts, duration_text, ratio
 from gpuwaste.views.charting import RUNS_NOTE, gpus_note, sideways, without_details
 from gpuwaste.views.view_query import Answer, ViewQuery
 

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Chart, Role, Series
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts, ratio
+from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import (
     RUNS_NOTE,
     binned,

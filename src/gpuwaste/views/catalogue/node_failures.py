@@ -6,8 +6,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 from gpuwaste.show.chart import Series
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts, duration_text, ratio
+from gpuwaste.show.view_document import Column, ViewFacts, duration_text, ratio
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.views.charting import RUNS_NOTE, sideways, without_details
 from gpuwaste.views.ranking import SHOWN, Superlative, ranking

@@ -4,8 +4,7 @@ from typing import Final
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.show.chart import Axis, Chart, Role
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts, ratio
+from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import RUNS_NOTE, binned, columns_needed, decade_edges
 from gpuwaste.views.view_query import Answer, ViewQuery
 

@@ -6,8 +6,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from gpuwaste.show.chart import Axis, Chart, Role
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts
+from gpuwaste.show.view_document import Column, ViewFacts
 from gpuwaste.views.charting import PER_DECADE, RUNS_NOTE, binned, columns_needed, decade_edges, without_waits
 from gpuwaste.views.view_query import Answer, ViewQuery
 

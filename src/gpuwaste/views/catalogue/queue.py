@@ -5,8 +5,7 @@ from typing import Final
 from gpuwaste.core.bootstrap import BootstrapSample
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Grid
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts
+from gpuwaste.show.view_document import Column, ViewFacts
 from gpuwaste.views.charting import without_waits
 from gpuwaste.views.ranking import Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery

@@ -4,8 +4,7 @@ from typing import Final
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Chart
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts
+from gpuwaste.show.view_document import Column, ViewFacts
 from gpuwaste.views.charting import ENDS, RUNS_NOTE, binned, columns_needed, decade_edges, gpus_note, size_text, words
 from gpuwaste.views.ranking import Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery

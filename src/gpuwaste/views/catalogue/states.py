@@ -4,8 +4,7 @@ from collections import Counter
 from typing import Any, Final
 
 from gpuwaste.show.chart import Chart, Series
-from gpuwaste.show.view_document import Cell, Column
-from gpuwaste.show.view_facts import ViewFacts, ratio
+from gpuwaste.show.view_document import Cell, Column, ViewFacts, ratio
 from gpuwaste.views.charting import ENDS, RUNS_NOTE, end_series, named, sideways, user_words, without_details, words
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import MAX_ROWS, Answer, ViewQuery

@@ -5,8 +5,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from gpuwaste.show.chart import Axis, Chart, Lines, Role, Series
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts, histogram
+from gpuwaste.show.view_document import Column, ViewFacts, histogram
 from gpuwaste.views.charting import PER_DECADE, RUNS_NOTE, group_texts, sideways, size_text, without_waits
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, listing, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery

@@ -9,8 +9,7 @@ from gpuwaste.ledger.findings import CAUSE_ORDER, cause_name
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.load import Selection
 from gpuwaste.show.chart import Chart, Role, Series
-from gpuwaste.show.view_document import Column
-from gpuwaste.show.view_facts import ViewFacts, ratio
+from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import CUT_NOTE, gpus_note, named, sideways
 from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery

@@ -25,7 +25,7 @@ def test_kill_9_at_any_moment_leaves_a_champion_that_loads(tmp_path: Path) -> No
         import sys
         from pathlib import Path
         from tests.unit.advice.predict.bundles import FEATURES
-        from gpuwaste.advice.predict.registry import Registry
+        from gpuwaste.advice.predict.bundle import Registry
         registry = Registry(Path(sys.argv[1]), FEATURES)
         while True:
             for name in ("one", "two", "three"):

@@ -15,9 +15,8 @@ from gpuwaste.jobs.importers.import_result import ImportResult
 from gpuwaste.jobs.importers.importer import import_again, import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.jobs.importers.sources.swf import SwfFile
-from gpuwaste.store.database import Database
+from gpuwaste.store.database import Database, schema_tables
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
-from gpuwaste.store.tables import schema_tables
 from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.lone_hub import LoneHub
 from gpuwaste.testing.patience import patient

@@ -8,8 +8,7 @@ import pytest
 from tests.integration.models.evaluate.logs import job, mixed_jobs, table
 
 from gpuwaste.advice.predict.bundle import our_features
-from gpuwaste.advice.predict.roll import roll
-from gpuwaste.advice.predict.rolling import busy_users
+from gpuwaste.advice.predict.rolling import busy_users, roll
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.core.errors import NoDataError

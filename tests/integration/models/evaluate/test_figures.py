@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_curve
 
-from gpuwaste.advice.predict.curve import Curve
+from gpuwaste.advice.predict.model_comparison import Curve
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.figures import of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import MethodAnswer

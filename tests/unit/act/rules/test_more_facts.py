@@ -10,8 +10,7 @@ from gpuwaste.act.rules.rule_facts import GpuState
 from gpuwaste.act.rules.rule_file import load_rule
 from gpuwaste.act.rules.rule_matching import Subject, matches, subjects
 from gpuwaste.act.rules.rule_moments import ModelMoment, Moment, gpu_state, model_facts, node_facts, running_facts
-from gpuwaste.advice.rescoring.rescore import Rescore
-from gpuwaste.advice.rescoring.rescore_store import RescoreStore
+from gpuwaste.advice.rescore_store import Rescore, RescoreStore
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs

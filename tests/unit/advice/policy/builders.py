@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from gpuwaste.advice.policy.facts import Expectation, PolicyOutcome, Spent, SubmissionFacts, Suggestion
-from gpuwaste.advice.policy.loading import built_in, policy_from_toml
+from gpuwaste.advice.policy.policy_case import Expectation, PolicyOutcome, Spent, SubmissionFacts, Suggestion
+from gpuwaste.advice.policy.policy_loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.slurm.submit.request import JobRequest
 

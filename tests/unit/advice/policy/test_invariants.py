@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.advice.policy.builders import FEWER, Day, asking, policies
 
-from gpuwaste.advice.policy.case import RANK
-from gpuwaste.advice.policy.facts import Expectation, PolicyOutcome, SubmissionFacts
+from gpuwaste.advice.policy.policy_case import RANK, Expectation, PolicyOutcome, SubmissionFacts
 from gpuwaste.advice.policy.rules.mode import MOST
 from gpuwaste.jobs.verdict import ACTIONS, MAX_LINE, MODES, Mode
 

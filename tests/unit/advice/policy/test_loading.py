@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.advice.policy.builders import BAD, WASTES, Day, no_chance
 
-from gpuwaste.advice.policy.loading import MAX_FILE_B, load_policies, policy_from_toml
+from gpuwaste.advice.policy.policy_loading import MAX_FILE_B, load_policies, policy_from_toml
 from gpuwaste.core.errors import ConfigError
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.advice.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, REQUEST, WASTES, Day, asking, decide
 
 from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
-from gpuwaste.advice.policy.facts import Expectation, PolicyOutcome, Suggestion
+from gpuwaste.advice.policy.policy_case import Expectation, PolicyOutcome, Suggestion
 from gpuwaste.advice.policy.rules import JUDGED, rules
 
 

@@ -8,7 +8,7 @@ from onnx import helper, numpy_helper
 
 from gpuwaste.advice.predict.bundle import FeatureSet
 from gpuwaste.advice.predict.manifest import Manifest, PlattScaling, TargetModel
-from gpuwaste.advice.predict.session import INPUT, OUTPUT
+from gpuwaste.advice.predict.onnx_session import INPUT, OUTPUT
 from gpuwaste.models.export import serialized, write_files
 
 FEATURES = FeatureSet(7, "f" * 64, ("a", "b", "c"))

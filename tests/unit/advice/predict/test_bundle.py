@@ -22,7 +22,7 @@ from tests.unit.advice.predict.bundles import (
 
 from gpuwaste.advice.predict.bundle import BASELINE, FeatureSet, load_bundle
 from gpuwaste.advice.predict.manifest import NAME, sha256_hex
-from gpuwaste.advice.predict.session import Session
+from gpuwaste.advice.predict.onnx_session import Session
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.models.export import write_files

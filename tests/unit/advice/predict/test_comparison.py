@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 from tests.examples import examples
 
-from gpuwaste.advice.predict.comparison import PairedComparison, compare
+from gpuwaste.advice.predict.model_comparison import PairedComparison, compare
 
 REPEATS = 60
 

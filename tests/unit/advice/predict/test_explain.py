@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.advice.predict.site_of_predict import NAMES, NOW, TRAIN, FormulaModel, Run, history
 
-from gpuwaste.advice.predict import view
+from gpuwaste.advice.predict import vector_words
 from gpuwaste.advice.predict.explain import bundled, occluded
-from gpuwaste.advice.predict.prediction import Reason
+from gpuwaste.advice.predict.prediction_types import Reason
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.core.units import HOUR_S, say_duration
 from gpuwaste.jobs.history.outcome import Outcome
@@ -28,14 +28,16 @@ def _reasons(model: FormulaModel, state: HistoryState) -> tuple[Reason, ...]:
 
 
 def test_the_features_of_sentences_are_there() -> None:
-    """Every name in view.py is a feature of each key, or of the request: a feature that was renamed is seen here."""
-    runs = {*view.LAST_RUNS, view.SHORTEST}
-    own = {value for name, value in vars(view).items() if name.isupper() and isinstance(value, str)}
-    assert view.LIMIT in NAMES
-    for name in own - {view.LIMIT, view.OF_LIMIT, view.SHORTEST}:
-        assert {f"{key}_{name}" for key in view.OWN} <= set(NAMES), name
+    """Every name in vector_words.py is a feature of each key, or of the request: a renamed one is seen here."""
+    runs = {*vector_words.LAST_RUNS, vector_words.SHORTEST}
+    own = {value for name, value in vars(vector_words).items() if name.isupper() and isinstance(value, str)}
+    assert vector_words.LIMIT in NAMES
+    for name in own - {vector_words.LIMIT, vector_words.OF_LIMIT, vector_words.SHORTEST}:
+        assert {f"{key}_{name}" for key in vector_words.OWN} <= set(NAMES), name
     for name in runs:
-        assert all({f"{key}_{name}", f"{key}_{name}{view.OF_LIMIT}"} & set(NAMES) for key in view.OWN), name
+        assert all(
+            {f"{key}_{name}", f"{key}_{name}{vector_words.OF_LIMIT}"} & set(NAMES) for key in vector_words.OWN
+        ), name
 
 
 def test_every_feature_is_in_one_group() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 import gpuwaste.advice.predict
-from gpuwaste.advice.predict.scores import cap
+from gpuwaste.advice.predict.predictor import cap
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS, labels, request_cap
 from gpuwaste.advice.verdicts.hits import RunEnd, came_true
 from gpuwaste.core.job_states import ENDED

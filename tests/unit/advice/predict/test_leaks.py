@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.context import Context
+from gpuwaste.advice.predict.feature_context import Context
+from gpuwaste.advice.predict.feature_group import Block, Feature, Group, Step, copied
 from gpuwaste.advice.predict.features import GROUPS
-from gpuwaste.advice.predict.features.base import Block, Feature, Group, Step, copied
 from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.core.codec import annotated
 from gpuwaste.jobs.history.outcome import Outcome

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.advice.predict.limit_chance import limit_chance
-from gpuwaste.advice.predict.prediction import Source, TargetPrediction
+from gpuwaste.advice.predict.prediction_types import Source, TargetPrediction
+from gpuwaste.advice.rescorer import limit_chance
 
 HOUR = 3600.0
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.advice.predict.site_of_predict import GIB, TRAIN, FormulaModel, Run, history
 
-from gpuwaste.advice.predict.prediction import TargetPrediction
-from gpuwaste.advice.predict.prediction_types import PredictDocument
+from gpuwaste.advice.predict.prediction_types import PredictDocument, TargetPrediction
 from gpuwaste.advice.predict.predictor import NO_HISTORY, NO_MODEL, Predictor
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.vectors import vector_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.unit.advice.predict.bundles import FEATURES, write
 
-from gpuwaste.advice.predict.registry import HISTORY, Registry
+from gpuwaste.advice.predict.bundle import HISTORY, Registry
 from gpuwaste.core.bundle_files import CHAMPION
 from gpuwaste.core.errors import ModelError
 

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from tests.unit.advice.predict.bundles import FAILURE, FEATURES, WALLTIME, manifest_of, write
 
 from gpuwaste.advice.predict.bundle import load_bundle
-from gpuwaste.advice.predict.conformal import MIN_ENDS, WINDOW, Shifts
+from gpuwaste.advice.predict.conformal_shifts import MIN_ENDS, WINDOW, Shifts
 from gpuwaste.advice.predict.corrections import BundleCorrections
 from gpuwaste.advice.predict.drift import coverage, ece
 from gpuwaste.advice.predict.manifest import PlattScaling, TargetModel
 from gpuwaste.advice.predict.recalibration import Recalibration
-from gpuwaste.advice.predict.roll import roll, static
-from gpuwaste.advice.predict.rolling import Rolling, busy_users
+from gpuwaste.advice.predict.rolling import Rolling, busy_users, roll, static
 from gpuwaste.advice.predict.targets import labels, request_cap
 from gpuwaste.core.errors import ModelError, ParseError, StoreError
 from gpuwaste.jobs.history.table import JobTable, table_of

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.advice.predict import texts
-from gpuwaste.advice.predict.texts import MAX_SCRIPT, SCRIPT_FACTS, name_facts, script_facts
+from gpuwaste.advice.predict import text_facts
+from gpuwaste.advice.predict.text_facts import MAX_SCRIPT, SCRIPT_FACTS, name_facts, script_facts
 from gpuwaste.core.clock import CpuBudget, NotReadError
 
 _COMMENT = re.compile(r"^\s*#[^\n]*$", re.MULTILINE)
@@ -88,5 +88,5 @@ def test_what_is_kept_of_texts_is_bounded() -> None:
     for number in range(600):
         script_facts(f"{number}" + "x" * (1 << 20))
         name_facts(f"{number}" + "n" * 4096)
-    assert sum(sys.getsizeof(script) for script in texts._known) < 6 << 20
+    assert sum(sys.getsizeof(script) for script in text_facts._known) < 6 << 20
     assert all(math.isfinite(fact) for fact in name_facts("n" * 4096))

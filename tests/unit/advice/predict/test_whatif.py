@@ -8,7 +8,7 @@ from tests.unit.advice.predict.site_of_predict import GIB, TRAIN, FormulaModel, 
 from gpuwaste.advice.predict.changes import proposers
 from gpuwaste.advice.predict.changes.memory import friendly_gib
 from gpuwaste.advice.predict.changes.time_limit import friendly_s
-from gpuwaste.advice.predict.prediction import RequestChange
+from gpuwaste.advice.predict.prediction_types import RequestChange
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.history.outcome import Outcome

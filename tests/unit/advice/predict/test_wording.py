@@ -7,9 +7,8 @@ from tests.unit.advice.predict.site_of_predict import GIB, NAMES, TRAIN, Run, hi
 
 from gpuwaste.advice.predict.explain import bundled
 from gpuwaste.advice.predict.features import FEATURES
+from gpuwaste.advice.predict.vector_words import OWN, VectorView, amount, feature_text, others_text
 from gpuwaste.advice.predict.vectors import vector_of
-from gpuwaste.advice.predict.view import OWN, VectorView
-from gpuwaste.advice.predict.wording import amount, feature_text, others_text
 from gpuwaste.core.units import say_duration
 from gpuwaste.jobs.history.keys import KEYS
 from gpuwaste.jobs.history.outcome import Outcome

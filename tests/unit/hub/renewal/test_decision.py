@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpuwaste.advice.predict.comparison import PairedComparison, PairedFigure
-from gpuwaste.advice.renewal.decision import promotion, rollback
-from gpuwaste.advice.renewal.renewal_settings import checked_models
+from gpuwaste.advice.predict.model_comparison import PairedComparison, PairedFigure
+from gpuwaste.advice.renewal.promotion_rule import promotion, rollback
+from gpuwaste.advice.renewal.trial_types import checked_models
 from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.errors import ConfigError
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.examples import examples
 
 from gpuwaste.advice.predict.features import FEATURES
-from gpuwaste.advice.predict.texts import NAME_FACTS
+from gpuwaste.advice.predict.text_facts import NAME_FACTS
 from gpuwaste.advice.predict.vectors import replay_vectors, vectors_of
 from gpuwaste.jobs.history.keys import KEYS, NAME_LENGTH, key_columns, keys_of, normal_name, text_hash
 from gpuwaste.jobs.history.outcome import Outcome

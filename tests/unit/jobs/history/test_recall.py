@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.advice.predict.own import gpus_needed, own_sentences
+from gpuwaste.advice.predict.from_history import gpus_needed, own_sentences
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.jobs.history.outcome import Outcome, outcome_of
 from gpuwaste.jobs.history.recall import RING, Recall

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.map_types import MapAnswer
-from gpuwaste.net.health import HealthAnswer
+from gpuwaste.net.health_types import HealthAnswer
 
 HEALTH = (
     b'{"status":"degraded","version":"0.1.0","cluster":"gw","now":1,"protocol":[1,2],'

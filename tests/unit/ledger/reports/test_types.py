@@ -18,11 +18,21 @@ from gpuwaste.jobs import map_types
 from gpuwaste.jobs.importers import history_status, history_types
 from gpuwaste.ledger.now import now_types
 from gpuwaste.ledger.reports import report_types
-from gpuwaste.net import health
+from gpuwaste.net import health_types
 
 _TIMES = re.compile(r"(.*_(s|b|j|w|utc|pct))|start|end|since|generated|submit|at|t0|t1|window")
 ROOMS = (
-    *(card_types, health, history_status, history_types, map_types, model_types, notice_types, now_types, policies),
+    *(
+        card_types,
+        health_types,
+        history_status,
+        history_types,
+        map_types,
+        model_types,
+        notice_types,
+        now_types,
+        policies,
+    ),
     *(prediction, report_types, verdict_score, verdict_types),
 )
 KINDS = {

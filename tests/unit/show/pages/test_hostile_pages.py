@@ -10,15 +10,14 @@ from tests.unit.show.documents import read
 from tests.unit.show.pages.parsed import Parsed
 from tests.unit.show.test_hostile_documents import changed, places
 
-from gpuwaste.advice.renewal.models_page import models_page
+from gpuwaste.advice.renewal.models_resource import models_page
 from gpuwaste.advice.verdicts.verdicts_page import verdicts_page
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.ledger.reports.helpdesk_page import helpdesk_page
 from gpuwaste.ledger.reports.job_page import job_page
 from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
-from gpuwaste.net.health import PredictionHealth
-from gpuwaste.show.environment import Frame
-from gpuwaste.show.message_page import error_page
+from gpuwaste.net.health_types import PredictionHealth
+from gpuwaste.show.environment import Frame, error_page
 
 FRAME: Final = Frame(user="alice", path="/me", accounts=("proj1",))
 ASKED: Final = UsageQuery("/me", documents.END - 7 * 86400, documents.END, 7)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from gpuwaste.show.charts.scale import EdgeScale, Linear, LogScale, Scale
-from gpuwaste.show.charts.times import Time
+from gpuwaste.show.charts.time_axis import Time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

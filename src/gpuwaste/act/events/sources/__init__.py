@@ -11,7 +11,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.ledger.now.now import Now
-from gpuwaste.net.health import PredictionHealth
+from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.store.hub.hub_store import HubStore
 
 _BACK_S = 7 * DAY_S

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, Protocol
 
-from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.advice.policy.policy_case import PolicyCase
 from gpuwaste.core.registry import ModuleRegistry
 
 JUDGED: Final = 500

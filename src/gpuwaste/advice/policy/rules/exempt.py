@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
-from gpuwaste.advice.policy.selector import in_partitions
+from gpuwaste.advice.policy.policy_case import PolicyCase
+from gpuwaste.advice.policy.policy_set import in_partitions
 
 ORDER: Final = 110
 

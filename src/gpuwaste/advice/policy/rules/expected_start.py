@@ -8,8 +8,8 @@ off the expected start is part of the verdict, so that `gpuwaste verdicts --scor
 from datetime import timedelta
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
 from gpuwaste.advice.policy.expected_waits import WaitRow
+from gpuwaste.advice.policy.policy_case import PolicyCase
 from gpuwaste.advice.policy.user_message import line
 from gpuwaste.core.units import MINUTE_S, format_duration, instant_words
 

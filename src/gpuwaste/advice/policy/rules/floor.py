@@ -5,7 +5,7 @@ The advisor keeps the precision; without it, or with too few verdicts behind it,
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.advice.policy.policy_case import PolicyCase
 
 ORDER: Final = 510
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.advice.policy.policy_case import PolicyCase
 from gpuwaste.jobs.verdict import Action, Mode
 
 ORDER: Final = 500

@@ -5,7 +5,7 @@ Users must be able to lower a limit, hold or rename their jobs; the job itself w
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.advice.policy.policy_case import PolicyCase
 
 ORDER: Final = 230
 

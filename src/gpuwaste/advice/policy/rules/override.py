@@ -7,7 +7,7 @@ then accepted without a message; `gpuwaste job` shows the verdict.
 import re
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.advice.policy.policy_case import PolicyCase
 from gpuwaste.core.text import masked
 
 ORDER: Final = 530

@@ -5,7 +5,7 @@ Their users see nothing, because a warning could change what they do.
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.advice.policy.policy_case import PolicyCase
 
 ORDER: Final = 560
 

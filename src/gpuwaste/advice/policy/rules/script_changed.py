@@ -6,8 +6,8 @@ most a warning. Other targets, such as GPUs, can still be rejected then.
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
-from gpuwaste.advice.policy.declarations import PROBABILITIES
+from gpuwaste.advice.policy.policy_case import PolicyCase
+from gpuwaste.advice.policy.policy_file import PROBABILITIES
 
 ORDER: Final = 220
 

@@ -13,10 +13,8 @@ a warning and 0.95 for a reject.
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase, Trigger
-from gpuwaste.advice.policy.declarations import GPUS, QUANTITIES, TargetRule
-from gpuwaste.advice.policy.facts import Expectation, Suggestion
-from gpuwaste.advice.policy.values import Threshold
+from gpuwaste.advice.policy.policy_case import Expectation, PolicyCase, Suggestion, Trigger
+from gpuwaste.advice.policy.policy_file import GPUS, QUANTITIES, TargetRule, Threshold
 from gpuwaste.jobs.verdict import Action
 from gpuwaste.slurm.submit.request import JobRequest
 

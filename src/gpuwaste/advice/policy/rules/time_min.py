@@ -8,7 +8,7 @@ mode, for a job that is rejected or modified, with `--test-only`, or if it would
 import math
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.advice.policy.policy_case import PolicyCase
 from gpuwaste.core.units import MINUTE_S
 
 ORDER: Final = 600

@@ -5,7 +5,7 @@ Ordinary scripts never reach the limit; the verdict's row shows who submits othe
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
+from gpuwaste.advice.policy.policy_case import PolicyCase
 
 ORDER: Final = 90
 

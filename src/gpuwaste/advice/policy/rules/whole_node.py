@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from gpuwaste.advice.policy.case import PolicyCase
-from gpuwaste.advice.policy.declarations import GPUS
+from gpuwaste.advice.policy.policy_case import PolicyCase
+from gpuwaste.advice.policy.policy_file import GPUS
 
 ORDER: Final = 210
 

@@ -1,13 +1,23 @@
-"""Smaller requests, a file each with `propose(request, said) -> Proposal | None`. A file is found by being here."""
+"""Smaller requests, a file each with `propose(request, said) -> Proposal | None`; only those that help are kept.
 
-from collections.abc import Callable, Mapping
+A file is found by being here. Each proposal is scored again as a request of its own.
+"""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
-from gpuwaste.advice.predict.prediction import TargetPrediction
+from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
+from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch_words import Given
+
+Score = Callable[[Sequence[JobRequest]], list[tuple[TargetPrediction, ...]]]
+MORE_RISK: Final = 0.02  # a change that makes a failure or a timeout this much more likely does not help
+LIKELY: Final = 0.5  # of a job that likely fails, earlier runs say little about what it needs when it works
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +39,60 @@ Propose = Callable[[JobRequest, Said], ChangeProposal | None]
 def proposers() -> dict[str, Propose]:
     """Return the `propose` of each file by the file's name."""
     return {name: module.propose for name, module in ModuleRegistry[Any](__name__, "propose").items()}
+
+
+def asked(request: JobRequest) -> Mapping[str, Given]:
+    """Return the options of the script's component that comes to this request; none without a script."""
+    if request.script is None:
+        return {}
+    try:
+        read = read_submission(request.script)
+    except GpuwasteError:
+        return {}
+    for found, options in zip(read.requests, read.options, strict=True):
+        if (found.nodes, found.cpus, found.gpus) == (request.nodes, request.cpus, request.gpus):
+            return options
+    return {}
+
+
+def safe(said: TargetPrediction | None, least: float) -> tuple[float, float] | None:
+    """Return the highest quantile from `least` on as (its level, its value)."""
+    levels = [(float(q), value) for q, value in said.quantiles.items() if float(q) >= least] if said else []
+    return max(levels) if levels else None
+
+
+def share_text(level: float, basis: TargetPrediction) -> str:
+    """Return how sure a quantile is, as one says it."""
+    if basis.source == "history":
+        return f"the longest of your last {basis.basis} such jobs"
+    return f"{level * 100:g} of 100 such jobs"
+
+
+def changes(
+    request: JobRequest, said: Sequence[TargetPrediction], score: Score, only: Container[str] | None = None
+) -> tuple[RequestChange, ...]:
+    """Return the changes that help, each alone; `only` are the kinds wanted, None for all."""
+    by_name = {target.target: target for target in said}
+    if any(_risks(said).get(name, 0.0) >= LIKELY for name in ("failure", "timeout")):
+        return ()
+    wanted = [propose for kind, propose in proposers().items() if only is None or kind in only]
+    proposals = [p for propose in wanted if (p := propose(request, by_name)) is not None]
+    if not proposals:
+        return ()
+    answers = score([proposal.request for proposal in proposals])
+    found = [_change(proposal, by_name, answer) for proposal, answer in zip(proposals, answers, strict=True)]
+    return tuple(change for change in found if change is not None)
+
+
+def _change(
+    proposal: ChangeProposal, said: Mapping[str, TargetPrediction], answer: Sequence[TargetPrediction]
+) -> RequestChange | None:
+    before, after = _risks(said.values()), _risks(answer)
+    for name in ("failure", "timeout"):
+        if name in before and name in after and after[name] > before[name] + MORE_RISK:
+            return None
+    return RequestChange(proposal.option, proposal.text, {**proposal.before, **before}, {**proposal.after, **after})
+
+
+def _risks(targets: Iterable[TargetPrediction]) -> dict[str, float]:
+    return {t.target: t.p for t in targets if t.p is not None}

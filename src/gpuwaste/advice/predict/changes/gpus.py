@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.advice.predict.changes import ChangeProposal
-from gpuwaste.advice.predict.changes._support import asked, safe
-from gpuwaste.advice.predict.prediction import TargetPrediction
-from gpuwaste.advice.predict.wording import number
+from gpuwaste.advice.predict.changes import ChangeProposal, asked, safe
+from gpuwaste.advice.predict.prediction_types import TargetPrediction
+from gpuwaste.advice.predict.vector_words import number
 from gpuwaste.slurm.submit.gpu_items import GPU_OPTIONS, GpuRequest, tasks_of
 from gpuwaste.slurm.submit.request import JobRequest
 from gpuwaste.slurm.submit.sbatch_words import Given

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.advice.predict.changes import ChangeProposal, gpus
-from gpuwaste.advice.predict.changes._support import asked, safe
-from gpuwaste.advice.predict.prediction import TargetPrediction
+from gpuwaste.advice.predict.changes import ChangeProposal, asked, gpus, safe
+from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.core.units import format_size
 from gpuwaste.slurm.submit.request import JobRequest
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.advice.predict.changes import ChangeProposal
-from gpuwaste.advice.predict.changes._support import safe, share_text
-from gpuwaste.advice.predict.prediction import TargetPrediction
+from gpuwaste.advice.predict.changes import ChangeProposal, safe, share_text
+from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, say_duration
 from gpuwaste.slurm.submit.request import JobRequest
 

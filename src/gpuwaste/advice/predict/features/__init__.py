@@ -10,21 +10,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.context import Context
-from gpuwaste.advice.predict.features import durations, gpu, memory, outcomes, predecessors, queue, request, script
-from gpuwaste.advice.predict.features.base import Feature, Group, Step, feature_list
+from gpuwaste.advice.predict.feature_context import Context
+from gpuwaste.advice.predict.feature_group import Feature, Group, Step, feature_list
+from gpuwaste.advice.predict.features import ended_jobs, predecessors, queue_state, request_features, used_resources
 from gpuwaste.jobs.history.keys import KEYS
 
 FEATURE_VERSION: Final = 3  # of what the names mean: raise it when a formula, or what history remembers, changes
 GROUPS: Final[tuple[Group, ...]] = (
-    request.GROUP,
-    script.GROUP,
+    request_features.REQUEST,
+    request_features.SCRIPT,
     predecessors.GROUP,
-    outcomes.GROUP,
-    durations.GROUP,
-    queue.GROUP,
-    memory.GROUP,
-    gpu.GROUP,
+    ended_jobs.OUTCOMES,
+    ended_jobs.DURATIONS,
+    queue_state.GROUP,
+    used_resources.MEMORY,
+    used_resources.GPU,
 )
 FEATURES: Final[tuple[Feature, ...]] = feature_list(GROUPS)
 

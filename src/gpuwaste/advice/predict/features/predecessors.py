@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.context import Context
-from gpuwaste.advice.predict.features.base import Block, Feature, Group, Step, copied
+from gpuwaste.advice.predict.feature_context import Context
+from gpuwaste.advice.predict.feature_group import Block, Feature, Group, Step, copied
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.history.keys import BY_NAME, EXACT
 from gpuwaste.jobs.history.recent import ALIKE, ALIKE_AT, MOMENTS, MOMENTS_AT, RUNS

@@ -1,0 +1,210 @@
+"""What a policy judges and decides: facts, the case that goes through the rules, the outcome and who may see it.
+
+PolicyCase is one submission; each rule may change its outcome. Operators see what would be done in every mode. Others
+see what would be printed for them: in shadow nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal, Protocol
+
+from gpuwaste.advice.policy.expected_waits import WaitTable
+from gpuwaste.advice.policy.policy_file import Policy
+from gpuwaste.advice.predict.prediction_types import PredictPolicy, TargetForecast
+from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.job_event import ScriptSays
+from gpuwaste.jobs.verdict import ACTIONS, MAX_LINES, TOLD, Action, Mode, Op
+from gpuwaste.slurm.submit.request import JobRequest
+
+Spent = Literal["reject", "override"]
+RANK: Final = {action: rank for rank, action in enumerate(ACTIONS)}
+_SILENT: Final = frozenset({"off", "shadow"})
+
+
+@dataclass(slots=True)
+class Expectation(TargetForecast):
+    """What a model or history expects of one target, as policies and texts take it.
+
+    `why` are sentences in the user's own numbers, the strongest first.
+    """
+
+    why: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Suggestion:
+    """A smaller request: the exact option, why it is enough, and what it saves: GPUs, seconds of limit, bytes.
+
+    `kind` is the name of the change's file in predict/changes (gpus, memory, time_limit).
+    """
+
+    kind: str
+    option: str
+    text: str
+    saves: float
+
+
+@dataclass(slots=True)
+class SubmittedRequest:
+    """One submission with what its request does not say.
+
+    `groups` are the user's Unix groups. `stale` is an asker that does not know the history of the last while, `unread`
+    a submission whose texts take too much CPU to be read.
+    """
+
+    request: JobRequest
+    op: Op = "submit"
+    groups: frozenset[str] = frozenset()
+    stale: bool = False
+    test_only: bool = False
+    unread: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class SubmissionFacts(SubmittedRequest):
+    """One submission as a policy sees it.
+
+    `local_time` is the site's. `script` says whether the batch script is one with which jobs of this user and name
+    failed before; "unknown" also where there is none, or no failure whose script is known. `waits` are those that the
+    hub expects.
+    """
+
+    local_time: datetime
+    script: ScriptSays = "unknown"
+    expected: tuple[Expectation, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    waits: WaitTable | None = None
+
+
+class Spending(Protocol):
+    """What a user has had today, and how good a policy's rejects are: kept by whoever decides for real."""
+
+    def spent(self, kind: Spent, user: str) -> int:
+        """Return how many of a kind the user has had since local midnight."""
+        ...
+
+    def precision(self, policy: str) -> tuple[float, int] | None:
+        """Return the precision of a policy's warnings and rejects and how many it rests on, None where not known."""
+        ...
+
+
+@dataclass(slots=True)
+class DecisionStep:
+    """One rule's word on the way to a decision, for `gpuwaste policy explain`."""
+
+    rule: str
+    text: str
+    action: Action
+
+
+@dataclass(slots=True, kw_only=True)
+class PolicySaid:
+    """What is said of one submission, as far as the rules have come; the fields are those of a Verdict.
+
+    `time_min_s` is set only where the policy says so, and so is `expected_start` (p10, p50, p90 in UTC seconds);
+    `notes` are printed whatever the action.
+    """
+
+    action: Action = "pass"
+    would_be: Action = "pass"
+    held: str = ""
+    sampled: bool = False
+    override: str = ""
+    time_min_s: int | None = None
+    expected_start: tuple[int, int, int] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class PolicyOutcome(PolicySaid):
+    """What a policy says of one submission in the end.
+
+    `lines` are at most three: the user's lines where `action` is warn or reject, else those of `would_be`. `triggers`
+    are the targets that reached a threshold.
+    """
+
+    policy: str
+    mode: Mode
+    lines: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    triggers: Mapping[str, float] = field(default_factory=dict)
+    steps: tuple[DecisionStep, ...] = ()
+
+    @property
+    def reply_action(self) -> Action:
+        """The action that a plugin is sent: it prints the lines of a warning and of a reject alone."""
+        return "warn" if self.notes and self.action not in TOLD else self.action
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """What sbatch prints: nothing of what is held back."""
+        return ((*self.lines, *self.notes) if self.action in TOLD else self.notes)[:MAX_LINES]
+
+
+@dataclass(slots=True)
+class Trigger:
+    """A target that reached a threshold: its number (a probability), what it calls for, and why."""
+
+    target: str
+    value: float
+    action: Action
+    expectation: Expectation
+    suggestion: Suggestion | None = None
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """Sentences in the user's own numbers, the strongest first."""
+        if self.expectation.why:
+            return self.expectation.why
+        return (self.suggestion.text,) if self.suggestion is not None else ()
+
+
+@dataclass(slots=True)
+class PolicyCase(PolicySaid):
+    """What the rules work on.
+
+    Judging rules change `triggers` and call `weigh`: action and would_be follow the strongest. Later rules call
+    `hold`, which lowers the action alone.
+    """
+
+    policy: Policy
+    facts: SubmissionFacts
+    spending: Spending
+    chance: Callable[[], float]
+    triggers: list[Trigger] = field(default_factory=list)
+    done: bool = False  # no further rule is asked
+    draws: bool = True  # whether chance may let a reject pass
+    overrides_used: bool = False  # an override was given, but those of today are used up
+    steps: list[DecisionStep] = field(default_factory=list)
+
+    def weigh(self) -> None:
+        """Let action and would_be follow the triggers."""
+        self.would_be = self.action = max((t.action for t in self.triggers), key=RANK.__getitem__, default="pass")
+
+    def hold(self, most: Action, reason: str) -> None:
+        """Lower the action to `most`; `reason` names what held it back."""
+        if RANK[most] < RANK[self.action]:
+            self.action, self.held = most, reason
+
+    def end(self, reason: str) -> None:
+        """Say nothing of this submission and ask no further rule."""
+        self.held, self.done = reason, True
+
+    def step(self, rule: str, text: str) -> None:
+        """Note a rule's word."""
+        self.steps.append(DecisionStep(rule, text, self.action))
+
+
+def policy_preview(scope: Scope, decision: PolicyOutcome) -> PredictPolicy:
+    """Return the document of what would be done."""
+    everything = scope.everything
+    silent = decision.mode in _SILENT and not everything
+    return PredictPolicy(
+        policy="" if silent else decision.policy,
+        mode="" if silent else decision.mode,
+        action=decision.action,
+        would_be=decision.would_be if everything else decision.action,
+        held=decision.held if everything else "",
+        lines=list(decision.lines if everything else decision.printed),
+    )

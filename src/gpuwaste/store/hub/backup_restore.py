@@ -1,0 +1,131 @@
+"""A backup put in the place of a hub's store: checked as a whole first, then one rename makes it the store.
+
+The store that was there stays beside it as hub.duckdb.before-restore. A restore that is killed before the rename leaves
+the old store in its place, but for changes that had not left its log yet; one that is run again ends the work.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.files import open_plain, sync_directory
+from gpuwaste.core.owner import as_owner, become_owner
+from gpuwaste.store.database import Database, schema_number
+from gpuwaste.store.hub.backup_format import STORE, About, pages_folder, read_backup
+from gpuwaste.store.hub.store_file import forget_moved, nobody_has
+
+BEFORE: Final = ".before-restore"
+_FOLDER: Final = "restore.unfinished"
+_CORRECTIONS: Final = "corrections.npz"
+SAVED_HISTORY: Final = "history"  # made from the store; the hub makes it anew
+_COUNTED: Final = ("jobs", "hours", "days", "events", "verdicts", "quarantine")
+
+
+def open_source(source: Path) -> BinaryIO:
+    """Open a backup, as the user whose directory it is in, if that is not root. Raises StoreError, ConfigError."""
+    with as_owner(source, sticky=True) as owner:
+        try:
+            return open_plain(source)
+        except OSError as error:
+            whose = "" if owner is None else f" for {owner.name}, whose directory it is in: copy it to one of root's"
+            raise StoreError(f"{source}: cannot be read: {error.strerror}{whose}") from error
+
+
+def restore(file: BinaryIO, source: Path, state_dir: Path, *, force: bool) -> About:
+    """Put the backup `file`, opened from `source`, in the place of the store in `state_dir`, whose hub is stopped.
+
+    Root becomes the owner of `state_dir` for good. Raises StoreError where the backup cannot be used, a hub runs, or a
+    store is there and `force` is not given: then nothing has changed.
+    """
+    become_owner(state_dir)
+    store = state_dir / STORE
+    if not state_dir.is_dir():
+        raise StoreError(f"{state_dir}: is not a directory: create it for the hub's user, mode 0700")
+    if store.is_symlink():
+        raise StoreError(f"{store}: is a symbolic link: set state_dir to its target")
+    if store.exists() and not force:
+        raise StoreError(f"{store}: a store exists already: --force replaces it, and keeps it as {STORE}{BEFORE}")
+    folder = state_dir / _FOLDER
+    try:
+        with nobody_has(store), _scratch(folder):
+            _check_room(file, source, state_dir)
+            about = read_backup(file, str(source), folder)
+            _check_store(folder / STORE, about, source)
+            _put(folder, state_dir)
+    except OSError as error:
+        raise StoreError(f"{state_dir}: cannot be written: {error.strerror or error}") from error
+    return about
+
+
+@contextmanager
+def _scratch(folder: Path) -> Iterator[None]:
+    """Lend an empty directory that is gone at the end."""
+    if folder.is_symlink():
+        raise StoreError(f"{folder}: is a symbolic link: remove it")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_room(file: BinaryIO, source: Path, state_dir: Path) -> None:
+    size, free = os.fstat(file.fileno()).st_size, shutil.disk_usage(state_dir).free
+    if free < size:
+        raise StoreError(f"{state_dir}: has {free >> 20} MB free, and {source} holds {size >> 20} MB: free space there")
+
+
+def _check_store(store: Path, about: About, source: Path) -> None:
+    known = schema_number("hub")
+    if about.schema > known:
+        raise StoreError(f"{source}: its schema {about.schema} is newer than this version's ({known}): update gpuwaste")
+    with closing(Database.open(store, "hub")) as db:
+        counts = db.rows("counts")[0]
+        db.execute("CHECKPOINT")
+    wrong = [name for name in _COUNTED if name in about.rows and counts[name] != about.rows[name]]
+    if wrong:
+        raise StoreError(f"{source}: table {wrong[0]} is incomplete: use another backup")
+    for path in store.parent.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _put(folder: Path, state_dir: Path) -> None:
+    """Move the files in; pages are named by their content, so that those of both stores may lie side by side."""
+    store = state_dir / STORE
+    pages = pages_folder(store)
+    for path in sorted((folder / "pages").glob("*/*.z")):
+        target = pages / path.parent.name
+        for made in (pages, target):
+            made.mkdir(mode=0o700, exist_ok=True)
+        path.replace(target / path.name)
+        sync_directory(target)
+    if (folder / _CORRECTIONS).exists():
+        (folder / _CORRECTIONS).replace(state_dir / _CORRECTIONS)
+    put_store(folder / STORE, store, BEFORE)
+
+
+def _keep_old(store: Path, suffix: str) -> None:
+    """Name the store in whose place another one is put, and move its log, which is no log of the new one."""
+    old, log = store.with_name(store.name + suffix), store.with_name(store.name + ".wal")
+    if store.exists():
+        old.unlink(missing_ok=True)
+        old.hardlink_to(store)
+    if log.exists():
+        log.replace(old.with_name(old.name + ".wal"))
+    sync_directory(store.parent)
+
+
+def put_store(new: Path, store: Path, suffix: str) -> None:
+    """Put a store into its place; the one that was there is kept with `suffix`, what was made of it is removed."""
+    shutil.rmtree(store.parent / SAVED_HISTORY, ignore_errors=True)
+    _keep_old(store, suffix)
+    new.replace(store)
+    forget_moved(store)
+    sync_directory(store.parent)
