@@ -19,10 +19,9 @@ from tools.scorecard.logs import LOGS, data_of
 from gpuwaste.advice.predict.features import FEATURES, predecessors
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.evaluate.method import EvaluationTask
 from gpuwaste.models.prediction_metrics import average_precision, ece, f1
-from gpuwaste.models.prepare import Prepared, prepare
-from gpuwaste.models.split import split_by_time
+from gpuwaste.models.training_rows import Prepared, prepare, split_by_time
 
 Drop = Callable[[str], bool]
 METRICS: Final = ("AP", "ECE", "F1")

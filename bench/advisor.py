@@ -26,9 +26,9 @@ from gpuwaste.advice.predict.bundle import BASELINE, Registry
 from gpuwaste.advice.submit_frames import HEADER, encode_frame
 from gpuwaste.advisor.advisor_history import SAVED
 from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.history_replay import replay
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.replay import replay
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.testing.histories import made_table
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 

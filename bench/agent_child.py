@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.agent.agent_ports import AgentPorts, NodeEdges
-from gpuwaste.agent.bounded import BoundedCollector
+from gpuwaste.agent.bounded_calls import BoundedCollector
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.amd import AmdCollector
 from gpuwaste.agent.collectors.host import HostUseCollector
@@ -31,7 +31,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge_credentials import Munge, MungeChecker
 from gpuwaste.net.tokens import TokenIssuer
-from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.simnvml import SimNode

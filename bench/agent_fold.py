@@ -21,7 +21,7 @@ from typing import Final
 
 from gpuwaste.agent.segment import Segment
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 GPUS: Final = 8
 TICKS: Final = 90  # of a quarter of an hour

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from msgspec.json import encode
 
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.store_changes import Touched
 from gpuwaste.testing.process_memory import peak_rss_b

@@ -20,8 +20,7 @@ from pydantic import ConfigDict, Field, create_model
 
 from bench.ingest import make_hour
 from gpuwaste.core.typed import decoder
-from gpuwaste.ledger.hour import HOUR_CODEC, hour_from_line
-from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.hour import HOUR_CODEC, encode_hour, hour_from_line
 
 _IMPORT = """
 import json, re, dataclasses, typing, time

@@ -27,13 +27,13 @@ from bench.agent_child import GPUS, INTERVAL_S, NODE
 from gpuwaste.agent.node_store import RAW, NodeStore
 from gpuwaste.agent.segment import to_line
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.curves.checked import checked
+from gpuwaste.ledger.curves.agent_curves import checked
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample
 from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.net.request_signing import sign_request
 from gpuwaste.net.sample_query import RunWindow, SampleQuestion
 from gpuwaste.net.tokens import TokenChecker
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.testing.lone_hub import private_munged
 from gpuwaste.testing.simnvml import Arch, SimNode, make_gpus

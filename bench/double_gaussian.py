@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from gpuwaste.sim.load import generated, generator_parameters
-from gpuwaste.sim.metrics import waits
+from gpuwaste.sim.generated_load import generated, generator_parameters
 from gpuwaste.sim.parameters import read_named
+from gpuwaste.sim.schedule_metrics import waits
 from gpuwaste.sim.schedulers import conservative, fcfs
 from gpuwaste.sim.trace import trace_of
 

@@ -18,11 +18,10 @@ from tools.data.places import own_place, places
 
 from gpuwaste.advice.predict.model_comparison import PairedComparison, compare
 from gpuwaste.advice.predict.targets import BY_NAME
-from gpuwaste.jobs.history.table import table_of
-from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.models.prepare import Prepared, prepare
-from gpuwaste.models.split import split_by_time
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import table_of
+from gpuwaste.models.evaluate.method import EvaluationTask
+from gpuwaste.models.training_rows import Prepared, prepare, split_by_time
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.duckdb_connection import connect
 
 FOLDER: Final = "gpu/philly_dre"

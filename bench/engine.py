@@ -20,14 +20,14 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.jobs.history.table import JobTable, table_of
-from gpuwaste.sim.placed import start_of
+from gpuwaste.jobs.history.job_table import JobTable, table_of
 from gpuwaste.sim.real.engine import EngineStudy, instants_path, play_ensemble
-from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import ControllerInstant, read_instants_csv
-from gpuwaste.sim.real.jobs import ReplayedOutcome, read_csv
+from gpuwaste.sim.real.real_jobs import ReplayedOutcome, read_csv
+from gpuwaste.sim.real.replayed_instants import starts_at
+from gpuwaste.sim.schedule_metrics import start_of
 from gpuwaste.sim.simulation import SCHEDULERS, Machine, simulate
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
 TYPES: Final = ("a100", "v100")

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from gpuwaste.estimate.memory import ASSUMED, estimate_memory
 from gpuwaste.estimate.program import CompiledMemory, Program, peak_b
+from gpuwaste.estimate.program_memory import ASSUMED, estimate_memory
 from gpuwaste.estimate.readers import hlo
 from gpuwaste.estimate.readers.neutral import believed
 

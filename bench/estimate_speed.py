@@ -13,7 +13,7 @@ import json, resource, sys, time
 from pathlib import Path
 cpu, wall = time.process_time(), time.perf_counter()
 from gpuwaste.estimate.reading import read_program
-from gpuwaste.estimate.memory import estimate_memory, fits
+from gpuwaste.estimate.program_memory import estimate_memory, fits
 path = Path(sys.argv[1])
 started_cpu, started = time.process_time(), time.perf_counter()
 program = read_program(path)

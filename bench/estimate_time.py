@@ -1,7 +1,7 @@
 """Figure: step times beside timm's tables of real GPU times: seen, unseen, another GPU, coverage (--data DIR).
 
 Every figure is of programs that the models had not seen: folds of programs, then families held out in turn with 0, 5
-and 20 % of their graphs (gpuwaste.models.times.judge). Beside it: a roofline of two constants, random forest and
+and 20 % of their graphs (gpuwaste.models.time_errors). Beside it: a roofline of two constants, random forest and
 XGBoost on what a user knows without the graph, and the table of Vallabhajosyula and Ramnath. Needs profiles/timm of
 ../shared/data, or --data. Prints tables, then one line of JSON.
 """
@@ -23,11 +23,11 @@ from tabulate import tabulate
 from bench.estimate_times import Graph, read_graphs, rows_of
 from gpuwaste.estimate.devices import device
 from gpuwaste.estimate.step_time import step_time
-from gpuwaste.estimate.time_arrays import pack, unpack
+from gpuwaste.estimate.time_bundle import pack, unpack
 from gpuwaste.estimate.time_model import TimeModel
-from gpuwaste.models.times.fit import Measurements, fit_model
-from gpuwaste.models.times.judge import SEEN, case_of, judge, splits
-from gpuwaste.models.times.transfer import transfer
+from gpuwaste.models.time_errors import SEEN, case_of, judge, splits
+from gpuwaste.models.time_fit import Measurements, fit_model
+from gpuwaste.models.time_transfer import transfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.estimate.program import OpSum
-from gpuwaste.models.times.fit import Measurements, measurements
+from gpuwaste.models.time_fit import Measurements, measurements
 
 TABLE: Final = "benchmark-infer-amp-nchw-pt240-cu124-{gpu}.csv"
 DTYPE: Final = "f16"  # the tables were measured with automatic mixed precision

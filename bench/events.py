@@ -24,12 +24,11 @@ import numpy as np
 from gpuwaste.act.events.outlet import DeliveryResult, Outlet, OutletFile, load_outlet
 from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.jobs.events.envelope import encoded, tell
+from gpuwaste.jobs.events.envelope import StoredEvent, encoded, tell
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.kinds.node import NodeHeard
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.kafka_broker import kafka_broker

@@ -33,8 +33,8 @@ from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.net.hub_client import LINK_PATH
 from gpuwaste.net.request_signing import request_digest
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
 

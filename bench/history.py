@@ -25,7 +25,7 @@ import psutil
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_fields
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -14,10 +14,9 @@ import threading
 import time
 from pathlib import Path
 
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import HourBatch, HourLine, encode_hour
+from gpuwaste.ledger.hour import AllocationHour, HourBatch, HourLine, encode_hour
 from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, Envelope
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
 
 START = 1_700_000_000 // 3600 * 3600

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.ledger.day_sums import sum_days
 from gpuwaste.ledger.judging import STEP_RUNS
-from gpuwaste.ledger.judging_queue import judge_next, prepare
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.judging_queue import judge_next, prepare, sum_days
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.process_memory import peak_rss_b
 

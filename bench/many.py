@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.ingest import make_batches
 from gpuwaste.core.errors import RetryableWireError
-from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.ledger.hour import HourBatch
 from gpuwaste.net.batch import Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.testing.cluster_process import wait_until

@@ -22,8 +22,8 @@ from bench.year_site import fill
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import load_config
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.now.now import SlurmNodes, take_now
+from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.now.now_document import SlurmNodes, take_now
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.process_memory import peak_rss_b

@@ -21,15 +21,14 @@ from dataclasses import replace
 from typing import Final
 
 from gpuwaste.plan.expectations import DRAWS
+from gpuwaste.plan.learnt_waits import LiveRows
 from gpuwaste.plan.live_queue import live_queue
-from gpuwaste.plan.start_time.expectation import expect
-from gpuwaste.plan.start_time.past_runs import PastRuns
-from gpuwaste.plan.waits.features import vector
-from gpuwaste.plan.waits.knowledge import Knowledge
-from gpuwaste.plan.waits.live_rows import LiveRows
-from gpuwaste.plan.waits.simulated import simulated
-from gpuwaste.plan.waits.trees import PoolSize, WaitMachine
-from gpuwaste.slurm.clients.scontrol import RunningJob, parse_jobs
+from gpuwaste.plan.start_time.run_times import PastRuns
+from gpuwaste.plan.start_time.start_expectation import expect
+from gpuwaste.plan.wait_bundle import PoolSize, WaitMachine
+from gpuwaste.plan.wait_features import simulated, vector
+from gpuwaste.plan.wait_knowledge import Knowledge
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob, parse_jobs
 from gpuwaste.slurm.site.cluster_model import (
     Association,
     ClusterModel,
@@ -40,7 +39,7 @@ from gpuwaste.slurm.site.cluster_model import (
     Reservation,
 )
 from gpuwaste.slurm.site.site_fields import parse_nodes
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 TARGET_S: Final = 2.0
 NOW: Final = 1_800_000_000

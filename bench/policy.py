@@ -16,8 +16,8 @@ from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
 from gpuwaste.advice.policy.policy_case import Expectation, SubmissionFacts, Suggestion
 from gpuwaste.advice.policy.policy_loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
-from gpuwaste.models.policy_replay import ReplayPeriod, replay_policies
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.models.policy_backtest import ReplayPeriod, replay_policies
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.histories import made_table
 
 POLICY = """

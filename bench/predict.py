@@ -25,8 +25,8 @@ from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import TARGETS, Target
-from gpuwaste.models.export import write_bundle
-from gpuwaste.models.fit import DEFAULTS, columns, grow, objectives
+from gpuwaste.models.bundle_export import write_bundle
+from gpuwaste.models.target_fit import DEFAULTS, columns, grow, objectives
 
 TARGET_P99_US: Final = 150
 ROWS: Final = 8_000

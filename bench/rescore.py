@@ -28,9 +28,9 @@ from gpuwaste.advice.rescorer import Rescorer
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.scope import Scope
-from gpuwaste.jobs.history.requests import request_of
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.models.export import write_bundle
+from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.models.bundle_export import write_bundle
+from gpuwaste.slurm.submit.job_request import request_of
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -32,20 +32,18 @@ from gpuwaste.advice.rescorer import limit_chance
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
-from gpuwaste.jobs.history.known_at import known_at
+from gpuwaste.jobs.history.history_replay import replay
+from gpuwaste.jobs.history.job_table import JobTable, known_at
 from gpuwaste.jobs.history.recurrences import NEAR_LIMIT
-from gpuwaste.jobs.history.replay import replay
-from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.jobs.job_event import HistoryEvent
-from gpuwaste.models.export import write_bundle
-from gpuwaste.models.fit import Fitted, fit
+from gpuwaste.models.bundle_export import write_bundle
+from gpuwaste.models.event_replay import events_of
 from gpuwaste.models.prediction_metrics import average_precision
-from gpuwaste.models.prepare import prepare
-from gpuwaste.models.replay_events import events_of
-from gpuwaste.models.split import HistorySplit, known_before, split_by_time
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.models.target_fit import Fitted, fit
+from gpuwaste.models.training_rows import HistorySplit, known_before, prepare, split_by_time
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.submit.job_request import request_of
 
 LOGS: Final = {
     "KTH-SP2": "swf/KTH-SP2-1996-2.1-cln.swf.xz",

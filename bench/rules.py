@@ -27,9 +27,9 @@ from gpuwaste.act.rules.rule_text import replay_text
 from gpuwaste.core.bootstrap import BootstrapSample, interval
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.show.layout import Look
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore

@@ -24,7 +24,7 @@ from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import TARGETS
 from gpuwaste.advisor.advisor_models import Question, ShadowScoring
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.models.export import write_bundle
+from gpuwaste.models.bundle_export import write_bundle
 
 WANTED: Final = frozenset({"failure", "timeout"})  # of the policy of a fresh install, for jobs without GPUs
 PAIRS: Final = 50_000

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from tools.data.places import find
 
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.jobs.history.table import JobTable
 from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition, Qos
 

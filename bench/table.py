@@ -22,7 +22,7 @@ from bench.year import MEMORY_MB
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import read_table, read_tables
-from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.history_replay import replay
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.run_store import history_events
 from gpuwaste.store.database import Database

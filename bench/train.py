@@ -19,9 +19,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, befo
 
 from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.advice.renewal.card_types import TrainingSettings
+from gpuwaste.models.bundle_training import train
 from gpuwaste.models.job_source import JobSource
-from gpuwaste.models.progress import TrainingProgress
-from gpuwaste.models.training import train
+from gpuwaste.models.training_progress import TrainingProgress
 from gpuwaste.testing.planted import planted_table
 
 TARGET_S: Final = 600

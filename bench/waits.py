@@ -15,8 +15,8 @@ from msgspec.structs import asdict
 from tools.data.places import find
 
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.models.waits.learnt import LEARNT, figures, learnt
-from gpuwaste.models.waits.replay import wait_log, wait_rows
+from gpuwaste.models.wait_replay import wait_log, wait_rows
+from gpuwaste.models.wait_trees import LEARNT, figures, learnt
 
 LOGS: Final = {
     "KTH-SP2": "swf/KTH-SP2-1996-2.1-cln.swf.xz",

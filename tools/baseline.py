@@ -22,7 +22,7 @@ from gpuwaste.advice.predict.manifest import Manifest, TargetModel
 from gpuwaste.advice.predict.onnx_session import INPUT, OUTPUT
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS
 from gpuwaste.core.errors import ModelError
-from gpuwaste.models.export import serialized, write_files
+from gpuwaste.models.bundle_export import serialized, write_files
 
 CHAIN: Final = ("cluster", "partition", "account", "user", "shape", "name")
 STRENGTH: Final = 2.0  # runs that the wider estimate counts as

@@ -20,7 +20,7 @@ from gpuwaste.cli.main import main as gpuwaste
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 from tools.data.places import find

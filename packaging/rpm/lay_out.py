@@ -34,8 +34,6 @@ OF_HUB: Final = frozenset(
         "sim/__init__.py",
         "sim/hub_parts.py",
         "sim/kept_simulations.py",
-        "sim/simulation_page.py",
-        "sim/simulation_reads.py",
         "sim/simulations_resource.py",
         "sim/templates/simulation.html",
         "sim/templates/simulations.html",

@@ -6,7 +6,7 @@ from tests.integration.hub.rig import Rig
 
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.hub_rows import batch, hour, record
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

@@ -15,7 +15,7 @@ from tests.unit.agent.samples import BASE, at
 
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.net.munge_credentials import Munge, MungeIssuer
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.hub_rows import batch, hour, record
 from gpuwaste.testing.lone_hub import munged_path, private_munged
 

@@ -12,8 +12,8 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.hub_rows import batch, hour, record
 
 PATIENCE_MS = 90_000

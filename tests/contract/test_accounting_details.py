@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.jobs.importers.file_source import sacct_file
-from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import ImportSource, parser_of
-from gpuwaste.slurm.accounting.job import AccountedRun
+from gpuwaste.jobs.importers.history_source import ImportSource, Notes, parser_of
+from gpuwaste.slurm.accounting.job_record import AccountedRun
 from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.clients.rest_client import RestClient
 from gpuwaste.slurm.clients.rest_http import RestServer
 from gpuwaste.testing.cluster import LoopbackCluster

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import _amdsmi, _rocm_smi
 from gpuwaste.agent.collectors._amd_library import AmdDevice, AmdLibrary, ProcessInfo
-from gpuwaste.agent.errors import CollectorError
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.sim_build import build_rocm_smi, library_env, preload_vendor
 from gpuwaste.testing.simnvml import SimNode, build_native, make_amd_gpus
@@ -120,7 +120,7 @@ def test_debians_rocm_smi_without_a_driver_is_one_clear_line() -> None:
         pytest.skip("no real AMD GPU on this machine: this test is of one that has none")
     text = (
         "from gpuwaste.agent.collectors import _rocm_smi; from gpuwaste.agent.collectors.amd import AmdCollector;"
-        "from pathlib import Path; from gpuwaste.agent.errors import CollectorError\n"
+        "from pathlib import Path; from gpuwaste.agent.bounded_calls import CollectorError\n"
         "try: AmdCollector(Path('/sys'), (_rocm_smi.find,)).scan()\n"
         "except CollectorError as error: print(error.reason, error, sep=': ')\n"
     )

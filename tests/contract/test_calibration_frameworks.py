@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.estimate.calibrate.folder import CalibrationJob, prepare
-from gpuwaste.estimate.calibrate.plan import CalibrationProgram, about_b
-from gpuwaste.estimate.calibrate.records import read_records
+from gpuwaste.estimate.calibrate.calibration_folder import CalibrationJob, prepare
+from gpuwaste.estimate.calibrate.calibration_plan import CalibrationProgram, about_b
+from gpuwaste.estimate.calibrate.calibration_records import read_records
 from gpuwaste.estimate.program import by_kind, op_sums
 from gpuwaste.estimate.reading import read_program
 from gpuwaste.testing.patience import patient

@@ -5,9 +5,9 @@ from typing import Final
 import pytest
 from tests.public_data import public
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors.dcgm import _METRICS, parse_metrics
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuProfile
+from gpuwaste.agent.readings import GpuProfile
 
 A100: Final = "GPU-34319582-d595-d1c7-d1d2-179bcfa61660"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.estimate.memory import estimate_memory
 from gpuwaste.estimate.probes import probe_text
 from gpuwaste.estimate.program import by_kind, op_sums
+from gpuwaste.estimate.program_memory import estimate_memory
 from gpuwaste.estimate.reading import read_program
 from gpuwaste.testing.demo.program import BATCHES, DATA, flops, least_b, probed
 from gpuwaste.testing.frameworks import framework_python

@@ -29,7 +29,7 @@ _SPLITS = (22, 5)
 """The release that makes several positions of a MIG instance where there are shards."""
 _LIST = """\
 import dataclasses, json, sys
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 client = CommandClient(sys.argv[1], path=sys.argv[2])
 print(json.dumps([dataclasses.asdict(device) for device in client.device_list("gpu1")]))
 """

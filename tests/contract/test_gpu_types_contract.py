@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import ClusterFactory
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.accounting.tres import parse_tres
+from gpuwaste.slurm.accounting.tres_amounts import parse_tres
 from gpuwaste.slurm.submit.job_desc import read_job_desc
 from gpuwaste.slurm.submit.sbatch import read_submission
 from gpuwaste.testing.cluster import LoopbackCluster, Variant

@@ -9,12 +9,11 @@ import pytest
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.jobs.importers.file_source import sacct_file
-from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import ImportSource, parser_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.importers.history_source import ImportSource, Notes, parser_of
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.clients.command_client import CommandClient
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.rest_differences import allowed, fields_of

@@ -145,7 +145,7 @@ def test_debians_loader_without_a_driver_is_one_clear_line() -> None:
     if any(Path("/sys/bus/pci/devices").glob("*/drm/renderD*")):
         pytest.skip("no real Intel GPU on this machine: this test is of one that has none")
     text = (
-        "from gpuwaste.agent.collectors import _level_zero; from gpuwaste.agent.errors import CollectorError\n"
+        "from gpuwaste.agent.collectors import _level_zero; from gpuwaste.agent.bounded_calls import CollectorError\n"
         "try: _level_zero.find().open()\n"
         "except CollectorError as error: print(error.reason, error, sep=': ')\n"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.cli.main import main
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.site.cluster_model import NEVER, ClusterModel, Node, Outage
 from gpuwaste.slurm.site.machine_file import read_machine
 from gpuwaste.testing.cluster import LoopbackCluster, Variant

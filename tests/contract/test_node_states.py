@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.site.node_states import is_usable
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors.pcp import PcpCollector
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuReading
+from gpuwaste.agent.readings import GpuReading
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient
 from gpuwaste.testing.simnvml import NvmlFault, SimGpu, SimNode, build_native, library_env, make_gpus

@@ -11,7 +11,7 @@ from tests.unit.advice.predict.bundles import manifest_of, probability_graph
 from gpuwaste.advice.predict.bundle import our_features
 from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.cli.main import main
-from gpuwaste.models.export import write_files
+from gpuwaste.models.bundle_export import write_files
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
 from gpuwaste.testing.cluster import LoopbackCluster
 

@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 import pytest
 import slurm2sql
 
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.requested import each_b
 from gpuwaste.slurm.accounting.sacct import parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of
-from gpuwaste.slurm.formats.times import parse_cpu_s
+from gpuwaste.slurm.formats.slurm_times import parse_cpu_s
 
 CASES = 700
 DELIMITER = ";|;"  # the one that slurm2sql asks sacct for

@@ -10,8 +10,8 @@ import re
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.accounting.tres import gpu_count, memory_b, parse_tres
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.accounting.tres_amounts import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_submission
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_commands import tres_of

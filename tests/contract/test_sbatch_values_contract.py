@@ -9,7 +9,7 @@ import re
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
 from gpuwaste.testing.cluster import LoopbackCluster
 

@@ -11,17 +11,16 @@ from typing import TypeVar
 
 import pytest
 
+from gpuwaste.agent.step_daemons import BATCH_STEP, scan_steps
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.clients.pyslurm_client import Pyslurm, PyslurmClient
 from gpuwaste.slurm.clients.pyslurm_probe import probe_pyslurm
 from gpuwaste.slurm.clients.rest_client import RestClient
 from gpuwaste.slurm.clients.rest_http import RestServer
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.clients.stepd import BATCH_STEP, scan_steps
-from gpuwaste.slurm.formats.gres import GresOnNode
-from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.formats.gpu_positions import DevicePosition, GresOnNode
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.fake_slurm import FakeSlurm

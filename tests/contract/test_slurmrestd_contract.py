@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.clients.rest_client import VERSIONS, RestClient
 from gpuwaste.slurm.clients.rest_http import RestError, RestServer, TokenError
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.job_mix import ODD_NAMES, run_job_mix

@@ -13,7 +13,7 @@ import pytest
 from gpuwaste.advice.adviser import NothingSpent
 from gpuwaste.advice.policy.policy_case import Expectation, SubmissionFacts, Suggestion
 from gpuwaste.advice.policy.policy_loading import load_policies
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.running_site import Site

@@ -17,7 +17,7 @@ from gpuwaste.hub.openapi import schema
 from gpuwaste.ledger.findings import FINDINGS
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.ledger.sample import UnknownReason
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "etc" / "gpuwaste.toml"

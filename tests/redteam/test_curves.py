@@ -23,9 +23,9 @@ from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.response_cache import ResponseCache
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.curves.agents import AgentSamples
+from gpuwaste.ledger.curves.agent_curves import AgentSamples
+from gpuwaste.ledger.curves.curve_service import QuestionBudget
 from gpuwaste.ledger.curves.curve_types import CurveSeries, GpuCurves, NodeCurves, NodeSamples
-from gpuwaste.ledger.curves.limits import QuestionBudget
 from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.net.request_signing import ACK_HEADER, ack_digest
 from gpuwaste.net.sample_query import MOST_ANSWER_B, RunWindow, SampleQuestion

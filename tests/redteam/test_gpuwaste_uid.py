@@ -18,8 +18,8 @@ from tests.unit.advice.predict.bundles import manifest_of, probability_graph, qu
 from gpuwaste.advice.predict.bundle import BASELINE, Registry, our_features
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.models.export import write_files
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.models.bundle_export import write_files
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.backup_format import About, BackupSource, tar_parts
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged

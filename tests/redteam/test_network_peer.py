@@ -15,7 +15,7 @@ import pytest
 from tests.integration.hub.rig import running_hub
 from tests.self_signed import self_signed
 
-from gpuwaste.agent.control import ask_agent
+from gpuwaste.agent.control_socket import ask_agent
 from gpuwaste.core.config import Config
 from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.hub.protocol import Bounds
@@ -176,7 +176,7 @@ EXPORTER = """
 import resource, sys
 from pathlib import Path
 from prometheus_client.registry import CollectorRegistry
-from gpuwaste.agent.control import ControlServer
+from gpuwaste.agent.control_socket import ControlServer
 from gpuwaste.net.metrics_server import MetricsServer
 from gpuwaste.net.metrics_server import ProgramCollector
 

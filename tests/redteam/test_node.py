@@ -13,9 +13,8 @@ from gpuwaste.hub.batch_counts import MAX_NODES, BatchCounts
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.unaccounted import MOST_GPUS, Unaccounted
-from gpuwaste.ledger.unaccounted_store import UnaccountedStore
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.ledger.unaccounted import MOST_GPUS, Unaccounted, UnaccountedStore
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock, ShiftedClock
 from gpuwaste.testing.hub_rows import HOUR, batch, hour, record

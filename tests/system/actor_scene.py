@@ -28,12 +28,12 @@ from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import WebServer, open_tcp
-from gpuwaste.ledger.curves.service import Curves
+from gpuwaste.ledger.curves.curve_service import Curves
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
-from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.clients.command_client import CommandClient
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient

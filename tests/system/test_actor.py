@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.system.actor_scene import ActorScene, actor_scene, running, stand_in
 
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

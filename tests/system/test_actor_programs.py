@@ -9,7 +9,7 @@ from tests.system.actor_scene import ActorScene, actor_scene, running
 
 from gpuwaste.actor.action_poller import ActionPoller
 from gpuwaste.actor.actor_settings import SitePrograms
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

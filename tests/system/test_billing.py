@@ -6,8 +6,8 @@ import pytest
 from tests.conftest import ClusterFactory
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.accounting.tres_amounts import billing, parse_weights
 from gpuwaste.slurm.site.site_fields import parse_partitions
-from gpuwaste.slurm.site.tres_weights import billing, parse_weights
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 MIB = 2**20

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.estimate.calibrate.records import progress_of
+from gpuwaste.estimate.calibrate.calibration_records import progress_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 

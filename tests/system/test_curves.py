@@ -15,7 +15,7 @@ from tests.system.prometheus_server import Prometheus
 from tests.system.test_prometheus import exporter, jobs, prometheus
 
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.curves.prometheus import PrometheusSamples
+from gpuwaste.ledger.curves.prometheus_curves import PrometheusSamples
 from gpuwaste.net.request_signing import request_digest
 from gpuwaste.net.sample_query import RunWindow, SampleQuestion
 from gpuwaste.testing.cluster import LoopbackCluster

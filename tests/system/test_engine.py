@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.jobs.history.table import table_of
-from gpuwaste.sim.real.clock import NEEDED, require_programs
+from gpuwaste.jobs.history.job_table import table_of
 from gpuwaste.sim.real.engine import EngineStudy, play_ensemble
-from gpuwaste.sim.real.jobs import ReplayedOutcome, read_csv
+from gpuwaste.sim.real.faster_clock import NEEDED, require_programs
+from gpuwaste.sim.real.real_jobs import ReplayedOutcome, read_csv
 from gpuwaste.sim.real.reaper import MARKER
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Outage, Partition, Reservation
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.patience import patient

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuwaste.jobs.history.table import table_of
+from gpuwaste.jobs.history.job_table import table_of
 from gpuwaste.sim.real.engine import EngineStudy, instants_path, play_ensemble
-from gpuwaste.sim.real.given import starts_at
 from gpuwaste.sim.real.instants import read_instants_csv
-from gpuwaste.sim.real.jobs import read_csv
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.sim.real.real_jobs import read_csv
+from gpuwaste.sim.real.replayed_instants import starts_at
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 from gpuwaste.testing import cluster_host
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import pytest
 from tests.system.conftest import SiteFactory
 
-from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.slurm.formats.gres import parse_positions
-from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR
+from gpuwaste.slurm.clients.command_client import CommandClient
+from gpuwaste.slurm.formats.gpu_positions import DRM_MAJOR, NVIDIA_MAJOR, parse_positions
 from gpuwaste.testing.attribution import MODES, Field, judge, table
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until

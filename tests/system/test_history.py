@@ -8,12 +8,12 @@ from tests.system.asking import wait_told
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod
+from gpuwaste.jobs.importers.bulk_import import import_source
 from gpuwaste.jobs.importers.history_store import HistoryStore
-from gpuwaste.jobs.importers.importer import import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile, SacctLive
-from gpuwaste.jobs.run_rows import job_record
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.jobs.run_changes import job_record
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.job_mix import run_job_mix
 

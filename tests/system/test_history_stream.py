@@ -14,7 +14,7 @@ from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.importers.accounting import ImportSettings
 from gpuwaste.jobs.importers.accounting_importer import Importer, QuarantinedRows
 from gpuwaste.jobs.run_store import history_events
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.hour import AllocationHour, encode_hour
 from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.net.request_signing import request_digest
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until

@@ -21,10 +21,10 @@ from bench.ingest import START, make_batches
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.net.batch import Envelope
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until

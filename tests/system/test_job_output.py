@@ -108,7 +108,7 @@ def _ask(site: Site, node: str, job: int, user: str) -> None:
 def _read_list(site: Site, node: str, user: str) -> None:
     """Read the node's list of GPUs as an agent of that user would; its order is that of gres.conf."""
     program = (
-        "import sys; from gpuwaste.slurm.clients.commands import CommandClient\n"
+        "import sys; from gpuwaste.slurm.clients.command_client import CommandClient\n"
         "print([device.minor for device in CommandClient().device_list(sys.argv[1])])"
     )
     argv = [str(site.runtime.python), "-c", program, node]

@@ -12,10 +12,10 @@ import pytest
 from tests.conftest import ClusterFactory
 from tests.system.asking import wait_told
 
-from gpuwaste.jobs.run_rows import job_record
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.jobs.run_changes import job_record
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.clients.command_client import CommandClient
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.daemon_config import to_toml

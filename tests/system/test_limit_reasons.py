@@ -7,9 +7,8 @@ import pytest
 from tests.conftest import ClusterFactory
 
 from gpuwaste.sim.accounts import accounts_of
+from gpuwaste.sim.assoc_limits import limit_table, no_use, qos_order, reason, tres_names, tres_row
 from gpuwaste.sim.limit_checks import count_job, held_by
-from gpuwaste.sim.limits import limit_table, no_use, qos_order, reason
-from gpuwaste.sim.tres import tres_names, tres_row
 from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition, Qos
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until

@@ -6,11 +6,11 @@ import pytest
 from tests.conftest import ClusterFactory
 
 from gpuwaste.plan.live_queue import LiveQueue, live_queue
-from gpuwaste.plan.start_time.expectation import StartExpectation, expect
-from gpuwaste.plan.start_time.past_runs import PastRuns
-from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.plan.start_time.run_times import PastRuns
+from gpuwaste.plan.start_time.start_expectation import StartExpectation, expect
+from gpuwaste.slurm.clients.command_client import CommandClient
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
 

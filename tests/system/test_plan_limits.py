@@ -8,9 +8,9 @@ from tests.conftest import ClusterFactory
 
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.plan.builder import _asked
-from gpuwaste.plan.limits import problems
 from gpuwaste.plan.plan_request import PlannedSubmission
-from gpuwaste.plan.site import read_site
+from gpuwaste.plan.request_limits import problems
+from gpuwaste.plan.user_site import read_site
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.system.prometheus_server import Prometheus, running
 
-from gpuwaste.agent.exporter import Exporter
-from gpuwaste.agent.metrics import Health
-from gpuwaste.agent.model import GpuAllocation, GpuIdentity, GpuReading, JobMap
+from gpuwaste.agent.agent_exporter import Exporter
+from gpuwaste.agent.node_metrics import Health
 from gpuwaste.agent.observation import Observation, make_samples
+from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, GpuReading, JobMap
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.clock import SystemClock

@@ -31,7 +31,7 @@ from tools.rpm.scratch import scratch
 from tools.rpm.variants import OLDER, OLDER_SET, OTHER_SLURM
 from tools.rpm.wheels import ROOT
 
-from gpuwaste.cli.before_install import SCRIPT
+from gpuwaste.cli.doctor_checks import SCRIPT
 from gpuwaste.net.addresses import parse_endpoint
 from gpuwaste.net.http import HttpExchange, HttpRequest
 from gpuwaste.store.database import schema_number

@@ -7,11 +7,18 @@ from tests.system.account_trees import start_with_usage
 
 from gpuwaste.core.units import parse_size_b
 from gpuwaste.sim.accounts import AccountTable, accounts_of
+from gpuwaste.sim.assoc_limits import tres_row
 from gpuwaste.sim.fair_tree import fair_tree
-from gpuwaste.sim.multifactor import Norms, PriorityJobs, Weighted, priority, weighted
-from gpuwaste.sim.priority_settings import PrioritySettings, priority_settings
-from gpuwaste.sim.tres import tres_row
-from gpuwaste.slurm.accounting.tres import parse_tres
+from gpuwaste.sim.multifactor import (
+    Norms,
+    PriorityJobs,
+    PrioritySettings,
+    Weighted,
+    priority,
+    priority_settings,
+    weighted,
+)
+from gpuwaste.slurm.accounting.tres_amounts import parse_tres
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_commands import tres_of
 from gpuwaste.testing.cluster_process import wait_until

@@ -31,29 +31,28 @@ from gpuwaste.core.text import harmless, masked, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.estimate.readers import hlo, neutral
 from gpuwaste.estimate.readers.hlo_text import without_comments, without_leading
-from gpuwaste.jobs.history import keys
+from gpuwaste.jobs.history import history_keys
 from gpuwaste.jobs.verdict import verdict_from_json
-from gpuwaste.ledger import gpu_options as gpu_request
+from gpuwaste.ledger import finding as gpu_request
 from gpuwaste.show import terminal_cells
 from gpuwaste.show.charts.labels import lines_of
 from gpuwaste.show.machine_formats import csv_rows
 from gpuwaste.show.page_words import unbroken
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.requested import request_tres
 from gpuwaste.slurm.accounting.sacct import DELIMITER, FIELDS, parse_sacct
-from gpuwaste.slurm.accounting.tres import parse_tres
-from gpuwaste.slurm.clients.scontrol import parse_job, parse_jobs
-from gpuwaste.slurm.formats.gres import parse_gres, parse_positions
+from gpuwaste.slurm.accounting.tres_amounts import parse_tres
+from gpuwaste.slurm.clients.slurmctld_jobs import parse_job, parse_jobs
+from gpuwaste.slurm.formats.gpu_positions import parse_gres, parse_positions, parse_slurmd_g
 from gpuwaste.slurm.formats.hostlist import expand, task_text
 from gpuwaste.slurm.formats.run_texts import is_interactive, task_count, token_of
-from gpuwaste.slurm.formats.slurmd_g import parse_slurmd_g
+from gpuwaste.slurm.formats.slurm_times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.formats.swf import read_swf
-from gpuwaste.slurm.formats.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.submit.gpu_items import gpu_items, typed_count
 from gpuwaste.slurm.submit.job_desc import read_job_desc
+from gpuwaste.slurm.submit.job_request import script_hash
 from gpuwaste.slurm.submit.program_tie import script_program, tie_of
-from gpuwaste.slurm.submit.request import script_hash
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
 from gpuwaste.store.hub.erasure import PersonName
 
@@ -126,8 +125,8 @@ READERS: Final[Mapping[str, Read]] = {
     "script facts": lambda text: list(text_facts._facts(text, UNLIMITED)),
     "name facts": text_facts.name_facts,
     "script hash": script_hash,
-    "text hash": keys.text_hash,
-    "normal name": keys.normal_name,
+    "text hash": history_keys.text_hash,
+    "normal name": history_keys.normal_name,
     "requests": lambda text: requests_from_json({"name": text, "script": text}),
     "question to the hub": _body,
     "frame to the advisor": lambda text: decode_body(text.encode("utf-8", "surrogateescape")),

@@ -38,18 +38,17 @@ from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.curves.service import Curves
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.curves.curve_service import Curves
+from gpuwaste.ledger.hour import AllocationHour, encode_hour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.open_runs import SharedRuns
-from gpuwaste.ledger.roller import Roller
+from gpuwaste.ledger.rollup import Roller
 from gpuwaste.net.batch import Batch, Envelope, encode_batch
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.formats.gpu_positions import GresOnNode
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.fake_slurm import FakeSlurm

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from gpuwaste.cli.doctor import modules
+from gpuwaste.cli.doctor_checks import modules
 from tools.reference import source
 from tools.reference.markdown import code, document, table
 

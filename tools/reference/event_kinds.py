@@ -10,8 +10,7 @@ from msgspec.inspect import type_info
 from gpuwaste.act.events import inlet, outlet
 from gpuwaste.act.events.inlet import InletTable
 from gpuwaste.act.events.outlet import OutletTable
-from gpuwaste.jobs.events.catalogue import PREFIX, catalogue
-from gpuwaste.jobs.events.site_kinds import TYPES, KindTable
+from gpuwaste.jobs.events.kind_catalogue import PREFIX, TYPES, KindTable, catalogue
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = f"""

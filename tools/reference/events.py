@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, get_args
 
 from gpuwaste.core.log_event import EVENTS, LogEvent
-from gpuwaste.jobs.job_event import EventKind
+from gpuwaste.jobs.job_event import HistoryEventKind
 from gpuwaste.ledger.findings import FINDINGS
 from tools.reference import source
 from tools.reference.event_meanings import PLUGIN
@@ -83,7 +83,7 @@ def page() -> str:
     parts.append(table(("line", "meaning, what to do"), [(code(line), PLUGIN[line]) for line in lines]))
     parts.append("The prolog's health gate writes to syslog: [its page](../how-to/health-gate.md).")
     parts.append("## Events of the history\n\nWhat `GET /v1/history` tells, in the order in which the hub learnt it.")
-    parts.append(table(("kind", "meaning"), [(code(kind), _KINDS[kind]) for kind in get_args(EventKind)]))
+    parts.append(table(("kind", "meaning"), [(code(kind), _KINDS[kind]) for kind in get_args(HistoryEventKind)]))
     parts.append("## Findings\n\nWhat a report's notes name; [each with its thresholds](findings.md).")
     parts.append(", ".join(code(name) for name in FINDINGS) + ".")
     return document("Events", *parts)

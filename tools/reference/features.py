@@ -6,7 +6,7 @@ from typing import Final
 
 from gpuwaste.advice.predict.feature_group import Group
 from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, GROUPS
-from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.history_keys import KEYS
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """

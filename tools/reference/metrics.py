@@ -21,8 +21,8 @@ from gpuwaste.advice.predict.prediction_service import model_families, predictio
 from gpuwaste.advice.verdicts.verdict_store import kept_families
 from gpuwaste.advisor.advisor_counters import Counters
 from gpuwaste.advisor.advisor_metrics import AdvisorGauges, registry_of
-from gpuwaste.agent import jobstats
-from gpuwaste.agent.metrics import METRICS
+from gpuwaste.agent import jobstats_metrics
+from gpuwaste.agent.node_metrics import METRICS
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.parts import Part
 from gpuwaste.hub import inbox_parts
@@ -150,9 +150,9 @@ def program_rows() -> Iterator[Row]:
 
 def jobstats_rows() -> Iterator[Row]:
     """Yield the metrics that have jobstats' names."""
-    yield Row(jobstats.NUM_DEVICES[0], "gauge", (), jobstats.NUM_DEVICES[1])
-    for name, text, _ in jobstats.METRICS:
-        yield Row(name, "gauge", jobstats.LABELS, text)
+    yield Row(jobstats_metrics.NUM_DEVICES[0], "gauge", (), jobstats_metrics.NUM_DEVICES[1])
+    for name, text, _ in jobstats_metrics.METRICS:
+        yield Row(name, "gauge", jobstats_metrics.LABELS, text)
 
 
 def all_rows() -> Iterator[Row]:

@@ -19,14 +19,13 @@ from gpuwaste.hub.openapi import schema
 from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.jobs.map_types import MapAnswer
 from gpuwaste.ledger.curves.curve_types import JobCurves, NodeSamples
-from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
-from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour, encode_hour
 from gpuwaste.net.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope
 from gpuwaste.net.health_types import HealthAnswer
 from gpuwaste.net.request_signing import ACK_HEADER
 from gpuwaste.net.sample_query import RunWindow, SampleQuestion
 from gpuwaste.show.resource import Order, Resource, declared
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from tools.reference import wire_advice
 from tools.reference.markdown import code, document, table
 

@@ -15,10 +15,10 @@ from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.advice.predict.rolling import busy_users, roll, static
 from gpuwaste.advice.predict.targets import BY_NAME, labels
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.models.fit import Fitted, fit
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.models.prediction_metrics import average_precision, ece, reserved_over_used, under_rate
-from gpuwaste.models.split import Rows, split_by_time
+from gpuwaste.models.target_fit import Fitted, fit
+from gpuwaste.models.training_rows import Rows, split_by_time
 
 QUANTILE: Final = 0.95  # of the walltime, whose under-estimates are printed
 _NAN: Final = float("nan")

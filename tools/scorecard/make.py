@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from gpuwaste.models.evaluate.weekly import Prequential
-from gpuwaste.models.prepare import prepare
+from gpuwaste.models.evaluate.log_evaluation import Prequential
+from gpuwaste.models.training_rows import prepare
 from tools.scorecard.carry_over import Log as Carrier
 from tools.scorecard.carry_over import carry_over, section
 from tools.scorecard.logs import CARRIED, Log

@@ -8,11 +8,11 @@ from typing import Final
 
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
 from gpuwaste.models.evaluate.evaluation_text import evaluation_text
+from gpuwaste.models.evaluate.log_evaluation import Evaluation, evaluate
 from gpuwaste.models.evaluate.method import OURS, all_methods
 from gpuwaste.models.job_source import JobSource, load_store, load_swf
-from gpuwaste.models.prepare import prepare
+from gpuwaste.models.training_rows import prepare
 from tools.scorecard.logs import Log, data_of
 from tools.scorecard.uio import as_sacct
 
@@ -57,8 +57,8 @@ def read(log: Log, data: Path) -> JobSource:
     if path.suffix != ".csv":
         return load_swf(path, log.name)
     from gpuwaste.core.clock import SystemClock  # noqa: PLC0415 readers of one log of eight
+    from gpuwaste.jobs.importers.bulk_import import import_source  # noqa: PLC0415
     from gpuwaste.jobs.importers.history_store import HistoryStore  # noqa: PLC0415
-    from gpuwaste.jobs.importers.importer import import_source  # noqa: PLC0415
     from gpuwaste.jobs.importers.sources.sacct import SacctFile  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="gpuwaste-scorecard-") as folder:

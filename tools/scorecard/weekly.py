@@ -8,10 +8,9 @@ from tabulate import tabulate
 
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.models.evaluate.figures import Figures
-from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.models.evaluate.weekly import Prequential, prequential
-from gpuwaste.models.prepare import prepare
-from gpuwaste.models.split import split_by_time
+from gpuwaste.models.evaluate.log_evaluation import Prequential, prequential
+from gpuwaste.models.evaluate.method import EvaluationTask
+from gpuwaste.models.training_rows import prepare, split_by_time
 from tools.scorecard.logs import Log
 from tools.scorecard.part import SEED, read
 

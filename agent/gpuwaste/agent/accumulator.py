@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gpuwaste.agent.model import GpuProfile
+from gpuwaste.agent.readings import GpuProfile
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, AllocationHour
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 SUSPENDED: Final = "suspended"
 IDLE_RUN_MS: Final = 60_000  # zeros count as an idle run from here on, all of it

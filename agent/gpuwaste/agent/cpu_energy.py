@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuwaste.agent.model import GpuAllocation, HostUse, PackageReading
+from gpuwaste.agent.readings import GpuAllocation, HostUse, PackageReading
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import sync_directory
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 
 # 32 KiB is the smallest block in which DuckDB packs 4-byte columns by bits, and samples have none that are wider.

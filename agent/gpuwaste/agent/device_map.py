@@ -10,18 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun, PositionFacts
-from gpuwaste.agent.facts.cgroup import CGROUP_ROOT, CgroupSource
-from gpuwaste.agent.facts.identities import Identities
-from gpuwaste.agent.facts.positions import PositionTable
-from gpuwaste.agent.facts.prolog import PrologSource
+from gpuwaste.agent.facts.device_cgroup import CGROUP_ROOT, CgroupSource
+from gpuwaste.agent.facts.gpu_identities import Identities, PositionTable
+from gpuwaste.agent.facts.prolog_files import PrologSource
 from gpuwaste.agent.facts.remote import RemoteSource, RunAnswer
-from gpuwaste.agent.model import GpuAllocation, GpuIdentity, JobMap
-from gpuwaste.agent.runs import RunTracker
+from gpuwaste.agent.facts.run_facts import Facts, FactSource, LocalRun, PositionFacts
+from gpuwaste.agent.node_runs import RunTracker
+from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, JobMap
 from gpuwaste.ledger.hour import MISSING_PREFIX
 from gpuwaste.ledger.sample import Confidence, MapSource, UnknownReason
-from gpuwaste.slurm.formats.slurmd_g import DevicePosition
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.formats.gpu_positions import DevicePosition
+from gpuwaste.slurm.run_key import RunKey
 
 _TRUST: Final = tuple(MapSource)
 _LATE_US: Final = 3_600_000_000  # for so long the start of a run that is over is of use

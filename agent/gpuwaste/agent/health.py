@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, Self
 
-from gpuwaste.agent.facts.identities import Identities
-from gpuwaste.agent.facts.positions import PositionTable
-from gpuwaste.agent.model import GpuIdentity
+from gpuwaste.agent.facts.gpu_identities import Identities, PositionTable
 from gpuwaste.agent.node_map import NodeMap
 from gpuwaste.agent.observation import Observation, SinkPart
+from gpuwaste.agent.readings import GpuIdentity
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.parts import Parts, Reloads

@@ -16,10 +16,10 @@ from typing import Final
 
 from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, OpenHour
 from gpuwaste.agent.meter import Meter, MeterTick, state_of
-from gpuwaste.agent.model import GpuAllocation, JobMap
+from gpuwaste.agent.readings import GpuAllocation, JobMap
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.sample import Confidence, Sample, UnknownReason
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 GAP_INTERVALS: Final = 2.5
 _BACK_MS: Final = 7 * 86_400_000  # no row is made for time before this, whatever a file's date says

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, State, whole_percent
 from gpuwaste.agent.cpu_energy import CpuEnergy, CpuPower
-from gpuwaste.agent.model import GpuAllocation, GpuReading, HostUse, PackageReading
+from gpuwaste.agent.readings import GpuAllocation, GpuReading, HostUse, PackageReading
 from gpuwaste.agent.valid_ranges import MAX_GPU_W
 from gpuwaste.core.clock import StepDetector
 from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, MISSING_PREFIX

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpuwaste.agent.accumulator import SUSPENDED
-from gpuwaste.agent.model import GpuAllocation, GpuIdentity, GpuReading, HostUse, JobMap, PackageReading
+from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, GpuReading, HostUse, JobMap, PackageReading
 from gpuwaste.core.parts import Part
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
 

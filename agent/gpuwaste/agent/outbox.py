@@ -11,18 +11,43 @@ from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.agent.agent_ports import AgentPorts
-from gpuwaste.agent.outbox_schema import KEY, MIGRATIONS
 from gpuwaste.core import log_event
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.version import own_version
-from gpuwaste.ledger.hour import AllocationHour, hour_from_line
-from gpuwaste.ledger.hour_batch import HourBatch, HourLine, encode_hour
+from gpuwaste.ledger.hour import AllocationHour, HourBatch, HourLine, encode_hour, hour_from_line
 from gpuwaste.net.batch import MAX_BATCH_BYTES, Batch, Envelope
 from gpuwaste.net.durable_file import DurableFile
 from gpuwaste.net.shipper import Shipper
 
+KEY: Final = ("cluster", "job_id", "start", "node", "gpu_uuid", "hour_utc")
+_KEY_COLUMNS: Final = (
+    "cluster TEXT NOT NULL, job_id INTEGER NOT NULL, start INTEGER NOT NULL, node TEXT NOT NULL, "
+    "gpu_uuid TEXT NOT NULL, hour_utc INTEGER NOT NULL"
+)
+
+MIGRATIONS: Final = (
+    f"""
+    CREATE TABLE hours (
+        {_KEY_COLUMNS},
+        seq INTEGER NOT NULL,
+        final INTEGER NOT NULL,
+        acked_seq INTEGER NOT NULL DEFAULT -1,  -- the newest version that the hub has, or has refused
+        payload BLOB NOT NULL,                  -- the row as it travels: JSON, no newline
+        PRIMARY KEY ({", ".join(KEY)})
+    );
+    CREATE INDEX hours_unsent ON hours (hour_utc) WHERE seq > acked_seq;
+    CREATE TABLE rejected (
+        {_KEY_COLUMNS},
+        seq INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        rejected_at INTEGER NOT NULL,           -- UTC seconds
+        payload BLOB NOT NULL,
+        PRIMARY KEY ({", ".join(KEY)})
+    );
+    """,
+)
 MAX_BATCH_ROWS: Final = 5000
 _MATCH: Final = " AND ".join(f"{column} = ?" for column in KEY)
 _COLUMNS: Final = ", ".join(KEY)

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.agent.bounded import BoundedThread
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.bounded_calls import BoundedThread, CollectorError
 from gpuwaste.core.errors import WireError
 from gpuwaste.net.addresses import parse_target_url
 from gpuwaste.net.http import AnswerSizeError, DeadlineError, HttpExchange, HttpRequest, cause_of, tls_context

@@ -10,11 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from gpuwaste.agent.bounded_calls import Guard
 from gpuwaste.agent.collectors import Collectors
-from gpuwaste.agent.guard import Guard
-from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
-from gpuwaste.agent.profiles import with_profiles
+from gpuwaste.agent.readings import (
+    GpuIdentity,
+    GpuProfile,
+    GpuReading,
+    GpuScan,
+    HostUse,
+    JobMap,
+    PackageReading,
+    with_profiles,
+)
 from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, StepDetector

@@ -1,4 +1,4 @@
-"""Each slurmstepd of this node: the process that listens on a step's socket in slurmd's spool directory.
+"""Each slurmstepd of this node, by the socket of its step in slurmd's spool directory, and what these tell of runs.
 
 The directory is root's and the kernel says who listens, so that no process name, command line or environment, which
 belong to the job's user, has to be believed.
@@ -7,10 +7,12 @@ belong to the job's user, has to be believed.
 import os
 import re
 import socket
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core.errors import SlurmError
 from gpuwaste.net.peers import peer_of
 
 _START: Final = 19  # starttime in /proc/PID/stat, fields after the name
@@ -18,6 +20,10 @@ _MAX_STAT_B: Final = 4096
 _MAX_CGROUP_B: Final = 65_536
 UNKNOWN: Final = 0
 """Somebody listens, and the kernel does not say who at this moment."""
+BATCH_STEP: Final = 4294967291  # SLURM_BATCH_SCRIPT
+EXTERN_STEP: Final = 4294967292  # SLURM_EXTERN_CONT
+INTERACTIVE_STEP: Final = 4294967290  # SLURM_INTERACTIVE_STEP
+_REST = re.compile(r"(\d{1,10})\.(\d{1,10})(?:\.\d{1,10})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +123,46 @@ def _below(text: str, scope: str) -> str:
             parts = line.split("/")
             return parts[parts.index(scope) + 1] if scope in parts[:-1] else ""
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepSocket:
+    """One step that runs on this node: its socket's file name, and when that was made, microseconds UTC."""
+
+    job_id: int
+    step_id: int
+    mtime_us: int
+    name: str
+
+
+def scan_steps(spool_dir: Path, node: str) -> frozenset[StepSocket]:
+    """Return the steps whose sockets `NODE_JOB.STEP` lie in slurmd's spool directory.
+
+    Other nodes' sockets and other files are left out. Raises SlurmError where the directory cannot be read.
+    """
+    found = set()
+    try:
+        with os.scandir(spool_dir) as entries:
+            for entry in entries:
+                step = _step_of(entry, node)
+                if step is not None:
+                    found.add(step)
+    except OSError as error:
+        raise SlurmError(f"{spool_dir}: slurmd's spool directory cannot be read: {error.strerror}") from error
+    return frozenset(found)
+
+
+def _step_of(entry: os.DirEntry[str], node: str) -> StepSocket | None:
+    name = entry.name
+    if not name.startswith(f"{node}_"):
+        return None
+    match = _REST.fullmatch(name, len(node) + 1)
+    if match is None:
+        return None
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None  # the step ended between the listing and this look
+    if not stat.S_ISSOCK(status.st_mode):
+        return None
+    return StepSocket(int(match[1]), int(match[2]), status.st_mtime_ns // 1000, name)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
 
-from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan
+from gpuwaste.agent.readings import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.core import log_event
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.sample import UnknownReason

@@ -22,10 +22,10 @@ from gpuwaste.advice.renewal.card_types import (
     Parity,
     TrainingSettings,
 )
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.models.fit import Fitted
-from gpuwaste.models.search import Found
-from gpuwaste.models.split import FINAL_SHARE, SHARES
+from gpuwaste.jobs.history.job_table import JobTable
+from gpuwaste.models.parameter_search import Found
+from gpuwaste.models.target_fit import Fitted
+from gpuwaste.models.training_rows import FINAL_SHARE, SHARES
 
 MOST_USED: Final = 10  # features listed for a target
 LABEL_RULE: Final = (

@@ -17,12 +17,12 @@ from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.rolling import busy_users, roll
 from gpuwaste.advice.predict.targets import Target, labels, request_cap
 from gpuwaste.advice.renewal.card_types import CardByUser, CardFigures, CardInterval, CardLevel, CardPoint, CardRequest
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.fit import Fitted, Vectors, calibrated
-from gpuwaste.models.split import HistorySplit
+from gpuwaste.models.target_fit import Fitted, Vectors, calibrated
+from gpuwaste.models.training_rows import HistorySplit
 
 Array = NDArray[np.float64]
 Curves = Mapping[str, Sequence[Sequence[float]]]

@@ -15,10 +15,10 @@ from gpuwaste.core.errors import NoDataError, ParseError, StoreError, UsageError
 from gpuwaste.core.owner import as_owner
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.jobs.history.from_store import read_table
-from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
-from gpuwaste.jobs.job_columns import clusters
+from gpuwaste.jobs.history.job_table import GpuUse, JobTable, table_of
 from gpuwaste.jobs.job_event import HistoryEvent, RunUse, event_from_json
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.run_store import clusters
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database
 
 if TYPE_CHECKING:

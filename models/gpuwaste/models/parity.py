@@ -18,7 +18,7 @@ from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.advice.predict.onnx_session import Session
 from gpuwaste.advice.renewal.card_types import Parity
 from gpuwaste.core.errors import ModelError
-from gpuwaste.models.fit import calibrated
+from gpuwaste.models.target_fit import calibrated
 
 ROWS: Final = 10_000
 EDGE_ROWS: Final = 2_000  # of each kind: on a threshold, below, above

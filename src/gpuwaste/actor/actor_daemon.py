@@ -30,7 +30,7 @@ from gpuwaste.core.worker import AFTER_DEFECT_S
 from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.net.metrics_server import ExporterPart, ProgramCollector, exporter
 from gpuwaste.net.systemd_notifier import SystemdNotifier
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 
 
 class ActorExporter(ExporterPart):

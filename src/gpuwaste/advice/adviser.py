@@ -25,7 +25,7 @@ from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 if TYPE_CHECKING:
     from gpuwaste.advice.predict.prediction_types import PredictDocument, Scored

@@ -13,11 +13,11 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.text import storable
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import StoredEvent
-from gpuwaste.jobs.run_rows import job_record
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.jobs.run_changes import job_record
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import Columns, to_json

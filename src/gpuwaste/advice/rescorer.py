@@ -17,11 +17,10 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.job import JobRescored, LimitNear
-from gpuwaste.jobs.events.stored_event import StoredEvent
-from gpuwaste.jobs.history.requests import request_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.submit.job_request import request_of
 from gpuwaste.store.database import Database
 
 EVERY_S: Final = 60.0

@@ -37,7 +37,7 @@ from gpuwaste.core.version import own_version
 from gpuwaste.core.worker import Bus
 from gpuwaste.net.daemon_client import daemon_client
 from gpuwaste.net.systemd_notifier import SILENT, SystemdNotifier
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.submit.job_desc import read_job_desc
 
 _STARTED: Final = log_event.info("advisor-started: gpuwaste advisor {version} listens on {path} for uids {uids}")

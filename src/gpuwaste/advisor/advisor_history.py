@@ -22,11 +22,10 @@ from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.history.follow import Follower
-from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import HistoryEvent, event_from_json
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest, request_of
 
 SAVED: Final = "history"
 FAR_BEHIND: Final = 20_000  # events; the hub's snapshot is quicker from there on

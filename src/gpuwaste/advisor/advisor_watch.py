@@ -21,7 +21,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.worker import Bus
 from gpuwaste.net.hub_client import SCORE_PATH, WAITS_PATH
-from gpuwaste.plan.document import WaitTableAnswer
+from gpuwaste.plan.plan_document import WaitTableAnswer
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
 
 WAITS_EVERY_S: Final = 60

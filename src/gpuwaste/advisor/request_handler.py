@@ -29,7 +29,7 @@ from gpuwaste.core.parts import Parts
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.jobs.verdict import Op, Verdict
 from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 DEADLINE_US: Final = 5000  # where a request does not say
 _LONGEST_US: Final = 10_000_000

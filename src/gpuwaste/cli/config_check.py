@@ -148,7 +148,7 @@ def files_of_values(_: Path, config: Config) -> Iterator[str]:
 
 
 def _tariff(config: Config) -> None:
-    from gpuwaste.ledger.energy.tariff_file import read_tariff
+    from gpuwaste.ledger.energy.site_tariff import read_tariff
 
     read_tariff(config.energy)
 
@@ -225,7 +225,7 @@ def _munge_socket(config: Config) -> None:
 
 
 def _slurm_client(config: Config) -> None:
-    from gpuwaste.slurm.clients.choice import PYSLURM, client_name, slurm_client
+    from gpuwaste.slurm.clients.client_choice import PYSLURM, client_name, slurm_client
 
     if client_name(config) != PYSLURM:  # whether pyslurm can be used here is for the doctor
         slurm_client(config)
@@ -278,8 +278,8 @@ def _xids(config: Config) -> None:
 
 
 def _curves(config: Config) -> None:
-    from gpuwaste.ledger.curves.agents import scheme_of
-    from gpuwaste.ledger.curves.prometheus import endpoint_of
+    from gpuwaste.ledger.curves.agent_curves import scheme_of
+    from gpuwaste.ledger.curves.prometheus_curves import endpoint_of
 
     if config.hub.agent_url:
         scheme_of(config.hub.agent_url)

@@ -66,7 +66,7 @@ def tried(attempts: Iterable[Attempt], config: Config) -> Iterator[str]:
 
 
 def _control_socket(config: Config) -> None:
-    from gpuwaste.agent.control import socket_of
+    from gpuwaste.agent.control_socket import socket_of
 
     socket_of(Path(config.common.run_dir))
 

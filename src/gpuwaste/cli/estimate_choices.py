@@ -9,14 +9,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gpuwaste.cli.estimate_times import step_times
+from gpuwaste.cli.step_time_models import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
-from gpuwaste.estimate.choices import Goal, Work, choice, chosen
+from gpuwaste.estimate.choices import ChoiceGoal, Work, choice, chosen
 from gpuwaste.estimate.devices import GpuType, MigSize, given_prices, one_of, types_asked
 from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
-from gpuwaste.estimate.memory import estimate_memory
 from gpuwaste.estimate.program import Program
+from gpuwaste.estimate.program_memory import estimate_memory
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
 MAX_LISTED: Final = 16
@@ -44,7 +44,7 @@ def choices_document(
             facts[file, program.batch] = facts_of(program)
     compared.check()
     rows = compared.sorted_rows()
-    goal: Goal = options.goal or "cheapest"
+    goal: ChoiceGoal = options.goal or "cheapest"
     place, said = chosen(rows, goal, compared.prices)
     asked = {name: types_asked(name) for name in listed(options.gpu)}
     best, handed = (None, {}) if place is None else _named(asked, rows[place], rows)
@@ -229,7 +229,7 @@ def _script_lines(best: EstimateChoice, gres: str, fingerprint: str) -> list[str
     return [f"#SBATCH {line}" for line in (lines if limit is None else [lines[0], f"--time={limit}", lines[1]])]
 
 
-def _plan_command(best: EstimateChoice, gres: str, goal: Goal) -> str:
+def _plan_command(best: EstimateChoice, gres: str, goal: ChoiceGoal) -> str:
     """Return the command that plans a script with the request."""
     limit = _limit(best)
     words = ["gpuwaste plan", "" if goal == "smallest" else f"--goal {goal}", "--", f"--gres={gres}"]

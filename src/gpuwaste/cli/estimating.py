@@ -8,14 +8,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from gpuwaste.cli.estimate_choices import MAX_LISTED, choices_document, of_several
-from gpuwaste.cli.estimate_times import step_times
+from gpuwaste.cli.step_time_models import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import ON_MIG
 from gpuwaste.estimate.devices import GpuType, devices, site_prices, types_asked
 from gpuwaste.estimate.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu, StepTime
-from gpuwaste.estimate.memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.program import UNKNOWN_KINDS, Program, op_sums
+from gpuwaste.estimate.program_memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.reading import read_programs
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 

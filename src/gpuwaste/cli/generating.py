@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from gpuwaste.cli.loads import drawn_source, need_sim, stepped
+from gpuwaste.cli.job_sources import drawn_source, need_sim, stepped
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 
@@ -19,7 +19,7 @@ def listed_text() -> str:
     from gpuwaste.show.layout import Look
 
     try:
-        from gpuwaste.sim.load import GENERATORS
+        from gpuwaste.sim.generated_load import GENERATORS
         from gpuwaste.sim.time_travel import STEPS
     except ModuleNotFoundError as error:
         raise need_sim(error) from error
@@ -42,7 +42,7 @@ def write_load(options: argparse.Namespace, config: Config) -> str:
     from gpuwaste.core.files import write_whole
 
     try:
-        from gpuwaste.sim.load import generator_parameters
+        from gpuwaste.sim.generated_load import generator_parameters
         from gpuwaste.sim.parameters import read_named
         from gpuwaste.sim.swf_writer import swf_lines
     except ModuleNotFoundError as error:

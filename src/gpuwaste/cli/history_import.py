@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuwaste.cli.sources import file_source
+from gpuwaste.cli.job_sources import file_source
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
@@ -21,10 +21,10 @@ from gpuwaste.core.units import DAY_S, format_size
 if TYPE_CHECKING:
     from gpuwaste.core.fields import Document
     from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod
+    from gpuwaste.jobs.importers.bulk_import import Progress
+    from gpuwaste.jobs.importers.history_source import ImportSource
     from gpuwaste.jobs.importers.history_store import HistoryStore
     from gpuwaste.jobs.importers.import_result import ImportResult
-    from gpuwaste.jobs.importers.importer import Progress
-    from gpuwaste.jobs.importers.source import ImportSource
     from gpuwaste.store.lake_database import LakeLocation
 
 Answer = tuple["Document", str]
@@ -33,8 +33,8 @@ _SCRATCH = "history.tmp"  # of DuckDB, in the hub's state_dir
 
 def bring(options: argparse.Namespace, config: Config) -> Answer:
     """Import. Raises GpuwasteError; NoDataError where there is nothing at all to import."""
+    from gpuwaste.jobs.importers.bulk_import import import_again, import_source
     from gpuwaste.jobs.importers.history_status import ImportsDocument
-    from gpuwaste.jobs.importers.importer import import_again, import_source
     from gpuwaste.jobs.importers.user_names import read_user_names
 
     users = read_user_names(config.hub.user_names_file, config.common.cluster)
@@ -74,8 +74,7 @@ def bring_as_job(options: argparse.Namespace, config: Config) -> int:
 
 def stand(options: argparse.Namespace, config: Config) -> Answer:
     """Tell what the store holds. Raises NoDataError where there is none."""
-    from gpuwaste.jobs.importers.history_status import status_document
-    from gpuwaste.jobs.importers.history_text import status_text
+    from gpuwaste.jobs.importers.history_status import status_document, status_text
 
     path = _store_path(options, config)
     become_owner(path)
@@ -158,7 +157,7 @@ def _source(options: argparse.Namespace, config: Config) -> "ImportSource":
 
 
 def _live(options: argparse.Namespace, config: Config) -> "ImportSource":
-    from gpuwaste.slurm.clients.commands import CommandClient
+    from gpuwaste.slurm.clients.command_client import CommandClient
 
     common, period = config.common, _period(options, config)
     commands = CommandClient(slurm_conf=common.slurm_conf, timeout_s=common.slurm_timeout_s)

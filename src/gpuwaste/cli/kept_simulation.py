@@ -14,7 +14,7 @@ from gpuwaste.core.errors import NoDataError, StoreError, UsageError
 from gpuwaste.core.owner import as_owner
 
 if TYPE_CHECKING:
-    from gpuwaste.jobs.history.table import JobTable
+    from gpuwaste.jobs.history.job_table import JobTable
     from gpuwaste.show.view_document import ViewDocument
     from gpuwaste.sim.counterfactual import Counterfactual
     from gpuwaste.sim.document import Difference
@@ -95,7 +95,7 @@ def _over_seeds(found: "Difference", before: tuple[str, str], after: tuple[str, 
 
     from gpuwaste.sim import kept_simulations
     from gpuwaste.sim.document import Seeds
-    from gpuwaste.sim.over_seeds import paired
+    from gpuwaste.sim.intervals import paired
 
     class _SavedDocument(Struct):
         seeds: Seeds | None = None

@@ -28,7 +28,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.text import harmless
 from gpuwaste.core.version import own_version
-from gpuwaste.plan.document import Goal
+from gpuwaste.plan.plan_document import PlanGoal
 
 INSTRUCTIONS: Final = (
     "GPU use and waste of a Slurm site, with the rights of the user who runs this server. Answers are JSON documents:"
@@ -160,7 +160,7 @@ class Tools:
         options: Annotated[
             list[_Name] | None, Field(max_length=64, description="Options as sbatch takes them: --time=10.")
         ] = None,
-        goal: Annotated[Goal, Field(description="What to choose by: end, cost, or risk to fail.")] = "fastest",
+        goal: Annotated[PlanGoal, Field(description="What to choose by: end, cost, or risk to fail.")] = "fastest",
         deadline: Annotated[_Time, Field(description="When it must have ended, as in sacct or now+8hours.")] = "",
     ) -> str:
         """Say when a batch script would start and end under several requests, and which is best; submits nothing."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from gpuwaste.cli.words import count_word, path_word
+from gpuwaste.cli.words import count_word, path_word, size_word
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def add_learning(parser: argparse.ArgumentParser, trials: int) -> None:
 def roles_of(options: argparse.Namespace, config: "Config") -> "frozenset[Role]":
     """Return the roles that the options name, else those that this host has."""
     from gpuwaste.cli.check import Role
-    from gpuwaste.cli.doctor import roles_here
+    from gpuwaste.cli.doctor_checks import roles_here
 
     return frozenset(map(Role, options.role)) if options.role else roles_here(config)
 
@@ -225,3 +225,22 @@ def _rendered(
         return machine_formats.to_json(raw)
     write = machine_formats.to_csv if options.form == "csv" else machine_formats.to_parsable
     return write(document, header=not options.noheader, part=getattr(options, "table", ""))
+
+
+def add_as_job(parser: argparse.ArgumentParser, shared: str) -> None:
+    """Add --as-job with what it needs; `shared` names what has to be on shared disk."""
+    parser.add_argument("--as-job", action="store_true", help=f"run as a job of this Slurm cluster; {shared}")
+    add_job_options(parser, "a job", 240)
+
+
+def add_job_options(parser: argparse.ArgumentParser, of: str, minutes: int) -> None:
+    """Add what sbatch is told of the job: partition, account, time limit."""
+    parser.add_argument("--partition", default="", metavar="NAME", help="with --as-job: partition")
+    add(parser, "accounts", "with --as-job, the account to charge")
+    parser.add_argument(
+        "--time",
+        type=size_word,
+        default=minutes,
+        metavar="MINUTES",
+        help=f"with --as-job: time limit of {of} (default: {minutes})",
+    )

@@ -20,15 +20,15 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun, ProgramRunsAnswer
-from gpuwaste.plan.program_part import WALLTIME, history_of, with_run_time
+from gpuwaste.plan.outlook import WALLTIME, history_of, with_run_time
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of, script_program, tie_of
-from gpuwaste.slurm.submit.request import JobRequest
 
 if TYPE_CHECKING:
     from gpuwaste.estimate.estimate_types import StepTime
     from gpuwaste.estimate.hybrid import EstimatedRunTime
-    from gpuwaste.estimate.memory import MemoryEstimate
     from gpuwaste.estimate.program import Program
+    from gpuwaste.estimate.program_memory import MemoryEstimate
 
 _EXTRA: Final = "estimate"
 _HOST: Final = "this host"
@@ -57,7 +57,7 @@ class OwnProgram:
 
     def _time(self, gpu_type: str) -> "StepTime":
         if gpu_type not in self._times:
-            from gpuwaste.cli.estimate_times import step_times
+            from gpuwaste.cli.step_time_models import step_times
 
             assert self.program is not None  # noqa: S101 narrows the type: it is asked with a program only
             self._times |= step_times(self.program, [gpu_type], self.models_dir, "")
@@ -79,7 +79,7 @@ def own_program(config: Config, script: str, comment: str, folder: Path | None) 
     if tie is None:
         return None, notes
     try:
-        memory = load_program("gpuwaste.estimate.memory", _EXTRA, _HOST)
+        memory = load_program("gpuwaste.estimate.program_memory", _EXTRA, _HOST)
     except GpuwasteError as error:
         return None, notes or [f"the program is not known: {error}"]
     own = OwnProgram(tie, Path(config.common.models_dir), program=program, notes=notes)

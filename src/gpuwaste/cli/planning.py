@@ -1,11 +1,12 @@
 """What `gpuwaste plan` does: reads the submission, asks Slurm, model and hub, and prints, keeps or submits the plan."""
 
 import argparse
+import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,30 +18,45 @@ from gpuwaste.cli.hub_access import COMPILING_S, hub_client
 from gpuwaste.cli.options import EXIT_NO_DATA, EXIT_OVER, print_own
 from gpuwaste.cli.own_program import OwnProgram, own_program, refusals
 from gpuwaste.cli.time_options import parse_time
+from gpuwaste.cli.words import require_job
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import GpuwasteError, UsageError, WireError
+from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, UsageError, WireError
 from gpuwaste.core.groups import unix_groups, user_name
+from gpuwaste.core.job_states import QUEUED
+from gpuwaste.core.text import harmless
 from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
-from gpuwaste.plan.document import ExpectAnswer, Goal, PlanCandidate, PlanDocument
-from gpuwaste.plan.own_jobs import QueuedJobs, queued_jobs
-from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
+from gpuwaste.plan.outlook import WALLTIME, history_of
+from gpuwaste.plan.plan_document import ExpectAnswer, PlanCandidate, PlanDocument, PlanGoal
+from gpuwaste.plan.plan_file import (
+    candidate_of,
+    plan_file,
+    read_plan,
+    read_script,
+    submit_candidate,
+    to_record,
+    unchanged,
+    write_plan,
+)
 from gpuwaste.plan.plan_request import PlannedSubmission, PlanRequest
-from gpuwaste.plan.plan_text import plan_text
-from gpuwaste.plan.program_part import WALLTIME, history_of
-from gpuwaste.plan.site import read_site
-from gpuwaste.plan.submit import submit_candidate, to_record
+from gpuwaste.plan.plan_text import clock, plan_text
+from gpuwaste.plan.user_site import QueuedJobs, queued_jobs, read_site
+from gpuwaste.plan.wait_watch import StartForecast, moved, reason_words
 from gpuwaste.plan.wrapping import LONGEST_S
 from gpuwaste.show.terminal_cells import one_line
-from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.clients.command_client import CommandClient
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_argv
 from gpuwaste.slurm.submit.sbatch_run import DryRun, dry_run, submit
 
 _HERE: Final = "-"
 _UNNAMED: Final = "sbatch"
 """The name of a job whose script came from standard input."""
+EVERY_S = 60.0
+_FORMAT = "%S|%r|%T"
+_COLUMNS = 3
+Look = Callable[[], StartForecast]
 
 
 def make_plan(config: Config, options: argparse.Namespace) -> int:
@@ -58,7 +74,9 @@ def make_plan(config: Config, options: argparse.Namespace) -> int:
     return EXIT_OVER if found.meets_deadline is False else 0
 
 
-def plan_of_text(config: Config, script: str, options: Sequence[str], goal: Goal, deadline: int | None) -> PlanDocument:
+def plan_of_text(
+    config: Config, script: str, options: Sequence[str], goal: PlanGoal, deadline: int | None
+) -> PlanDocument:
     """Plan a script that somebody gave as text, with options of sbatch. Raises UsageError, and as make_plan does.
 
     sbatch --test-only reads it from a file of a private folder, which is removed; its name is that of such jobs.
@@ -78,7 +96,7 @@ def _planned(
     config: Config,
     submission: PlannedSubmission,
     model: Path | None,
-    goal: Goal,
+    goal: PlanGoal,
     deadline: int | None,
     *,
     named: bool = True,
@@ -207,3 +225,73 @@ def _user() -> str:
     if name := user_name(os.getuid()):
         return name
     raise UsageError(f"uid {os.getuid()} has no name on this host: run it on a login node")
+
+
+def watch(config: Config, options: argparse.Namespace) -> int:
+    """Follow a job. Raises NoDataError for one that slurmctld does not know."""
+    job: str = options.watch
+    require_job(job)
+    client = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
+    follow(job, lambda: _sight(config, client, job), as_json=options.json)
+    return 0
+
+
+def follow(job: str, look: Look, *, as_json: bool, pause: Callable[[float], None] = time.sleep) -> None:
+    """Print the first sight, then each that moved, until the job no longer waits."""
+    seen = look()
+    _tell(job, seen, "" if seen.state not in QUEUED else reason_words(seen.reason), as_json=as_json)
+    while seen.state in QUEUED:
+        pause(EVERY_S)
+        new = look()
+        words = "" if new.state not in QUEUED else moved(seen, new)
+        if words or new.state not in QUEUED:
+            _tell(job, new, words, as_json=as_json)
+            seen = new
+
+
+def _tell(job: str, sight: StartForecast, words: str, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps({"document": "plan_watch", "job": job, "why": words, **to_builtins(sight)}) + "\n")
+    else:
+        sys.stdout.write(f"{clock(sight.at, sight.at, None)} {_line(job, sight, words)}\n")
+    sys.stdout.flush()
+
+
+def _line(job: str, sight: StartForecast, words: str) -> str:
+    if sight.state not in QUEUED:
+        return f"job {job} is {harmless(sight.state)}"
+    start = "no expected start" if sight.start is None else f"expected start {clock(sight.start, sight.at, None)}"
+    if sight.interval is not None:
+        first, last = (clock(at, sight.at, None) for at in (sight.interval.p10, sight.interval.p90))
+        start += f" (80 %: {first} to {last})"
+    ahead = "" if sight.before is None else f", {sight.before} jobs before it"
+    return f"job {job}: {start}{ahead}; {harmless(words)}"
+
+
+def _sight(config: Config, client: CommandClient, job: str) -> StartForecast:
+    """Ask the hub; where it has no answer squeue --start, which knows no interval."""
+    now = int(time.time())
+    try:
+        found = convert(hub_client(config, COMPILING_S).expect_job(job), ExpectAnswer, "the hub's plan")
+    except GpuwasteError:
+        return _of_squeue(client, job, now)
+    one = found.expected[0] if found.expected else None
+    start = one.start if one else None
+    return StartForecast(now, found.state, found.reason, start.p50 if start else None, start, found.place)
+
+
+def _of_squeue(client: CommandClient, job: str, now: int) -> StartForecast:
+    try:
+        text = client.text("squeue", "--noheader", "--states=all", f"--jobs={job}", f"--format={_FORMAT}")
+    except GpuwasteError as error:
+        if "invalid job id" in str(error).lower():
+            raise NoDataError(f"job {job}: not known to slurmctld") from None
+        raise
+    line = next(iter(text.splitlines()), "")
+    if not line:
+        raise NoDataError(f"job {job}: not known to slurmctld")
+    row = line.split("|")
+    if len(row) != _COLUMNS:
+        raise ParseError(f"squeue: {len(row)} columns where {_COLUMNS} were requested: {line[:80]!r}")
+    start, reason, state = row
+    return StartForecast(now, state, reason, int(start) if start.isascii() and start.isdigit() else None)

@@ -13,8 +13,8 @@ from gpuwaste.core.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpuwaste.jobs.history.table import JobTable
-    from gpuwaste.sim.real.document import EngineDocument
+    from gpuwaste.jobs.history.job_table import JobTable
+    from gpuwaste.sim.real.ensemble_document import EngineDocument
     from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 ENGINES: Final = ("slurmctld",)
@@ -114,7 +114,7 @@ def _printed(document: "EngineDocument", directory: "Path", *, as_json: bool) ->
     from gpuwaste.show.layout import Look
     from gpuwaste.show.machine_formats import to_json
     from gpuwaste.show.terminal_cells import harmless_document
-    from gpuwaste.sim.engine_text import engine_text
+    from gpuwaste.sim.simulation_text import engine_text
 
     if as_json:
         return to_json(to_builtins(document))

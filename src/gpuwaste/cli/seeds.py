@@ -10,7 +10,7 @@ from gpuwaste.core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpuwaste.cli.simulation_inputs import Read
+    from gpuwaste.cli.simulate_run import Read
     from gpuwaste.sim.counterfactual import Counterfactual
 
 MOST: Final = 1000
@@ -46,7 +46,7 @@ def with_other_seeds(
 
     from msgspec.structs import replace as changed
 
-    from gpuwaste.sim.over_seeds import with_seeds
+    from gpuwaste.sim.intervals import with_seeds
 
     if options.seeds is None or found.document.stopped:
         return found
@@ -70,7 +70,7 @@ def with_other_seeds(
 
 def drawn(options: argparse.Namespace, read: "Read") -> list[str]:
     """Return what the seeds draw, in words; nothing where the simulation is not random."""
-    from gpuwaste.sim.load import generator_parameters
+    from gpuwaste.sim.generated_load import generator_parameters
     from gpuwaste.sim.parameters import read_named
     from gpuwaste.sim.time_travel import read_steps
 

@@ -7,15 +7,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from gpuwaste.cli.loads import need_sim
+from gpuwaste.cli.job_sources import need_sim
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpuwaste.sim.sweep.results import SweepFolder
-    from gpuwaste.sim.sweep.study import SweepCase, SweepStudy
+    from gpuwaste.sim.sweep_results import SweepFolder
+    from gpuwaste.sim.sweep_study import SweepCase, SweepStudy
 
 _SHOWN_ERRORS: Final = 5
 _SHOWN_ROWS: Final = 200
@@ -27,8 +27,8 @@ _EVERY_S: Final = {True: 0.2, False: 30.0}  # by whether it is a terminal
 def sweep_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Run the cases that are left and print what came of all; 1 where a case failed. Raises GpuwasteError."""
     try:
-        from gpuwaste.sim.sweep.results import SweepFolder
-        from gpuwaste.sim.sweep.study import read_study
+        from gpuwaste.sim.sweep_results import SweepFolder
+        from gpuwaste.sim.sweep_study import read_study
     except ModuleNotFoundError as error:
         raise need_sim(error) from error
     study = read_study(options.study)
@@ -45,8 +45,8 @@ def sweep_and_tell(options: argparse.Namespace, config: Config) -> int:
 
 def _run(study: "SweepStudy", folder: "SweepFolder", options: argparse.Namespace) -> "list[tuple[SweepCase, str]]":
     """Run the cases that have no result; returns those that failed, with their errors."""
-    from gpuwaste.sim.sweep.local import run_locally
-    from gpuwaste.sim.sweep.results import collect
+    from gpuwaste.sim.sweep_results import collect
+    from gpuwaste.sim.sweep_runners import run_locally
 
     left = folder.left(study.cases)
     progress = CaseProgress(len(study.cases), done=len(study.cases) - len(left))
@@ -59,7 +59,7 @@ def _run(study: "SweepStudy", folder: "SweepFolder", options: argparse.Namespace
 
     try:
         if options.as_job:
-            from gpuwaste.sim.sweep.slurm_arrays import ArrayRequest, run_on_slurm
+            from gpuwaste.sim.sweep_runners import ArrayRequest, run_on_slurm
 
             request = ArrayRequest(
                 min(options.tasks, 1000),
@@ -84,7 +84,7 @@ def _run(study: "SweepStudy", folder: "SweepFolder", options: argparse.Namespace
 def _answer(study: "SweepStudy", folder: "SweepFolder", failed: "list[tuple[SweepCase, str]]", *, as_json: bool) -> str:
     from gpuwaste.show.layout import Look, bullet
     from gpuwaste.show.terminal_cells import one_line
-    from gpuwaste.sim.sweep.results import PARQUET, collect, summary
+    from gpuwaste.sim.sweep_results import PARQUET, collect, summary
 
     count = collect(study, folder)
     if not count:

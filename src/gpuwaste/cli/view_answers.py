@@ -13,7 +13,7 @@ from gpuwaste.core.errors import ParseError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gpuwaste.jobs.importers.source import ImportSource
+    from gpuwaste.jobs.importers.history_source import ImportSource
     from gpuwaste.show.view_document import ComparisonDocument, ViewDocument
     from gpuwaste.store.database import Database
     from gpuwaste.views.rewriter import Rewriter
@@ -140,8 +140,8 @@ class _StoreAnswers:
 
         from msgspec import structs
 
-        from gpuwaste.ledger.energy.tariff_file import read_tariff
-        from gpuwaste.ledger.ledger_settings import LedgerSettings
+        from gpuwaste.ledger.energy.site_tariff import read_tariff
+        from gpuwaste.ledger.ledger import LedgerSettings
         from gpuwaste.views.view import look, view_named
         from gpuwaste.views.view_query import ViewQuery
 
@@ -195,7 +195,7 @@ def _store(options: argparse.Namespace, config: Config) -> "Iterator[Database]":
 
 
 def _sources(options: argparse.Namespace, config: Config) -> "Iterator[ImportSource]":
-    from gpuwaste.cli.sources import file_source
+    from gpuwaste.cli.job_sources import file_source
     from gpuwaste.jobs.importers.sources.swf import SwfFile
 
     for file in options.swf or ():
@@ -212,8 +212,8 @@ def _bring(path: Path, source: "ImportSource") -> None:
 
     from gpuwaste.cli.history_import import import_progress
     from gpuwaste.core.clock import SystemClock
+    from gpuwaste.jobs.importers.bulk_import import import_source
     from gpuwaste.jobs.importers.history_store import HistoryStore
-    from gpuwaste.jobs.importers.importer import import_source
 
     with closing(HistoryStore.open(path, SystemClock())) as store, import_progress(source.key, source.size) as progress:
         import_source(store, path, source, progress=progress)

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.estimate.devices import GpuType, MigSize, mig_memory_b
 from gpuwaste.estimate.estimate_types import EstimateChoice, StepTime
-from gpuwaste.estimate.memory import MemoryEstimate, verdict
+from gpuwaste.estimate.program_memory import MemoryEstimate, verdict
 
-Goal = Literal["cheapest", "fastest", "smallest"]
+ChoiceGoal = Literal["cheapest", "fastest", "smallest"]
 SCALING: Final = "speed-up by more GPUs is not known: time on several GPUs is not estimated"
 ON_MIG: Final = "times on MIG instances are not known"
 
@@ -83,7 +83,9 @@ def _fits(memory: MemoryEstimate, capacity_b: int, gpus: int) -> str:
     return "must be sharded" if one == "does not fit" else "may have to be sharded"
 
 
-def chosen(rows: Sequence[EstimateChoice], goal: Goal, prices: Mapping[str, float]) -> tuple[int | None, list[str]]:
+def chosen(
+    rows: Sequence[EstimateChoice], goal: ChoiceGoal, prices: Mapping[str, float]
+) -> tuple[int | None, list[str]]:
     """Return the place of the row that the goal marks, None where there is none, and what is to be said of it."""
     if goal == "smallest":
         return _smallest(rows)
@@ -108,7 +110,7 @@ def chosen(rows: Sequence[EstimateChoice], goal: Goal, prices: Mapping[str, floa
     return best, notes
 
 
-def _rate(row: EstimateChoice, goal: Goal, prices: Mapping[str, float]) -> float:
+def _rate(row: EstimateChoice, goal: ChoiceGoal, prices: Mapping[str, float]) -> float:
     """Return what the goal compares: of the run where its length is known, else of a sample, else of a step."""
     seconds = row.run_s if row.run_s is not None else (row.step_s or 0.0) / (row.batch or 1)
     return seconds * (prices.get(row.gpu, 1.0) if goal == "cheapest" else 1.0)
@@ -133,7 +135,7 @@ def _smallest(rows: Sequence[EstimateChoice]) -> tuple[int | None, list[str]]:
     return min(places, key=lambda place: (rows[place].gpus * rows[place].capacity_b, -(rows[place].batch or 0))), notes
 
 
-def _no_time(rows: Sequence[EstimateChoice], goal: Goal) -> str:
+def _no_time(rows: Sequence[EstimateChoice], goal: ChoiceGoal) -> str:
     if all(row.step_s is None for row in rows):
         reasons = sorted({row.refused for row in rows if row.gpus == 1 and not row.mig}) or [SCALING]
         return f"{goal} is not known without times ({reasons[0]}); --goal smallest needs memory only"

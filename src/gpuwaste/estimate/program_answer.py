@@ -7,7 +7,7 @@ from typing import Final
 from gpuwaste.core.units import format_size
 from gpuwaste.estimate.devices import GIB, mig_memory_b, types_of
 from gpuwaste.estimate.hybrid import EstimatedJob, EstimatedRunTime, Times, same_gpu, spoken
-from gpuwaste.estimate.memory import MemoryEstimate
+from gpuwaste.estimate.program_memory import MemoryEstimate
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun
 from gpuwaste.slurm.submit.program_tie import ProgramTie
 

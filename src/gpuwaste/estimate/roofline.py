@@ -1,7 +1,7 @@
 """The additive roofline: a step's time as a sum over what it executes, computes and moves.
 
 Seconds = a constant + for each kind and element type: executions, FLOPs and bytes, each with a coefficient that is not
-negative. The coefficients are fitted to measured programs (gpuwaste.models.times.fit); here they are only used.
+negative. The coefficients are fitted to measured programs (gpuwaste.models.time_fit); here they are only used.
 """
 
 from collections import Counter

@@ -1,11 +1,24 @@
-"""The card of a bundle of step times (card.json), which `gpuwaste estimate train --json` prints too."""
+"""The card of a bundle of step times, as card.json and as Markdown.
 
+`gpuwaste estimate train --json` prints the first too, `gpuwaste model show --times` the second.
+"""
+
+import time
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from tabulate import tabulate
 
 from gpuwaste.core.fields import Document, Ratio, Utc
+
+_PAPER_HEADS = ("MODEL", "SEEN", "UNSEEN, 20 % OF THE DATA")
+_PAPER = (
+    ("random forest on a table", "3.7", "88"),
+    ("XGBoost on a table", "1.63", "10 to 77"),
+    ("graph network", "11.16", "13.5 to 75"),
+    ("XGBoost and graph network", "", "10.55"),
+)
 
 
 class TimeFigures(Struct, kw_only=True, frozen=True):
@@ -42,3 +55,50 @@ class TimeCard(Document, kw_only=True, frozen=True):
     seconds: Annotated[Mapping[str, float], Meta(description="What each stage of the training took.")]
     promoted: Annotated[bool, Meta(description="Whether it was put in use at once.")]
     types: list[TimeCardType]
+
+
+def card_text(card: TimeCard) -> str:
+    """Return the card as Markdown."""
+    lines = [f"# Step times: {card.name}", "", f"Made {time.strftime('%Y-%m-%d', time.gmtime(card.created_utc))}.", ""]
+    for each in card.types:
+        lines += [f"## {each.gpu}", "", f"{each.basis}. {each.hardware or 'Hardware not recorded'}.", ""]
+        if each.figures:
+            lines += [figures_table(each, "github"), ""]
+        else:
+            lines += ["Too few programs to judge: the errors on this type are not known.", ""]
+        if each.left_out:
+            left = ", ".join(f"{count} {why}" for why, count in sorted(each.left_out.items()))
+            lines += [f"Left out: {left}.", ""]
+    lines += [
+        "*seen*: programs left out one fifth at a time. *unseen*: families left out in turn, with the share of their",
+        "programs that was measured after all. *additive*: the roofline by itself. *inside*: share of the programs in",
+        "the 90 % interval. All errors are of programs that the model had not seen.",
+        "",
+        "Vallabhajosyula and Ramnath report, on programs and GPUs of their own (MAPE in %):",
+        "",
+        tabulate(
+            _PAPER, headers=("MODEL", "SEEN", "UNSEEN, 20 % OF THE DATA"), tablefmt="github", disable_numparse=True
+        ),
+        "",
+        "Not known to the model: input pipelines, dynamic shapes, kernels of users, several GPUs, other jobs.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def figures_table(card: TimeCardType, style: str = "plain") -> str:
+    """Return a row for each case."""
+    rows = [
+        (
+            one.case,
+            str(one.programs),
+            f"{one.additive_mape:.1%}",
+            f"{one.mape:.1%}",
+            f"{one.median:.1%}",
+            f"{one.p90:.1%}",
+            f"{one.coverage:.1%}",
+        )
+        for one in card.figures
+    ]
+    heads = ("PROGRAMS", "N", "ADDITIVE", "MAPE", "MEDIAN", "P90", "INSIDE")
+    return tabulate(rows, headers=heads, tablefmt=style, disable_numparse=True, colalign=("left", *["right"] * 6))

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.estimate.devices import GpuType
-from gpuwaste.estimate.gp import ResidualGp, features_of, mix_overlap
+from gpuwaste.estimate.gaussian_process import ResidualGp, features_of, mix_overlap
 from gpuwaste.estimate.program import OpSum
 from gpuwaste.estimate.roofline import Floats, Roofline, between, work_of
 

@@ -24,12 +24,12 @@ from gpuwaste.hub.server import HubSockets, WebServer, make_room
 from gpuwaste.hub.standby import Standby
 from gpuwaste.hub.store_choice import lake_location
 from gpuwaste.jobs.importers.accounting_importer import Importer
-from gpuwaste.ledger.roller import FIRST_S
+from gpuwaste.ledger.rollup import FIRST_S
 from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
 from gpuwaste.net.request_signing import Checkers, CredentialChecker, CredentialIssuer, Via
 from gpuwaste.net.systemd_notifier import SILENT, SystemdNotifier
 from gpuwaste.net.tokens import TokenChecker
-from gpuwaste.slurm.clients.choice import accounting_client
+from gpuwaste.slurm.clients.client_choice import accounting_client
 
 _PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm command
 _STARTED: Final = log_event.info("hub-started: gpuwaste hub {version} listens on {places}, store {store}")

@@ -22,8 +22,7 @@ from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.gpu_claims import GpuClaims
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import parse_hours
+from gpuwaste.ledger.hour import AllocationHour, parse_hours
 from gpuwaste.ledger.hour_store import put_hours, upsert_hours
 from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.net.addresses import is_loopback_address

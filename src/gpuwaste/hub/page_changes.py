@@ -23,7 +23,7 @@ from gpuwaste.core.thread_pool import MadeTogether, ThreadPool
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.places import PlacedStream, Places
 from gpuwaste.hub.sign_in.visitors import SignInNeeded, Visitors
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.show.resource import Follow
 
 _LOOK_S: Final = 1.0

@@ -13,7 +13,7 @@ from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.site.sacctmgr import coordinated
+from gpuwaste.slurm.site.associations import coordinated
 
 if TYPE_CHECKING:
     from gpuwaste.core.scope import ClusterAccount

@@ -24,7 +24,7 @@ from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.standby_gate import StandbyGate
 from gpuwaste.hub.store_choice import open_reader
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.ledger.curves.service import Curves
+from gpuwaste.ledger.curves.curve_service import Curves
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.net.batch import MAX_BATCH_BYTES
 from gpuwaste.store.hub.lake_store import LakeReader

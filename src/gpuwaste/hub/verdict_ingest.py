@@ -18,9 +18,8 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.jobs.events.envelope import event_id
+from gpuwaste.jobs.events.envelope import StoredEvent, event_id
 from gpuwaste.jobs.events.event_store import VERDICT
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.verdict import ACTIONS, Verdict
 from gpuwaste.net.batch import Envelope

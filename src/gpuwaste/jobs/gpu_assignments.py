@@ -24,9 +24,9 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import RunsStored
 from gpuwaste.jobs.map_types import HeldOnNode, MapRun
 from gpuwaste.jobs.run_store import runs_of_id
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.hub.hub_store import HubStore
 

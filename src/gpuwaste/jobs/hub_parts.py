@@ -5,7 +5,7 @@ from typing import Final
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
-from gpuwaste.jobs.importers.page_reader import PageReader
+from gpuwaste.jobs.importers.page_details import PageReader
 
 PARTS: Final = (
     ClusterFacts,

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, to_builtins
 
 from gpuwaste.core.codec import OPTIONAL, Codec, Int64, Number, Wire
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 
-EventKind = Literal["submitted", "started", "ended", "ledger"]
+HistoryEventKind = Literal["submitted", "started", "ended", "ledger"]
 ScriptSays = Literal["same", "changed", "unknown"]  # a script beside the one that a verdict was given on
 EndRule = Literal["accounting", "submit + run"]  # how the ends of a log's runs are known
 
@@ -94,7 +94,8 @@ class HistoryEvent:
 
     seq: Int64
     kind: Annotated[
-        EventKind, Meta(description="submitted: seen waiting; a run that had started when it was first seen has none.")
+        HistoryEventKind,
+        Meta(description="submitted: seen waiting; a run that had started when it was first seen has none."),
     ]
     run_key: Annotated[RunKey, _RUN]
     at_utc: Annotated[int, _AT]

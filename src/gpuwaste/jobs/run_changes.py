@@ -1,18 +1,49 @@
-"""What an import brought of runs, written where they are: runs that changed with their events, details and steps.
+"""Runs as rows of the tables jobs and steps, and writing what an import brought: changed runs, details, steps.
 
-What was judged of a run that changes is judged again. Nothing that was judged or told depends on details and steps,
+A run that changes is judged again, and gets its events. Nothing that was judged or sent depends on details and steps,
 which only analytics reads, so they cause neither.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from operator import itemgetter
+from typing import Any, Final
 
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.core.text import storable
+from gpuwaste.slurm.accounting.job_record import AccountedRun, JobDetails, JobRecord, StepRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.json_rows import NO_ROWS, to_json
+from gpuwaste.store.hub.json_rows import NO_ROWS, Columns, to_json
 from gpuwaste.store.hub.store_changes import Times
+
+_DETAIL_COLUMNS: Final = Columns(JobDetails)
+JOB_COLUMNS: Final = Columns(JobRecord, {"run_start": "BIGINT", **_DETAIL_COLUMNS.types})
+_NO_DETAILS: Final = dict.fromkeys(_DETAIL_COLUMNS.types)
+STEP_COLUMNS: Final = Columns(StepRecord, {"cluster": "VARCHAR", "job_id": "BIGINT", "run_start": "BIGINT"})
+_JOB_VALUES: Final = itemgetter(*(f.name for f in fields(JobRecord)))
+
+
+def job_row(job: JobRecord) -> dict[str, Any]:
+    """Return the columns of table jobs."""
+    row = JOB_COLUMNS.row(job)
+    row["run_start"] = job.submit if job.start is None else job.start
+    row["printed_id"] = row["printed_id"] or str(job.job_id)
+    return row | (_DETAIL_COLUMNS.row(job.details) if isinstance(job, AccountedRun) else _NO_DETAILS)
+
+
+def step_rows(jobs: Iterable[JobRecord]) -> Iterator[dict[str, Any]]:
+    """Yield the columns of table steps for the steps of some runs."""
+    for job in jobs:
+        if isinstance(job, AccountedRun) and job.steps:
+            key = job.run_key
+            run = {"cluster": storable(key.cluster), "job_id": key.job_id, "run_start": key.start}
+            yield from (STEP_COLUMNS.row(step) | run for step in job.steps)
+
+
+def job_record(row: Mapping[str, Any]) -> JobRecord:
+    """Return the JobRecord of a row of table jobs."""
+    return JobRecord(*_JOB_VALUES(row))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,115 @@
-"""Runs in the hub's store: what accounting tells comes in, the history stream and the runs of a job go out.
+"""Runs in the hub's store: accounting's runs in; the history stream, the runs of a job, and columns of numbers out.
 
-Also which partitions give a job whole nodes. What a function has written is committed, and on disk, when it returns.
+It also holds which partitions allocate full nodes to a job. What a function has written is committed, and on disk, when
+it returns. The columns are NumPy arrays (extra `predict`), made by DuckDB without a Python object for each row.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.jobs.job_columns import FAR_S
-from gpuwaste.jobs.job_event import HistoryEvent, RunUse
-from gpuwaste.jobs.run_changes import judge_again, take_changed, take_details, take_steps
-from gpuwaste.jobs.run_rows import JOB_COLUMNS, STEP_COLUMNS, job_record, job_row, step_rows
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.jobs.job_event import EndRule, HistoryEvent, RunUse
+from gpuwaste.jobs.run_changes import (
+    JOB_COLUMNS,
+    STEP_COLUMNS,
+    job_record,
+    job_row,
+    judge_again,
+    step_rows,
+    take_changed,
+    take_details,
+    take_steps,
+)
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
+FAR_S: Final = 2**53
+SLICE_RUNS: Final = 100_000  # of whose GPUs is read at a time
 _FIRST_NUMBER: Final = re.compile(r"[0-9]{1,18}(?![0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class JobColumns:
+    """Runs by (submit, job_id, start): each slice of `numbers` maps a column of the query job_table to its array [n].
+
+    Of a text column the numbers are codes; `texts` maps it to the texts by code, in the order of first occurrence.
+    `end_rule` says how the ends are known: "submit + run" of a log without waits.
+    """
+
+    numbers: Sequence[dict[str, Any]]
+    texts: Mapping[str, tuple[str, ...]]
+    end_rule: EndRule = "accounting"
+    energy: Mapping[str, Any] | None = None
+    """Columns of the query job_energy [n], where they were asked for; of gpu_type texts, not codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """Which runs: those submitted in [since, until), UTC seconds, and of earlier ones some of `held`.
+
+    `held` are (job id, submission, whether it has ended); of those that have ended the ones are taken of whose GPUs the
+    hub has learned since. By default every run.
+    """
+
+    since: int = -FAR_S
+    until: int = FAR_S
+    held: Iterable[tuple[int, int, bool]] = ()
+
+
+EVERY_RUN: Final = Submitted()
+
+
+def last_event(db: Database) -> int:
+    """Return the number of the newest event of the history stream, 0 without any. Raises StoreError."""
+    return int(db.rows("last_event")[0]["seq"])
+
+
+def submissions(db: Database, cluster: str) -> list[tuple[int, int]]:
+    """Return each hour with submissions of a cluster: its begin, UTC seconds, and how many. Raises StoreError."""
+    return db.run("job_submissions", {"cluster": cluster}).fetchall()
+
+
+def job_columns(
+    db: Database, cluster: str, under_use: UnderUse, which: Submitted = EVERY_RUN, *, energy: bool = False
+) -> JobColumns:
+    """Read runs of a cluster and what the ledger says of them by a rule, within a transaction. Raises StoreError."""
+    rules = db.rows("job_end_rule", {"cluster": cluster})
+    held = to_json({"job_id": job_id, "submit": at, "ended": ended} for job_id, at, ended in which.held)
+    db.run("job_table_pick", {"cluster": cluster, "since": which.since, "until": which.until, "held": held})
+    db.run("job_table_texts")
+    texts: dict[str, list[str]] = {
+        kind: [] for kind in ("user", "account", "partition", "qos", "name", "req_tres", "state")
+    }
+    for kind, text in db.run("job_table_values").fetchall():
+        texts[kind].append(text)
+    found = _numbers(db, under_use)
+    joules = db.run("job_energy").fetchnumpy() if energy else None
+    db.run("job_table_drop")
+    values = {kind: tuple(found_texts) for kind, found_texts in texts.items()}
+    assumed = bool(rules) and rules[0]["end_rule"] == "submit + run"
+    return JobColumns(found, values, "submit + run" if assumed else "accounting", joules)
+
+
+def _numbers(db: Database, under_use: UnderUse) -> list[dict[str, Any]]:
+    """Return the columns of the picked runs in slices: there is no room for what was seen of a million runs."""
+    runs = int(db.rows("job_table_count")[0]["runs"])
+    limits = {"from_hour": 0, "to_hour": FAR_S, "active_pct": under_use.below_pct}
+    return [
+        db.run("job_table", {**limits, "first": first, "last": first + SLICE_RUNS}).fetchnumpy()
+        for first in range(0, max(runs, 1), SLICE_RUNS)
+    ]
+
+
+def clusters(db: Database) -> list[str]:
+    """Return the clusters of which the store has runs."""
+    return [row["cluster"] for row in db.rows("job_clusters")]
 
 
 def upsert_jobs(store: HubStore, jobs: Sequence[JobRecord]) -> int:

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.findings.many_small_jobs import groups
-from gpuwaste.ledger.job_lines import JobLine, job_lines
-from gpuwaste.ledger.judged import JudgedRun, finding_order, named
+from gpuwaste.ledger.judged_run import Group, JudgedRun, RunSums, finding_order, named
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
-from gpuwaste.ledger.run_sums import Group, RunSums
+from gpuwaste.ledger.reports.rows import JobLine, job_lines
 from gpuwaste.ledger.tally import ENERGY
 
 FEW_RUNS: Final = 2000  # of more the store has sums sooner

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.ledger.hour import MISSING_PREFIX, AllocationHour
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 

@@ -1,10 +1,11 @@
-"""AllocationHour: what one allocation of one GPU did in one hour, as it travels from agent to hub.
+"""AllocationHour: what one allocation of one GPU did in one hour, and its line of JSON from agent to hub.
 
 The wire form (CONTRACTS.md, "AllocationHour") has seconds with three decimals; in memory all durations are whole
 milliseconds, so that the ledger adds up exactly. Each field is declared here alone: its bounds and its meaning, the
 columns of the store, the wire's page and the hub's OpenAPI follow from it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Annotated, Any, Final
@@ -15,7 +16,8 @@ from gpuwaste.core.codec import OPTIONAL, SPARSE, Codec, KeyColumn, Whole, Wire,
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.sample import Confidence, MapSource
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.net.batch import Batch, json_line, parse_rows
+from gpuwaste.slurm.run_key import RunKey
 
 SCHEMA: Final = 1
 HOUR_MS: Final = HOUR_S * 1000
@@ -43,6 +45,7 @@ _RUN: Final = Wire(
     RunKey,
     attrgetter("cluster", "job_id", "start"),
 )
+RowKey = tuple[str, int, int, str, str, int]
 
 
 def _about(text: str) -> Meta:
@@ -212,3 +215,33 @@ def _checked(hour: AllocationHour) -> AllocationHour:
     if hour.idle_run_ms > hour.util_ms.get(0, 0):
         raise ParseError(f"hours row of {hour.run_key}: idle_run_s is more than the seconds at 0 %")
     return hour
+
+
+@dataclass(frozen=True, slots=True)
+class HourLine:
+    """One hour of a batch: its identity, its version and its line of JSON (no newline)."""
+
+    key: RowKey
+    seq: int
+    final: bool
+    line: bytes
+
+    def __str__(self) -> str:
+        """Name the row in a log."""
+        return f"{self.key} seq {self.seq}"
+
+
+HourBatch = Batch[HourLine]
+
+
+def encode_hour(hour: AllocationHour) -> HourLine:
+    """Return the row as it travels. Raises ParseError where it holds what the wire form cannot (NaN)."""
+    try:
+        return HourLine(hour.key, hour.seq, hour.final, json_line(hour.to_wire()))
+    except ValueError as error:
+        raise ParseError(f"hours row of {hour.run_key}: {error}") from error
+
+
+def parse_hours(body: bytes) -> Iterator[tuple[int, AllocationHour | ParseError]]:
+    """Yield each row of a body with its line number, or what is wrong with it."""
+    return parse_rows(body, hour_from_line)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.core import log_event
 from gpuwaste.jobs.run_changes import add_events, judge_again
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore, mark_of
 from gpuwaste.store.hub.json_rows import Columns, to_json

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from gpuwaste.ledger.curves.service import Curves
-from gpuwaste.ledger.disputes.disputes import Disputes
+from gpuwaste.ledger.curves.curve_service import Curves
+from gpuwaste.ledger.dispute_service import Disputes
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.open_runs import SharedRuns
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
-from gpuwaste.ledger.roller import Roller
+from gpuwaste.ledger.rollup import Roller
 from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.ledger.waste_day import WasteDay
 

@@ -14,9 +14,8 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
-from gpuwaste.ledger.day_sums import sum_days
-from gpuwaste.ledger.judging_queue import JudgingRules, judge_next, prepare, stand
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.judging_queue import JudgingRules, judge_next, prepare, stand, sum_days
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.net.health_types import LedgerHealth
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -1,15 +1,19 @@
-"""What was judged by which rules, and the next runs to judge."""
+"""What was judged by which rules: the next runs to judge, and the stored sums of past days.
 
+A day in table summed_days has the sums of exactly the rows of table judged that ended on it: whatever adds or removes
+one of these forgets the day in the same transaction, and it is summed again later.
+"""
+
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final, Self
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.day_sums import drop
-from gpuwaste.ledger.ledger import VERSION
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import judge_due
+from gpuwaste.ledger.judging_load import judge_due
+from gpuwaste.ledger.ledger import VERSION, LedgerSettings
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.store_changes import Changes, Run
@@ -121,3 +125,29 @@ def stand(db: Database, rules: JudgingRules) -> None:
     db.run("rules_drop")
     drop(db)
     db.run("judged_unpacked")
+
+
+def sum_days(store: HubStore, rules: int, until: int, stop: threading.Event) -> int:
+    """Store the sums of the days before that of `until`, UTC seconds, that lack them; returns how many days.
+
+    Each takes the write lock, and half of the time is left to whoever waits for it.
+    """
+    with store.reader() as db:
+        days = [row["day"] for row in db.rows("summed_days_due", {"rules": rules, "until": until})]
+    for done, day in enumerate(days, 1):
+        began = time.monotonic()
+        which = {"rules": rules, "day": day}
+        with store.writing() as db:
+            for table in ("day_sums", "day_reasons"):
+                db.run(f"{table}_clear", which)
+                db.run(f"{table}_add", which)
+            db.run("summed_days_add", which)
+        if stop.wait(time.monotonic() - began):
+            return done
+    return len(days)
+
+
+def drop(db: Database) -> None:
+    """Forget what was judged, and summed, by rules that are gone."""
+    for table in ("judged", "summed_days", "day_sums", "day_reasons"):
+        db.run(f"{table}_drop")

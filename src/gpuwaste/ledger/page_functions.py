@@ -3,12 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from gpuwaste.ledger.charts.day_bars import day_bars
-from gpuwaste.ledger.charts.level_bar import level_bar
-from gpuwaste.ledger.charts.strip import strip
-from gpuwaste.ledger.energy.energy_words import energy_number
+from gpuwaste.ledger.energy.energy_text import energy_number
 from gpuwaste.ledger.findings import cause_name
 from gpuwaste.ledger.fix_words import fix_steps
+from gpuwaste.ledger.level_charts import day_bars, level_bar, strip
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "cause": cause_name, "energy_number": energy_number, "fix_steps": fix_steps

@@ -1,18 +1,41 @@
-"""Old hours become days: a step adds up some jobs' hours of one UTC day, and removes them, in one transaction.
+"""Old hours become days, stored in the order of users: a step at a time, on a thread of its own.
 
 The sums are made on a cursor of their own while ingest goes on; the write lock is held only for the exchange.
+
+Rows are appended in the order of time, so that each user's lie in as many places as the year has days, and DuckDB reads
+whole vectors. Packed, they lie in one place for each stretch.
 """
 
+import contextlib
+import threading
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
-from gpuwaste.core.errors import StoreError
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.units import DAY_S
+from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.hour_store import note_rolled
+from gpuwaste.ledger.judging_load import HANG_LIMITS
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.table_parts import STRETCH_S
 
 STEP_HOURS: Final = 40_000  # rows exchanged at a time: a fraction of a second under the lock
+Which = Mapping[str, Any]
+"""The parameters of a query: a stretch from_s to before to_s, and what is first and last of a slice of it."""
+FIRST_S: Final = 30.0  # after the start, when agents and importer have the most to write
+_FAILED: Final = log_event.warning(
+    "rollup-failed: cannot sum up old hours by day, retry later: {error}",
+    "The store or its disk refuses. Reports are correct meanwhile.",
+)
+_DONE: Final = log_event.info("rollup-done: {rows} hours older than {days} days summed up by day")
 
 
 class ChangedError(StoreError):
@@ -20,7 +43,7 @@ class ChangedError(StoreError):
 
 
 class Rollup:
-    """Rolls up one store; one thread at a time. `hang` are the ledger's limits of hang_ms (ledger/load.py)."""
+    """Rolls up one store; one thread at a time. `hang` are the ledger's limits of hang_ms (ledger/judging_load.py)."""
 
     def __init__(self, store: HubStore, hang: Mapping[str, float], step_hours: int = STEP_HOURS) -> None:
         self._store = store
@@ -67,3 +90,186 @@ class Rollup:
             raise ChangedError("hours were corrected while they were added up")
         db.run("rollup_delete_days", day).fetchall()
         db.run("rollup_insert", day).fetchall()
+
+
+class Packing(ABC):
+    """Packs one table of a store; on the thread that rolls up, since both move rows.
+
+    A subclass has queries of its table's name: TABLE_first, TABLE_slices, TABLE_pick, TABLE_pick_delete and
+    TABLE_pick_insert.
+    """
+
+    table: ClassVar[str]
+    mark: ClassVar[str]  # UTC seconds: what began before then is packed
+    stretch_s: ClassVar[int] = STRETCH_S
+    step_rows: ClassVar[int]  # rows moved at a time: a fraction of a second under the lock
+
+    def __init__(self, store: HubStore, step_rows: int = 0) -> None:
+        self._store = store
+        self._step_rows = step_rows or self.step_rows
+
+    def steps(self, before: int) -> Iterator[int]:
+        """Pack the stretches that end before the UTC second `before`; yields the rows moved by each step.
+
+        A stretch that was broken off begins anew; rows that come late stay where they are appended. Raises StoreError.
+        """
+        begin = self._store.mark(self.mark)
+        if begin is None:
+            with self._store.reader() as db:
+                begin = db.rows(f"{self.table}_first")[0]["first"]
+        if begin is None:
+            return
+        for stretch in range(begin - begin % self.stretch_s, before - self.stretch_s + 1, self.stretch_s):
+            until = stretch + self.stretch_s
+            yield from self._stretch({"from_s": stretch, "to_s": until})
+            self._store.set_mark(self.mark, until)
+
+    def _stretch(self, bounds: Which) -> Iterator[int]:
+        with self._store.reader() as db:
+            slices = db.rows(f"{self.table}_slices", {**bounds, "step_rows": self._step_rows})
+        for found in slices:
+            # One user with so many rows fills vectors of their own where they are.
+            if found["rows"] <= 2 * self._step_rows:
+                with self._store.reader() as db:
+                    moved = self._move(db, {**bounds, "first": found["first"], "last": found["last"]})
+                yield moved  # with the picked rows let go: whoever asks for the steps pauses between them
+
+    @abstractmethod
+    def _move(self, db: Database, which: Which) -> int:
+        """Write the rows of a slice anew; returns how many."""
+
+    def _pick(self, db: Database, which: Which) -> int:
+        db.run(f"{self.table}_pick", which)
+        return int(db.execute(f"SELECT count(*) FROM {self.table}_picked").fetchall()[0][0])  # noqa: S608 a table's name
+
+    def _exchange(self, db: Database, which: Which, picked: int) -> None:
+        """Write the picked rows anew. Raises ChangedError where they are not those that are there."""
+        if int(db.run(f"{self.table}_pick_delete", which).fetchall()[0][0]) != picked:
+            raise ChangedError(f"{self.table} were changed while they were picked")
+        db.run(f"{self.table}_pick_insert").fetchall()
+
+
+class DayPacking(Packing):
+    """Packs the days. They are picked while others write: of what is added up only the user may change."""
+
+    table = "days"
+    mark = "packed_until"
+    step_rows = 40_000
+
+    def _move(self, db: Database, which: Which) -> int:
+        picked = self._pick(db, which)
+        try:
+            with self._store.exchanging(db):
+                self._exchange(db, which, picked)
+        except ChangedError:
+            return 0  # they stay where they are, which costs time and nothing else
+        return picked
+
+
+class JobPacking(Packing):
+    """Packs the runs that have ended. They are picked under the lock: accounting may tell any of them anew."""
+
+    table = "jobs"
+    mark = "jobs_packed_until"
+    step_rows = 20_000
+
+    def _move(self, db: Database, which: Which) -> int:
+        with self._store.exchanging(db):
+            picked = self._pick(db, which)
+            self._exchange(db, which, picked)
+        return picked
+
+
+class JudgedPacking(Packing):
+    """Packs what was judged, as far as all is judged. Late hours may remove any of it; new thresholds begin anew.
+
+    Rows are wide: picking and writing them takes a second, so both are done in front of the lock, in the transaction
+    that removes the old rows under it. DuckDB refuses that where another has removed one of them since it began.
+    """
+
+    table = "judged"
+    mark = "judged_packed_until"
+    stretch_s = 8 * DAY_S  # what is not packed yet is the slow part of a report
+    step_rows = 10_000
+
+    def steps(self, before: int) -> Iterator[int]:
+        """Pack the stretches that end before the UTC second `before` and in which every run is judged."""
+        with self._store.reader() as db:
+            until = int(db.rows("judged_by_all")[0]["until"])
+        yield from super().steps(min(before, until))
+
+    def _move(self, db: Database, which: Which) -> int:
+        try:
+            return self._moved(db, which)
+        except ChangedError:
+            return 0  # they stay where they are, which costs time and nothing else
+
+    def _moved(self, db: Database, which: Which) -> int:
+        with contextlib.ExitStack() as held, db.transaction():
+            picked = self._pick(db, which)
+            db.run("judged_pick_insert").fetchall()
+            held.enter_context(self._store.locked())  # let go after the commit
+            try:
+                db.run("judged_pick_delete").fetchall()
+            except StoreError as error:
+                raise ChangedError(str(error)) from error
+        return picked
+
+
+class Roller(Part):
+    """`worker` runs it; `days` may be set by any thread."""
+
+    late = True
+
+    def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
+        self._store = store
+        self._rollup = Rollup(store, HANG_LIMITS)
+        packings: tuple[Packing, ...] = (DayPacking(store), JobPacking(store), JudgedPacking(store))
+        self._packings = packings if store.packs else ()
+        self._clock = clock
+        self.days = days
+        self.worker = Worker("rollup", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config).hub.rollup_days)
+
+    @property
+    def reloads(self) -> Reloads:
+        """How old hours are that are added up."""
+        return {("hub.rollup_days",): lambda c: setattr(self, "days", c.hub.rollup_days)}
+
+    def _turn(self) -> float:
+        self.step(self.worker.stopping)
+        return self._store.upkeep_s
+
+    def step(self, stop: threading.Event) -> int:
+        """Add up what is due, pack, and tidy the store; returns the hours taken. Raises nothing that it can cause."""
+        taken = self._roll(stop) if self.days > 0 else 0
+        self._store.checkpoint()
+        return taken
+
+    def _roll(self, stop: threading.Event) -> int:
+        before = self._clock.utc_us() // 1_000_000 - self.days * DAY_S
+        taken = self._do(self._rollup.steps(before), stop)
+        for packing in self._packings:
+            self._do(packing.steps(before), stop)
+        if taken:
+            _DONE.log(rows=taken, days=self.days)
+        return taken
+
+    def _do(self, steps: Iterator[int], stop: threading.Event) -> int:
+        """Do steps until `stop` is set, with pauses; returns the rows that they took."""
+        taken = 0
+        began = time.monotonic()
+        try:
+            for rows in steps:
+                taken += rows
+                # Half of the time is left to whoever waits for the processors.
+                if stop.is_set() or self._clock.wait(stop, time.monotonic() - began if rows else 0.0):
+                    break
+                began = time.monotonic()
+        except GpuwasteError as error:
+            _FAILED.log(error=error)
+        return taken

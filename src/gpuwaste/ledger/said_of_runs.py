@@ -10,8 +10,8 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import Scope
 from gpuwaste.ledger.held import HeldRun
 from gpuwaste.ledger.reports.report_types import Advice, SaidAgain
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 
 
 class SaidOfRuns(Part):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 
 class MapSource(StrEnum):

@@ -7,12 +7,14 @@ now, and nothing of it is lost.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import LATER, Refusal
 from gpuwaste.core.units import DAY_S
@@ -20,8 +22,10 @@ from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Imported
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.unaccounted_store import KnownRun, UnaccountedStore
+from gpuwaste.slurm.formats.hostlist import expand
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.json_rows import to_json
 
 MOST_ROWS: Final = 50_000  # of a node: eight GPUs with a job a minute each for four days without slurmdbd
 MOST_GPUS: Final = 1024  # ids of a node: 16 GPUs with every placement of their MIG instances
@@ -35,6 +39,50 @@ _REMOVED: Final = log_event.warning(
     "Accounting lost the jobs, or a node invented the rows. `[hub] unaccounted_days` is how long they are kept.",
 )
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """A run as accounting has it: its end in UTC seconds, None while it runs; whether it was on the node asked for."""
+
+    end: int | None
+    here: bool
+
+
+class UnaccountedStore:
+    """Asks and prunes one hub's store; for any thread."""
+
+    def __init__(self, store: HubStore) -> None:
+        self._store = store
+
+    def known(self, runs: Collection[RunKey], node: str) -> dict[RunKey, KnownRun]:
+        """Return those of the runs that accounting has, and whether they were on the node."""
+        rows = [{"cluster": run.cluster, "job_id": run.job_id, "run_start": run.start} for run in runs]
+        with self._store.reader() as db:
+            return {
+                RunKey(row["cluster"], row["job_id"], row["run_start"]): KnownRun(
+                    row["end"], _names(row["nodes"], node)
+                )
+                for row in db.rows("runs_known", {"runs": to_json(rows)})
+            }
+
+    def hours_of(self, node: str) -> int:
+        """Return how many hours the node has sent of runs that accounting does not have there."""
+        with self._store.reader() as db:
+            rows = db.rows("hours_of_node", {"node": node})
+        return sum(row["hours"] for row in rows if row["nodes"] is None or not _names(row["nodes"], node))
+
+    def prune(self, before: int) -> int:
+        """Remove hours before a UTC second whose runs accounting does not have; returns how many."""
+        with self._store.writing() as db:
+            return int(db.run("hours_prune", {"before": before}).fetchall()[0][0])
+
+
+def _names(nodes: str, node: str) -> bool:
+    try:
+        return node in expand(nodes)
+    except ParseError:
+        return False
 
 
 class Unaccounted(Part):

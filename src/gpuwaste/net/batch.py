@@ -1,6 +1,6 @@
 """A batch as it travels: NDJSON with an envelope line first, and its acknowledgement. It knows no type of row.
 
-Whoever knows a type writes and reads its lines: ledger/hour_batch.py, advice/verdicts/verdict_batch.py. Line numbers of
+Whoever knows a type writes and reads its lines: ledger/hour.py, advice/verdicts/verdict_batch.py. Line numbers of
 an acknowledgement count from 1, the envelope; the first row is line 2.
 """
 

@@ -13,18 +13,15 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.fields import Interval
 from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.candidates import RequestCandidate, all_candidates
-from gpuwaste.plan.choice import choose, meets
-from gpuwaste.plan.document import Goal, PlanCandidate, PlanDocument, Status
-from gpuwaste.plan.limits import problems, waits
-from gpuwaste.plan.outlook import cost_of, risk_of
-from gpuwaste.plan.own_jobs import QueuedJobs
+from gpuwaste.plan.outlook import cost_of, end_of, misfit, risk_of, with_program
+from gpuwaste.plan.plan_document import PlanCandidate, PlanDocument, PlanGoal, Status, choose, meets
 from gpuwaste.plan.plan_request import PlannedSubmission, PlanRequest
-from gpuwaste.plan.program_part import end_of, misfit, with_program
-from gpuwaste.plan.site import Site
+from gpuwaste.plan.request_limits import problems, waits
+from gpuwaste.plan.user_site import QueuedJobs, Site
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
+from gpuwaste.slurm.submit.sbatch_options import Given
 from gpuwaste.slurm.submit.sbatch_run import DryRun
-from gpuwaste.slurm.submit.sbatch_words import Given
 
 Expected = tuple[Interval, Interval]
 """When a job starts, and when it ends."""
@@ -72,7 +69,7 @@ class _Draft:
 
 
 def build_plan(
-    submission: PlannedSubmission, site: Site, sources: Sources, goal: Goal, deadline: int | None = None
+    submission: PlannedSubmission, site: Site, sources: Sources, goal: PlanGoal, deadline: int | None = None
 ) -> PlanDocument:
     """Return the plan of a submission. Raises ParseError and UsageError for what sbatch would refuse as it is."""
     components = submission.read()

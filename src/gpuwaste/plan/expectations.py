@@ -1,8 +1,9 @@
-"""POST /v1/plan: when requests of the caller would start, from the queue that only the hub sees whole.
+"""POST /v1/plan: when requests of the caller would start, from the queue that only the hub sees in full.
 
-Where a bundle of waits is in use, it answers for requests; else, and for jobs that wait already, the queue is played
-forward. The queue is read with three RPCs, at most each KEPT_S, whoever asks, limits and reservations more seldom
-(site_model.py); the answer names nobody else's job.
+Where a bundle of waits is in use, it is used for requests; else, and for jobs that already wait, the queue is played
+forward. The simulator is an extra, and its loops are compiled at the first question. The queue is read with three RPCs,
+at most each KEPT_S for all callers, limits and reservations more seldom (hub_queue_facts.py); the answer names nobody
+else's job.
 """
 
 import threading
@@ -16,7 +17,7 @@ from gpuwaste.advice.predict.request_json import parse_requests
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import ConfigError, GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
+from gpuwaste.core.errors import MAX_WORDS, ConfigError, GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
 from gpuwaste.core.fields import Interval
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_INSTALLED, Refusal, not_found
@@ -26,21 +27,19 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
-from gpuwaste.plan.document import ExpectAnswer, ExpectedRun, WaitTableAnswer
-from gpuwaste.plan.past_run_times import PastRunTimes
-from gpuwaste.plan.simulator import need_simulator
-from gpuwaste.plan.site_model import SiteModel
+from gpuwaste.plan.hub_queue_facts import PastRunTimes, SiteModel
+from gpuwaste.plan.plan_document import ExpectAnswer, ExpectedRun, WaitTableAnswer
 from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
-from gpuwaste.slurm.submit.request import JobRequest, request_like
+from gpuwaste.slurm.submit.job_request import JobRequest, request_like
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:
     from gpuwaste.plan.learnt_waits import LearntWaits
     from gpuwaste.plan.live_queue import LiveQueue
-    from gpuwaste.plan.start_time.expectation import StartExpectation
-    from gpuwaste.plan.start_time.queue import QueuedRequest
+    from gpuwaste.plan.start_time.scheduler_queue import QueuedRequest
+    from gpuwaste.plan.start_time.start_expectation import StartExpectation
     from gpuwaste.plan.wait_lessons import WaitLessons
 
 KEPT_S: Final = 15
@@ -159,7 +158,7 @@ class Expectations(Part):
             if self._waits is not None and 0 <= self._now() - self._waits.at < WAITS_KEPT_S:
                 return self._waits
             live = self._read()
-            from gpuwaste.plan.wait_shapes import wait_shapes  # noqa: PLC0415 needs the extra `sim`
+            from gpuwaste.plan.live_queue import wait_shapes  # noqa: PLC0415 needs the extra `sim`
 
             shapes = wait_shapes(live)
             found = self._played(live, [row for _, row in shapes]) if shapes else []
@@ -187,7 +186,7 @@ class Expectations(Part):
         learnt = self._learnt_waits(live)
         if learnt is None or not learnt.in_use or not rows:
             return {}
-        from gpuwaste.plan.start_time.expectation import expect_learnt  # noqa: PLC0415 needs the extra `sim`
+        from gpuwaste.plan.start_time.start_expectation import expect_learnt  # noqa: PLC0415 needs the extra `sim`
 
         asked = [
             replace(requests[n], submit=live.queue.now, partition=requests[n].partition or live.default) for n in rows
@@ -211,7 +210,7 @@ class Expectations(Part):
         return self._learnt
 
     def _played(self, live: "LiveQueue", rows: "Sequence[QueuedRequest]") -> "list[StartExpectation | None]":
-        from gpuwaste.plan.start_time.expectation import expect  # noqa: PLC0415 needs the extra `sim`
+        from gpuwaste.plan.start_time.start_expectation import expect  # noqa: PLC0415 needs the extra `sim`
 
         try:
             shifts = None if self._lessons is None else self._lessons.shifts
@@ -241,7 +240,7 @@ class Expectations(Part):
         now = self._now()
         if self._live is not None and 0 <= now - self._live.queue.now < KEPT_S:
             return self._live
-        need_simulator()  # says what is missing before Slurm is asked
+        _need_simulator()  # says what is missing before Slurm is asked
         from gpuwaste.plan.live_queue import live_queue  # noqa: PLC0415 needs the extra `sim`
 
         try:
@@ -274,3 +273,22 @@ def _wait_row(request: JobRequest, one: "StartExpectation", now: int) -> WaitRow
         p50=max(0, one.p50 - now),
         p90=max(0, one.p90 - now),
     )
+
+
+def _need_simulator() -> None:
+    """Load what plays queues. Raises Refusal where it is not installed, or the service may not compile."""
+    try:
+        from gpuwaste.plan.start_time import start_expectation  # noqa: F401, PLC0415 needs the extra `sim`
+    except ModuleNotFoundError as error:
+        raise Refusal(
+            NOT_INSTALLED,
+            f"the simulator is not installed: no module {error.name}: install gpuwaste with its extra [sim] on the"
+            " hub's host",
+        ) from error
+    except OSError as error:  # numba looks whether memory may be executed
+        reason = str(error).splitlines()[0][:MAX_WORDS]
+        raise Refusal(
+            NOT_INSTALLED,
+            f"the simulator cannot compile its loops: {reason}: add etc/systemd/50-simulator.conf to the hub's unit as"
+            " a drop-in (gpuwaste-sim installs it) and restart the hub",
+        ) from error

@@ -1,29 +1,29 @@
-"""Waits as the site's own bundle of waits expects them, where one is in use: for requests that come behind the queue.
+"""Waits expected by the site's own bundle of waits, where one is in use: for requests at the end of the queue.
 
 The bundle is read again when its link moves, the history each RELEARNT_S; between, starts are taken from the queue.
+A live cluster's jobs and a store's rows become the columns that the trees have learnt from.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from gpuwaste.advice.predict.bundle import WAITS, Registry
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ModelError
+from gpuwaste.core.job_states import HOLDING
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
-from gpuwaste.plan.past_run_times import MAX_PAST, PAST_S
-from gpuwaste.plan.start_time.correction import WaitShifts
-from gpuwaste.plan.start_time.open_waits import OpenWaits
-from gpuwaste.plan.waits.features import vector, wait_features
-from gpuwaste.plan.waits.instant import JobRows, no_rows
-from gpuwaste.plan.waits.knowledge import Knowledge, learnt_of
-from gpuwaste.plan.waits.live_rows import LiveRows
-from gpuwaste.plan.waits.simulated import simulated
-from gpuwaste.plan.waits.trees import WaitTrees, load_trees
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.plan.hub_queue_facts import MAX_PAST, PAST_S
+from gpuwaste.plan.start_time.scheduler_queue import NO_LIMIT_S
+from gpuwaste.plan.start_time.wait_correction import OpenWaits, WaitShifts
+from gpuwaste.plan.wait_bundle import WaitMachine, WaitTrees, load_trees
+from gpuwaste.plan.wait_features import simulated, vector, wait_features
+from gpuwaste.plan.wait_knowledge import Ints, JobRows, Knowledge, QueueInstant, learnt_of, no_rows
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.formats.run_texts import task_count
+from gpuwaste.slurm.submit.job_request import JobRequest, request_from_tres, request_like
 from gpuwaste.store.hub.hub_store import HubStore
 
 RELEARNT_S: Final = 3600
@@ -33,6 +33,9 @@ _NOT_LOADED: Final = log_event.warning(
     "`gpuwaste model show --waits` names the problem. `gpuwaste train --waits` makes a new model.",
 )
 Quantiles = tuple[float, float, float]
+MAX_ROWS: Final = 50_000  # of a live queue, tasks of arrays one by one
+MAX_TASKS: Final = 1000  # of one waiting array
+_Row = tuple[int, int, int, int, int, int, int, int, int]
 
 
 class LearntWaits:
@@ -137,3 +140,83 @@ class LearntWaits:
 def _three(values: Sequence[float]) -> Quantiles:
     first, middle, last = values
     return (first, middle, last)
+
+
+class LiveRows:
+    """Numbers of users, accounts and GPU types, the same for all rows; partitions are numbered by the bundle."""
+
+    def __init__(self, machine: WaitMachine) -> None:
+        self.machine = machine
+        self._pools = {pool.name: number for number, pool in enumerate(machine.pools)}
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def pool_of(self, partitions: str) -> int | None:
+        """Return the first of the partitions named that the bundle has learnt from."""
+        return next((self._pools[name] for name in partitions.split(",") if name in self._pools), None)
+
+    def asked(self, requests: Sequence[JobRequest]) -> JobRows:
+        """Return requests as rows of jobs that are submitted; `pool` is -1 where the bundle does not know it."""
+        return _rows([self._row(request, request.submit, -1, None) for request in requests])
+
+    def started(self, rows: Iterable[Mapping[str, Any]]) -> tuple[JobRows, Ints]:
+        """Return rows of the query runs_started_last, and their ends (-1: not yet)."""
+        found: list[_Row] = []
+        ends: list[int] = []
+        for row in rows:
+            asked = request_from_tres(
+                row["req_tres"],
+                user=row["user"],
+                submit=row["submit"],
+                account=row["account"],
+                partition=row["partition"],
+                time_limit_s=row["time_limit_s"],
+            )
+            found.append(self._row(asked, row["submit"], row["start"], row["cpus"]))
+            ends.append(-1 if row["end"] is None else max(row["end"], row["start"]))
+        return _rows(found), np.array(ends, np.int64)
+
+    def queue(self, jobs: Iterable[RunningJob], now: int) -> tuple[JobRows, JobRows]:
+        """Return the jobs that run, by their starts, and those that wait, by their submissions."""
+        running: list[_Row] = []
+        waiting: list[_Row] = []
+        for job in jobs:
+            submit = min(now if job.submit is None else job.submit, now)
+            if job.state in HOLDING:
+                start = now if job.start is None else min(job.start, now)
+                held = request_from_tres(job.tres, user="", submit=0).cpus if job.tres else None
+                running.append(self._row(request_like(job), submit, start, held))
+            elif job.state == "PENDING" and len(waiting) < MAX_ROWS:
+                tasks = min(task_count(job.printed_id), MAX_TASKS, MAX_ROWS - len(waiting))
+                waiting += [self._row(request_like(job), submit, -1, None)] * tasks
+        running.sort(key=lambda row: row[1])
+        waiting.sort(key=lambda row: row[0])
+        return _rows(running), _rows(waiting)
+
+    def instant(self, now: int, pool: int, running: JobRows, waiting: JobRows, asked: JobRows) -> QueueInstant:
+        """Return what is known of one pool, of all jobs' rows."""
+        size = self.machine.pools[pool]
+        capacity = np.array((size.procs, size.gpus), np.int64)
+        own = (rows.at(rows.pool == pool) for rows in (running, waiting, asked))
+        return QueueInstant(now, capacity, *own)
+
+    def _row(self, request: JobRequest, submit: int, start: int, held: int | None) -> _Row:
+        pool = self.pool_of(request.partition)
+        limit = request.time_limit_s or NO_LIMIT_S
+        return (
+            submit,
+            start,
+            max(held or request.cpus or 1, 1),
+            request.gpus,
+            min(limit, NO_LIMIT_S),
+            self._number("user", request.user),
+            self._number("account", request.account),
+            -1 if pool is None else pool,
+            self._number("kind", request.gpu_type),
+        )
+
+    def _number(self, what: str, text: str) -> int:
+        return self._numbers.setdefault((what, text), len(self._numbers))
+
+
+def _rows(found: Sequence[_Row]) -> JobRows:
+    return JobRows(*np.array(found, np.int64).T.copy()) if found else no_rows()

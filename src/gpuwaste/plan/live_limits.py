@@ -1,22 +1,30 @@
 """Whose limits hold for a job of a live cluster: QOS, associations, partitions, throttles of arrays.
 
-Limits are those that the simulator knows (sim/limits.py), and are counted in the same way. GrpWall is left out: what is
-used of it is not known here.
+Limits are those that the simulator knows (sim/assoc_limits.py), and are counted in the same way. GrpWall is left out:
+what is used of it is not known here.
 """
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuwaste.plan.start_time.queue import NOBODY, QueueLimits
+from gpuwaste.plan.start_time.scheduler_queue import NOBODY, QueueLimits
 from gpuwaste.sim.accounts import AccountTable, accounts_of
-from gpuwaste.sim.limits import GRP_WALL, LimitTable, limit_table, no_limits, qos_order
-from gpuwaste.sim.priority_settings import priority_settings
-from gpuwaste.sim.tres import BILLING, tres_names, tres_row
-from gpuwaste.sim.usage import billing
+from gpuwaste.sim.assoc_limits import (
+    BILLING,
+    GRP_WALL,
+    LimitTable,
+    limit_table,
+    no_limits,
+    qos_order,
+    tres_names,
+    tres_row,
+)
+from gpuwaste.sim.fair_tree import billing
+from gpuwaste.sim.multifactor import priority_settings
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Partition
 from gpuwaste.slurm.site.limit_order import default_qos
-from gpuwaste.slurm.submit.request import JobRequest, request_amounts
+from gpuwaste.slurm.submit.job_request import JobRequest, request_amounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

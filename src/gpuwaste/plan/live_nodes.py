@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpuwaste.plan.start_time.queue import MAX_POOLS, NO_LIMIT_S, Nodes
-from gpuwaste.slurm.accounting.tres import count_of_tres, memory_b
+from gpuwaste.plan.start_time.scheduler_queue import MAX_POOLS, NO_LIMIT_S, Nodes
+from gpuwaste.slurm.accounting.tres_amounts import count_of_tres, memory_b
 from gpuwaste.slurm.site.cluster_model import Node, Reservation
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 ALONE: Final = 1 << 20  # shares of a node: a job that shares it takes one, a job that gets whole nodes all of them
 CPUS, MEMORY, GPUS, SHARES = range(4)

@@ -1,10 +1,11 @@
-"""The queue of a live cluster as the forward simulation takes it: nodes in pools, what runs, what waits, whose limits.
+"""The queue of a live cluster as the forward simulation takes it, and the request shapes whose waits are published.
 
-CPUs, memory, GPUs (by type where a node has several) and whole nodes are counted on each node. Not modelled:
-preemption, features and topology of nodes, licenses, dependencies (a job that waits for another is left out).
+CPUs, memory, GPUs (by type where a node has several) and full nodes are counted on each node. Not modelled:
+preemption, features and topology of nodes, licenses, dependencies (a job that waits for another is left out). A shape
+is partition, type of GPU, number of GPUs, time limit; advisors read their waits from the hub.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,21 +13,25 @@ import numpy as np
 
 from gpuwaste.core.errors import NoDataError, ParseError
 from gpuwaste.core.job_states import HOLDING
+from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.plan.live_limits import LiveLimits
 from gpuwaste.plan.live_nodes import LiveNodes, LivePool, live_nodes, whole_amounts
-from gpuwaste.plan.start_time.past_runs import PastRuns
-from gpuwaste.plan.start_time.queue import NO_LIMIT_S, Holdings, QueuedRequest, SchedulerQueue, jobs_of
-from gpuwaste.slurm.accounting.tres import tres_or_none
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.plan.start_time.run_times import PastRuns
+from gpuwaste.plan.start_time.scheduler_queue import NO_LIMIT_S, Holdings, QueuedRequest, SchedulerQueue, jobs_of
+from gpuwaste.slurm.accounting.tres_amounts import tres_or_none
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.formats.run_texts import task_count, throttle
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node
-from gpuwaste.slurm.submit.request import JobRequest, request_from_tres, request_like
+from gpuwaste.slurm.submit.job_request import JobRequest, request_from_tres, request_like
 
 MAX_TASKS: Final = 1000  # of one waiting array: those behind them are too far away to matter
 MAX_WAITING: Final = 50_000
 _STUCK: Final = ("Dependency", "JobHeld", "DependencyNeverSatisfied", "BadConstraints", "InvalidQOS", "InvalidAccount")
 _Held = tuple[int, int, tuple[int, ...]]
+LIMITS_S: Final = (HOUR_S, 2 * HOUR_S, 4 * HOUR_S, 12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
+SIZES: Final = (1, 2, 4, 8, 16, 32)
+MAX_SHAPES: Final = 504  # 12 partitions with one type of GPU; each costs a look in every play of the queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,3 +189,36 @@ def _waiting(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[QueuedRe
         rows += [row] * tasks
         ids += [job.job_id] * tasks
     return rows, ids
+
+
+def wait_shapes(live: LiveQueue) -> list[tuple[JobRequest, QueuedRequest]]:
+    """Return at most MAX_SHAPES requests of a CPU for each GPU, with their rows in this queue; none that cannot run."""
+    found: list[tuple[JobRequest, QueuedRequest]] = []
+    for request in _requests(live):
+        try:
+            found.append((request, live.candidate(request)))
+        except NoDataError:
+            continue
+        if len(found) == MAX_SHAPES:
+            break
+    return found
+
+
+def _requests(live: LiveQueue) -> Iterator[JobRequest]:
+    types: dict[str, set[str]] = {}
+    for pool in live.pools:
+        for partition in pool.key.partitions if pool.gpus else ():
+            types.setdefault(partition, {""}).update(pool.key.gpu_types)
+    for partition in sorted(types):
+        for gpu_type in sorted(types[partition]):
+            for gpus in SIZES:
+                for limit_s in LIMITS_S:
+                    yield JobRequest(
+                        user="",
+                        submit=live.queue.now,
+                        partition=partition,
+                        gpus=gpus,
+                        gpu_type=gpu_type,
+                        cpus=gpus,
+                        time_limit_s=limit_s,
+                    )

@@ -1,17 +1,26 @@
-"""What a prediction says of a candidate: how long it runs, what it costs, and what may go wrong."""
+"""What predictions and the estimate of its program expect of a candidate: run time, end, cost, risk, fit."""
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
-from gpuwaste.advice.predict.prediction_types import TargetPrediction
-from gpuwaste.core.units import HOUR_S
+from gpuwaste.advice.predict.prediction_types import Source, TargetPrediction
+from gpuwaste.core.fields import Interval
+from gpuwaste.core.units import HOUR_S, format_size
+from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.plan_request import PlanRequest
-from gpuwaste.slurm.site.tres_weights import billing
-from gpuwaste.slurm.submit.request import JobRequest, request_amounts
+from gpuwaste.slurm.accounting.tres_amounts import billing
+from gpuwaste.slurm.submit.job_request import JobRequest, request_amounts
+
+if TYPE_CHECKING:
+    from gpuwaste.estimate.hybrid import EstimatedRunTime
 
 _LARGEST = "MAX_TRES"
+WALLTIME: Final = "walltime"
+_SOURCES: Final[dict[str, Source]] = {"own runs": "own runs", "white box": "white box"}
+_LEVELS: Final = (0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +86,73 @@ def above(quantiles: Mapping[str, float], value: float) -> float | None:
         if first <= value < last:
             return 1 - (low + (high - low) * (value - first) / (last - first))
     return (1 - points[-1][0]) / 2
+
+
+def history_of(target: TargetPrediction | None) -> "EstimatedRunTime | None":
+    """Return the run time that the model of job history expects, None where it has none."""
+    from gpuwaste.estimate.hybrid import EstimatedRunTime  # noqa: PLC0415 a host without this package plans, without programs
+
+    median = quantile(target.quantiles, 0.5) if target else None
+    if target is None or median is None:
+        return None
+    levels = sorted(target.quantiles, key=float)
+    low, high = levels[0], levels[-1]
+    ranged = len(levels) > 1
+    return EstimatedRunTime(
+        "history",
+        median,
+        target.quantiles[low] if ranged else None,
+        target.quantiles[high] if ranged else None,
+        round(float(high) - float(low), 6) if ranged else None,
+        basis=f"{target.basis} past jobs" if target.source == "history" else f"{target.source} of job history",
+    )
+
+
+def with_program(asked: PlanRequest, found: ProgramEstimate | None) -> PlanRequest:
+    """Return the request with the estimate of its program, whose run time takes the place of the model's."""
+    if found is None:
+        return asked
+    return replace(asked, program=found, targets=with_run_time(asked.targets, found))
+
+
+def with_run_time(targets: tuple[TargetPrediction, ...], found: ProgramEstimate) -> tuple[TargetPrediction, ...]:
+    """Return the targets with the run time of own runs or of the white box; unchanged where the history speaks."""
+    source = _SOURCES.get(found.estimator)
+    if source is None or found.run_s is None:
+        return targets
+    # The model's probability to time out belongs to its own run time; risk_of works it out from the interval.
+    replaced = {WALLTIME} if found.coverage is None else {WALLTIME, "timeout"}
+    others = tuple(one for one in targets if one.target not in replaced)
+    return (*others, TargetPrediction(WALLTIME, source, found.runs, quantiles=_quantiles(found)))
+
+
+def misfit(asked: PlanRequest) -> list[str]:
+    """Return why no GPU of the request can hold the program, nothing where one can or where that is not known."""
+    found = asked.program
+    if found is None or found.fits != "does not fit" or found.memory_low_b is None or found.capacity_b is None:
+        return []
+    kind = asked.request.gpu_type or found.gpu
+    has = f"{kind} has {format_size(found.capacity_b)}"
+    if asked.request.gpus > 1:
+        has = f"{asked.request.gpus} GPUs of {kind} have {format_size(found.capacity_b * asked.request.gpus)}"
+    return [f"the program needs at least {format_size(found.memory_low_b)} of GPU memory, {has}"]
+
+
+def end_of(asked: PlanRequest, start: Interval, end: Interval) -> Interval:
+    """Return when the job ends: the queue's answer, or its start and the run time of the program's own estimator."""
+    target = asked.target(WALLTIME)
+    if asked.program is None or target is None or target.source not in _SOURCES:
+        return end
+    limit = asked.request.time_limit_s
+    runs = [quantile(target.quantiles, level) or 0.0 for level in _LEVELS]
+    low, middle, high = (int(run if limit is None else min(run, limit)) for run in runs)
+    return Interval(p10=start.p10 + low, p50=start.p50 + middle, p90=start.p90 + high)
+
+
+def _quantiles(found: ProgramEstimate) -> dict[str, float]:
+    """Return the median, and the ends of the interval at the levels that its coverage leaves on both sides."""
+    known = {"0.5": found.run_s or 0.0}
+    if found.run_low_s is not None and found.run_high_s is not None and found.coverage is not None:
+        outside = (1 - found.coverage) / 2
+        known[f"{outside:.4g}"], known[f"{1 - outside:.4g}"] = found.run_low_s, found.run_high_s
+    return dict(sorted(known.items(), key=lambda item: float(item[0])))

@@ -1,17 +1,20 @@
-"""A plan as a file: what was planned, and by what it is seen that nothing has changed before it is submitted."""
+"""A plan as a file: written, checked that nothing has changed since, and a candidate of it submitted with sbatch.
+
+A cascade is several jobs, each of which starts after the one before.
+"""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
 from gpuwaste.core.codec import convert
-from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, UsageError
+from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError, StoreError, UsageError
 from gpuwaste.core.files import open_plain, write_whole
-from gpuwaste.plan.document import PlanCandidate, PlanDocument
+from gpuwaste.plan.plan_document import PlanCandidate, PlanDocument, SubmittedPlan
 from gpuwaste.plan.plan_request import PlannedSubmission
 from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_argv
 from gpuwaste.slurm.submit.sbatch_options import OPTIONS
@@ -21,6 +24,8 @@ MAX_PLAN_B: Final = 1 << 20
 _Word = Annotated[str, Meta(max_length=4096)]
 _MODE: Final = 0o600  # arguments of a script may be nobody else's business
 VARIABLES: Final = tuple(sorted(option.variable for option in OPTIONS if option.variable))
+Sbatch = Callable[[Sequence[str]], int]
+"""Submits `sbatch WORDS` and returns the job's id. Raises SlurmError."""
 
 
 class PlanFile(Struct, kw_only=True, frozen=True):
@@ -153,3 +158,36 @@ def _checked_options(path: Path, plan: PlanFile) -> None:
             raise UsageError(f"{path}: candidate {one.number}: {error}") from error
         if rest or any(not word.startswith("-") or word in {"-", "--"} for word in one.options):
             raise UsageError(f"{path}: candidate {one.number}: {one.options!r} are not options of sbatch: plan again")
+
+
+def submit_candidate(submission: PlannedSubmission, one: PlanCandidate, sbatch: Sbatch) -> list[int]:
+    """Submit and return the ids, in order. Raises SlurmError, which names the jobs that were submitted before it."""
+    ids: list[int] = []
+    for number in range(1, one.jobs + 1):
+        after = (f"--dependency=afterany:{ids[-1]}",) if ids else ()
+        try:
+            ids.append(sbatch(submission.with_options((*one.options, *after))))
+        except GpuwasteError as error:
+            if not ids:
+                raise
+            done = ",".join(map(str, ids))
+            raise SlurmError(
+                f"job {number} of {one.jobs}: {error}; submitted before it: {done} (scancel {done} removes them)"
+            ) from error
+    return ids
+
+
+def to_record(plan_name: str, one: PlanCandidate, jobs: Sequence[int]) -> SubmittedPlan:
+    """Return what the hub is told of a candidate that was submitted as these jobs."""
+    return SubmittedPlan(
+        jobs=list(jobs),
+        candidate=one.number,
+        title=one.title,
+        name=plan_name,
+        partition=one.partition,
+        qos=one.qos,
+        gpus=one.gpus,
+        time_limit_s=one.time_limit_s,
+        start=one.start,
+        end=one.end,
+    )

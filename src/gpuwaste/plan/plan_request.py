@@ -6,12 +6,11 @@ from pathlib import Path
 
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.jobs.program_estimate import ProgramEstimate
-from gpuwaste.plan.own_jobs import QueuedJobs
-from gpuwaste.plan.site import Site
+from gpuwaste.plan.user_site import QueuedJobs, Site
 from gpuwaste.slurm.site.limit_order import default_qos
-from gpuwaste.slurm.submit.request import JobRequest, script_hash
+from gpuwaste.slurm.submit.job_request import JobRequest, script_hash
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
-from gpuwaste.slurm.submit.sbatch_words import Given
+from gpuwaste.slurm.submit.sbatch_options import Given
 
 
 @dataclass(frozen=True, slots=True)

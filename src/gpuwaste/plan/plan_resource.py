@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from gpuwaste.advice.predict.request_json import PredictQuestion
 from gpuwaste.core.fields import Name
 from gpuwaste.core.scope import Scope
-from gpuwaste.plan.document import ExpectAnswer, PlansRecorded, SubmittedPlan, WaitTableAnswer
+from gpuwaste.plan.plan_document import ExpectAnswer, PlansRecorded, SubmittedPlan, WaitTableAnswer
 from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
 
 if TYPE_CHECKING:

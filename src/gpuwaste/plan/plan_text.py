@@ -8,8 +8,8 @@ from typing import Final
 from gpuwaste.core.fields import Interval
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, instant_words, say_number
-from gpuwaste.jobs.program_text import program_lines
-from gpuwaste.plan.document import PlanCandidate, PlanDocument
+from gpuwaste.jobs.program_estimate import program_lines
+from gpuwaste.plan.plan_document import PlanCandidate, PlanDocument
 from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent
 

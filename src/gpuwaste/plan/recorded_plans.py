@@ -19,7 +19,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.verdict import END, MAX_LINE, PLAN_POLICY, START, Verdict, new_id
-from gpuwaste.plan.document import PlansRecorded, SubmittedPlan
+from gpuwaste.plan.plan_document import PlansRecorded, SubmittedPlan
 
 _FARTHEST_S: Final = 3660 * DAY_S  # from now: what no queue reaches
 

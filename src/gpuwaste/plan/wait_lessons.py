@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.plan.start_time.correction import WaitShifts
-from gpuwaste.plan.start_time.expectation import expect
-from gpuwaste.plan.start_time.open_waits import OpenWaits
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.submit.request import request_like
+from gpuwaste.plan.start_time.start_expectation import expect
+from gpuwaste.plan.start_time.wait_correction import OpenWaits, WaitShifts
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.submit.job_request import request_like
 
 if TYPE_CHECKING:
     from gpuwaste.plan.learnt_waits import LearntWaits

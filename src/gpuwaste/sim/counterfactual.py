@@ -9,11 +9,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.difference import NamedDifference, Run, difference, held_until
 from gpuwaste.sim.document import Delta, Difference, Proposal, SimulatedSeries, SimulationDocument
-from gpuwaste.sim.metrics import used_j
-from gpuwaste.sim.placed import Placed
+from gpuwaste.sim.schedule_metrics import Placed, used_j
 from gpuwaste.sim.simulation import SCHEDULERS, places_on_nodes, playable, played
 from gpuwaste.sim.trace import Ints, Trace
 from gpuwaste.sim.whatif import WHATIFS, WhatIfCase, WhatIfChange, changed, label, needs_cluster

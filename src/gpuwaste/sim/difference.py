@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.units import J_PER_KWH
-from gpuwaste.jobs.history.table import Categories
-from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, Floats, Interval, drawn, interval, quantiles, ratios
+from gpuwaste.jobs.history.job_table import Categories
 from gpuwaste.sim.document import Delta, Difference, GroupDelta
-from gpuwaste.sim.metrics import SHORTEST_S
-from gpuwaste.sim.placed import Placed
+from gpuwaste.sim.intervals import MAX_BLOCKS, Blocks, Floats, Interval, drawn, interval, quantiles, ratios
+from gpuwaste.sim.schedule_metrics import SHORTEST_S, Placed
 from gpuwaste.sim.trace import Ints, Trace
 
 MOST_GROUPS: Final = 20

@@ -17,10 +17,9 @@ from gpuwaste.core.units import DAY_S, WEEK_S
 from gpuwaste.sim.accounts import AccountTree, accounts_of
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import earliest, pop, push, take
-from gpuwaste.sim.fair_tree import fair_tree
+from gpuwaste.sim.fair_tree import charge, decay, decay_per_second, fair_tree
 from gpuwaste.sim.multifactor import Weighted, priority
 from gpuwaste.sim.trace import Planned
-from gpuwaste.sim.usage import charge, decay, decay_per_second
 from gpuwaste.slurm.site.cluster_model import Association
 
 Ints = NDArray[np.int64]

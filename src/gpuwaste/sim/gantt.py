@@ -18,7 +18,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.sim.counterfactual import Counterfactual
 from gpuwaste.sim.document import GanttBar, GanttNode, GanttWindow
-from gpuwaste.sim.placed import Placements
+from gpuwaste.sim.schedule_metrics import Placements
 from gpuwaste.sim.simulation import SCHEDULERS, believed_walltimes, places_on_nodes
 from gpuwaste.sim.trace import Ints, Trace
 from gpuwaste.slurm.site.cluster_model import Node, Outage

@@ -2,6 +2,6 @@
 
 from typing import Final
 
-from gpuwaste.sim.simulation_reads import SimulationReads
+from gpuwaste.sim.kept_simulations import SimulationReads
 
 PARTS: Final = (SimulationReads,)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from gpuwaste.sim.believed_times import believed_of, ended, no_runs
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import pop, push
-from gpuwaste.sim.recent import believed_of, ended, no_runs
 from gpuwaste.sim.trace import Ints, Planned
 
 

@@ -1,15 +1,19 @@
-"""Simulations that `gpuwaste simulate --save` wrote for the hub's pages: one JSON file each in a directory."""
+"""Simulations that `gpuwaste simulate --save` wrote for the hub's pages, one JSON file each, and their readers."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, StoreError
 from gpuwaste.core.files import open_plain, write_whole
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.refusal import FORBIDDEN, NOT_FOUND, Refusal
+from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.show.view_document import ViewDocument
 
@@ -18,7 +22,6 @@ MAX_B: Final = 16 << 20
 MAX_LISTED: Final = 200
 _ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 _MODE: Final = 0o640
-
 
 Kept = TypeVar("Kept")
 
@@ -94,3 +97,33 @@ def _entries(directory: Path) -> Iterator[KeptEntry]:
         except (NoDataError, StoreError):
             continue
         yield KeptEntry(id=kept.id, at=kept.at, title=kept.title)
+
+
+class SimulationReads(Part):
+    """Reads kept simulations; blocks on files."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(Path(parts.get(Config).hub.state_dir) / DIRECTORY)
+
+    def listed(self, scope: Scope) -> list[KeptEntry]:
+        """Return what is kept, newest first. Raises Refusal 403 for ordinary users."""
+        _allow(scope)
+        return listed(self._directory)
+
+    def one(self, scope: Scope, identity: str) -> KeptSimulation:
+        """Return one. Raises Refusal: 403 for ordinary users, 404 where it is not kept; StoreError for a bad file."""
+        _allow(scope)
+        try:
+            return read(self._directory, identity)
+        except NoDataError as error:
+            raise Refusal(NOT_FOUND, "no simulation is saved under this id") from error
+
+
+def _allow(scope: Scope) -> None:
+    if not scope.everything:
+        raise Refusal(FORBIDDEN, "simulations are for operators")

@@ -6,14 +6,14 @@ accepted), minutes of TRES, limits per account, and that Slurm counts a node tha
 
 from typing import Final
 
-from gpuwaste.sim.compiled import in_place
-from gpuwaste.sim.limits import (
+from gpuwaste.sim.assoc_limits import (
     COUNTS,
     GROUP,
     GRP_JOBS,
     GRP_WALL,
     KINDS,
     MAX_WALL,
+    NODE,
     PER_JOB,
     PER_NODE,
     PER_USER,
@@ -22,7 +22,7 @@ from gpuwaste.sim.limits import (
     LimitTable,
     LimitUse,
 )
-from gpuwaste.sim.tres import NODE
+from gpuwaste.sim.compiled import in_place
 from gpuwaste.slurm.site import limit_order
 
 MAY_START: Final = 0

@@ -1,16 +1,171 @@
-"""Priorities of priority/multifactor: the parts that stay as a job waits, and their sum with age and fair share."""
+"""Priorities of priority/multifactor: its settings of slurm.conf, the parts that stay as a job waits, and their sum."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.units import WEEK_S, parse_duration_s
 from gpuwaste.sim.compiled import in_place
-from gpuwaste.sim.priority_settings import PrioritySettings
+from gpuwaste.slurm.accounting.tres_amounts import parse_weights
+from gpuwaste.slurm.site.slurm_settings import enforced
+from gpuwaste.slurm.site.slurm_values import truth
 
+MULTIFACTOR: Final = "priority/multifactor"
+FLAGS: Final = frozenset({
+    "ACCRUE_ALWAYS", "CALCULATE_RUNNING", "DEPTH_OBLIVIOUS", "INCR_ONLY", "MAX_TRES", "NO_FAIR_TREE", "NO_NORMAL_ALL",
+    "NO_NORMAL_ASSOC", "NO_NORMAL_PART", "NO_NORMAL_QOS", "NO_NORMAL_TRES", "SMALL_RELATIVE_TO_TIME", "FAIR_TREE",
+})  # fmt: skip
+RESETS: Final = ("NONE", "NOW", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
+_NOT_NORMAL: Final = frozenset({"NO_NORMAL_ASSOC", "NO_NORMAL_PART", "NO_NORMAL_QOS", "NO_NORMAL_TRES"})
+_PERIOD_S: Final = 300
+_MAX_WEIGHT: Final = 2**32 - 1
+_ABSENT: Final = frozenset({"", "(NULL)", "NONE", "N/A"})
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _MOST = 4294967295.0
+
+
+@dataclass(frozen=True, slots=True)
+class PrioritySettings:
+    """slurm.conf's words for priorities, with the defaults of slurm.conf(5).
+
+    `half_life_s` None stands for no decay. `limits` says whether QOS and association limits hold, `safe` whether a job
+    starts only if its whole time limit fits them.
+    """
+
+    multifactor: bool = False
+    weight_age: int = 0
+    weight_assoc: int = 0
+    weight_fair_share: int = 0
+    weight_size: int = 0
+    weight_partition: int = 0
+    weight_qos: int = 0
+    weight_tres: Mapping[str, float] = field(default_factory=dict)
+    max_age_s: int = WEEK_S
+    half_life_s: int | None = WEEK_S
+    calc_period_s: int = _PERIOD_S
+    favor_small: bool = False
+    flags: frozenset[str] = frozenset()
+    reset: str = "NONE"
+    dampening: int = 1
+    limits: bool = True
+    safe: bool = False
+
+    @property
+    def fair_tree(self) -> bool:
+        """Whether Fair Tree ranks users; else fair share is 2 to the power of -U/S."""
+        return not self.flags & {"NO_FAIR_TREE", "DEPTH_OBLIVIOUS"}
+
+
+def priority_settings(settings: Mapping[str, str]) -> PrioritySettings:
+    """Read a cluster's settings, by the names of slurm.conf in any case.
+
+    Limits hold where AccountingStorageEnforce is absent: only a model that was not read from a Slurm lacks it. Raises
+    ConfigError, which names the setting and its value.
+    """
+    found = {name.lower(): text.strip() for name, text in settings.items()}
+    read = _SettingsReader(found)
+    enforce = enforced(found.get("accountingstorageenforce", "limits"))
+    plugin = found.get("prioritytype", "priority/basic").lower()
+    if plugin not in {MULTIFACTOR, "priority/basic"}:
+        raise _bad("PriorityType", plugin, f"{MULTIFACTOR} or priority/basic")
+    return PrioritySettings(
+        multifactor=plugin == MULTIFACTOR,
+        weight_age=read.whole("PriorityWeightAge"),
+        weight_assoc=read.whole("PriorityWeightAssoc"),
+        weight_fair_share=read.whole("PriorityWeightFairshare"),
+        weight_size=read.whole("PriorityWeightJobSize"),
+        weight_partition=read.whole("PriorityWeightPartition"),
+        weight_qos=read.whole("PriorityWeightQOS"),
+        weight_tres=read.weights("PriorityWeightTRES"),
+        max_age_s=read.seconds("PriorityMaxAge", WEEK_S) or _MAX_WEIGHT,
+        half_life_s=read.seconds("PriorityDecayHalfLife", WEEK_S),
+        calc_period_s=read.period("PriorityCalcPeriod"),
+        favor_small=read.truth("PriorityFavorSmall"),
+        flags=read.flags("PriorityFlags"),
+        reset=read.reset("PriorityUsageResetPeriod"),
+        dampening=max(1, read.whole("FairShareDampeningFactor", 1)),
+        limits="limits" in enforce,
+        safe="safe" in enforce,
+    )
+
+
+class _SettingsReader:
+    """Settings by lower-case name; each method reads one kind of value."""
+
+    def __init__(self, found: Mapping[str, str]) -> None:
+        self._found = found
+
+    def _text(self, name: str) -> str | None:
+        text = self._found.get(name.lower(), "")
+        return None if text.upper() in _ABSENT else text
+
+    def whole(self, name: str, default: int = 0) -> int:
+        """Read a whole number, 0 to 2^32 - 1."""
+        text = self._text(name)
+        if text is None:
+            return default
+        if not (
+            text.isascii() and text.isdigit() and len(text) < len(str(_MAX_WEIGHT)) + 1 and int(text) <= _MAX_WEIGHT
+        ):
+            raise _bad(name, text, f"a whole number up to {_MAX_WEIGHT}")
+        return int(text)
+
+    def seconds(self, name: str, default: int) -> int | None:
+        """Read a time as seconds; None for one without an end or of zero."""
+        text = self._text(name)
+        if text is None:
+            return default
+        try:
+            return parse_duration_s(text) or None
+        except ParseError:
+            raise _bad(name, text, "a time such as 7-0, 12:00:00 or minutes") from None
+
+    def period(self, name: str) -> int:
+        """Read a period, a minute at least, as slurmctld has it."""
+        seconds = self.seconds(name, _PERIOD_S)
+        if seconds is None:
+            raise _bad(name, self._found[name.lower()], "a time of one minute or more")
+        return max(60, seconds)
+
+    def truth(self, name: str) -> bool:
+        """Read yes or no."""
+        text = self._text(name) or "no"
+        found = truth(text)
+        if found is None:
+            raise _bad(name, text, "yes or no")
+        return found
+
+    def flags(self, name: str) -> frozenset[str]:
+        """Read the flags; NO_NORMAL_ALL stands for its four."""
+        words = {word.strip().upper() for word in (self._text(name) or "").split(",")} - {""}
+        unknown = sorted(words - FLAGS)
+        if unknown:
+            raise _bad(name, unknown[0], f"flags of slurm.conf(5): {', '.join(sorted(FLAGS))}")
+        return frozenset(words | _NOT_NORMAL if "NO_NORMAL_ALL" in words else words)
+
+    def reset(self, name: str) -> str:
+        """Read when usage is set to zero."""
+        text = (self._text(name) or "NONE").upper()
+        if text not in RESETS:
+            raise _bad(name, text, f"one of {', '.join(RESETS)}")
+        return text
+
+    def weights(self, name: str) -> Mapping[str, float]:
+        """Read weights by TRES."""
+        text = self._text(name)
+        try:
+            return parse_weights(text or "")
+        except ParseError as error:
+            raise ConfigError(f"{name}: {error}") from None
+
+
+def _bad(name: str, text: str, expected: str) -> ConfigError:
+    return ConfigError(f"{name}={text[:60]!r}: expected {expected}; correct it in slurm.conf or the machine file")
 
 
 class Weighted(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.history.array_file import read_arrays
-from gpuwaste.jobs.history.table import Categories
+from gpuwaste.jobs.history.job_table import Categories
 from gpuwaste.sim.difference import Labels, Run
 from gpuwaste.sim.trace import Ints, Trace
 

@@ -11,12 +11,11 @@ from msgspec import to_builtins
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.version import own_version
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim import schedulers
+from gpuwaste.sim.believed_times import UNKNOWN
 from gpuwaste.sim.document import SchedulerResult, SimulationDocument
-from gpuwaste.sim.metrics import measured_energy, waits
-from gpuwaste.sim.past import UNKNOWN
-from gpuwaste.sim.placed import Placed, Placements, start_of
+from gpuwaste.sim.schedule_metrics import Placed, Placements, measured_energy, start_of, waits
 from gpuwaste.sim.trace import GPUS, PROCESSORS, RESOURCES, Ints, Planned, Trace, left_out_of, sizes_of, trace_of
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 

@@ -3,37 +3,34 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import json
 
+from gpuwaste.show.environment import Frame, page
 from gpuwaste.show.page_query import page_number
 from gpuwaste.show.resource import Page, PageRequest, chart_form
-
-if TYPE_CHECKING:
-    from gpuwaste.sim.kept_simulations import KeptEntry, KeptSimulation
+from gpuwaste.show.view_page import view_body
+from gpuwaste.sim.kept_simulations import KeptEntry, KeptSimulation
 
 
 def _listed(asked: PageRequest) -> "Sequence[KeptEntry]":
-    from gpuwaste.sim.simulation_reads import SimulationReads
+    from gpuwaste.sim.kept_simulations import SimulationReads
 
     return asked.reading.get(SimulationReads).listed(asked.scope)
 
 
 def _list_page(asked: PageRequest, kept: "Sequence[KeptEntry]") -> str:
-    from gpuwaste.sim.simulation_page import simulations_page
 
     return simulations_page(kept, asked.frame)
 
 
 def _one(asked: PageRequest) -> "KeptSimulation":
-    from gpuwaste.sim.simulation_reads import SimulationReads
+    from gpuwaste.sim.kept_simulations import SimulationReads
 
     return asked.reading.get(SimulationReads).one(asked.scope, asked.name)
 
 
 def _page(asked: PageRequest, kept: "KeptSimulation") -> str:
-    from gpuwaste.sim.simulation_page import simulation_page
 
     forms = [".json", ".csv", *map(chart_form, range(len(kept.view.charts)))]
     links = {form[1:]: f"/simulations/{kept.id}{form}" for form in forms}
@@ -54,6 +51,17 @@ def _charts(kept: "KeptSimulation") -> list[Callable[[], str]]:
     from gpuwaste.show.charts.draw import chart_file
 
     return [partial(chart_file, chart) for chart in kept.view.charts]
+
+
+def simulation_page(kept: KeptSimulation, number: int, frame: Frame) -> str:
+    """Return the page of a simulation with the given page of its table."""
+    body = view_body(kept.view, number, lambda other: f"/simulations/{kept.id}?page={other}#table", frame.links)
+    return page("simulation", frame, view=body)
+
+
+def simulations_page(entries: Sequence[KeptEntry], frame: Frame) -> str:
+    """Return the list of the simulations that are kept."""
+    return page("simulations", frame, entries=entries)
 
 
 RESOURCES = (

@@ -11,8 +11,8 @@ import numpy as np
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.text import harmless
+from gpuwaste.jobs.history.job_table import Categories, Ints, JobTable
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.table import Categories, Ints, JobTable
 
 _STATUS: Final = {Outcome.COMPLETED: 1, Outcome.CANCELLED: 5, Outcome.NEVER_STARTED: 5, Outcome.UNKNOWN: -1}
 _FAILED: Final = 0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.registry import ModuleRegistry
-from gpuwaste.jobs.history.table import ABSENT, Ints, JobTable
+from gpuwaste.jobs.history.job_table import ABSENT, Ints, JobTable
 from gpuwaste.sim import steps
 from gpuwaste.sim.parameters import NamedParameters, Parameter, read_named
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

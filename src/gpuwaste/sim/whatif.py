@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.registry import ModuleRegistry
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim import whatifs
 from gpuwaste.sim.trace import GPUS, Ints, Trace
 from gpuwaste.slurm.site.cluster_model import ClusterModel

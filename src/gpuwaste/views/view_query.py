@@ -11,7 +11,7 @@ from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.fields import Name, Number
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.tariff import Tariff
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.show.chart import Chart
 from gpuwaste.show.view_document import Cell, Column, ViewFacts
 from gpuwaste.store.database import Database, QueryAnswer, query_text

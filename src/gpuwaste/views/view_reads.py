@@ -24,7 +24,7 @@ from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewEntry, ViewsDocument
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.slurm.formats.gres import parse_positions
+from gpuwaste.slurm.formats.gpu_positions import parse_positions
 from gpuwaste.testing.cluster import ClusterError, LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_gpus import node_gpus, pci_devices_of
 from gpuwaste.testing.cluster_process import wait_until

@@ -16,17 +16,17 @@ from typing import Any, TextIO
 
 from gpuwaste.agent.collectors import CollectorSettings, create_collectors
 from gpuwaste.agent.device_map import node_device_map
-from gpuwaste.agent.facts.positions import PositionTable
-from gpuwaste.agent.facts.prolog import PrologSource
+from gpuwaste.agent.facts.gpu_identities import PositionTable
+from gpuwaste.agent.facts.prolog_files import PrologSource
 from gpuwaste.agent.hour_aggregator import HourAggregator
-from gpuwaste.agent.map_queries import Questions
+from gpuwaste.agent.node_map import Questions
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
-from gpuwaste.agent.sinks import tick_of
+from gpuwaste.agent.sampling import tick_of
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 
 _JITTER_S = 1.0
 

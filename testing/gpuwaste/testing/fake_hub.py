@@ -8,8 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self
 
 from gpuwaste.core.errors import AuthError, ParseError, RetryableWireError
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import RowKey, parse_hours
+from gpuwaste.ledger.hour import AllocationHour, RowKey, parse_hours
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, json_line, parse_envelope
 from gpuwaste.net.request_signing import Caller, CredentialChecker, Via, sign_ack, verify_request
 

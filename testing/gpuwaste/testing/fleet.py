@@ -14,7 +14,7 @@ from typing import Final
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.ledger.hour import HourBatch
 from gpuwaste.net.batch import Ack, Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.shipper import Shipper

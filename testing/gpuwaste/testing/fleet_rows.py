@@ -11,8 +11,8 @@ from typing import Final
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 
 CLUSTER: Final = "gw"
 GPUS: Final = 8

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.vectors import vector_of
+from gpuwaste.jobs.history.job_table import ABSENT, Categories, GpuUse, JobTable, table_of
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.jobs.history.table import ABSENT, Categories, GpuUse, JobTable, table_of
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.plain_history import PlainHistory
 
 _STATES = {1: "COMPLETED", 0: "FAILED", 5: "CANCELLED"}

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.hour import AllocationHour, encode_hour
 from gpuwaste.net.batch import Batch, Envelope, encode_batch
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 
 AGENT_UID = 900
 HOUR = 1_700_000_000 // 3600 * 3600

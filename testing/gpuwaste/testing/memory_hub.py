@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.ledger.hour import HourBatch
 from gpuwaste.net.batch import Ack, Envelope
 
 Parameters = Mapping[str, str | int]

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.text_facts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
-from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.history_keys import KEYS
+from gpuwaste.jobs.history.job_table import GpuUse
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.table import GpuUse
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.plain_predecessors import Sent, of_predecessors
 
 NAN = math.nan

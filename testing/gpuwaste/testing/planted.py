@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.jobs.history.job_table import Categories, JobTable
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.table import Categories, JobTable
 
 BEGIN: Final = 1_700_000_000  # UTC s of the first submission
 _PROGRAMS: Final = 3  # of each user

@@ -7,7 +7,7 @@ Seen by running a mix of real jobs and reading it both ways: Slurm 22.05.8 (v0.0
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from gpuwaste.slurm.accounting.job import AccountedRun, JobRecord
+from gpuwaste.slurm.accounting.job_record import AccountedRun, JobRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuwaste.slurm.accounting.tres import gpu_count, parse_tres
+from gpuwaste.slurm.accounting.tres_amounts import gpu_count, parse_tres
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.testing.cluster import ClusterError

@@ -9,7 +9,7 @@ import pytest
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged

@@ -12,7 +12,7 @@ from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, spooled

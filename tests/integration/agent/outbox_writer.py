@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 HOUR = 1_700_002_800
 

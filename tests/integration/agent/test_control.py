@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.passable import let_others_through
 
-from gpuwaste.agent.control import SOCKET_NAME, ControlServer, ask_agent, release_seconds
+from gpuwaste.agent.control_socket import SOCKET_NAME, ControlServer, ask_agent, release_seconds
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.site_config import CommonConfig

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.agent.device_map import DeviceMap
-from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun, MinorFacts, PositionFacts
-from gpuwaste.agent.facts.positions import PositionTable
-from gpuwaste.agent.facts.prolog import PrologSource
+from gpuwaste.agent.facts.gpu_identities import PositionTable
+from gpuwaste.agent.facts.prolog_files import PrologSource
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
-from gpuwaste.agent.model import GpuAllocation, GpuIdentity, JobMap
-from gpuwaste.agent.runs import RunTracker
+from gpuwaste.agent.facts.run_facts import Facts, FactSource, LocalRun, MinorFacts, PositionFacts
+from gpuwaste.agent.node_runs import RunTracker
+from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, JobMap
+from gpuwaste.agent.step_daemons import BATCH_STEP, EXTERN_STEP
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.ledger.sample import Confidence, MapSource
-from gpuwaste.slurm.clients.stepd import BATCH_STEP, EXTERN_STEP
-from gpuwaste.slurm.formats.slurmd_g import DevicePosition
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.formats.gpu_positions import DevicePosition
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster_process import wait_until
 
 pytestmark = pytest.mark.sockets

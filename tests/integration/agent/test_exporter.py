@@ -17,11 +17,11 @@ import pytest
 from tests.self_signed import self_signed
 from tests.unit.agent.fakes import START_US, a_gpu
 
-from gpuwaste.agent.exporter import Exporter
+from gpuwaste.agent.agent_exporter import Exporter
 from gpuwaste.agent.health import GpuHealth
-from gpuwaste.agent.metrics import METRICS, Health
-from gpuwaste.agent.model import GpuAllocation, GpuReading, JobMap, PackageReading
+from gpuwaste.agent.node_metrics import METRICS, Health
 from gpuwaste.agent.observation import Observation, make_samples
+from gpuwaste.agent.readings import GpuAllocation, GpuReading, JobMap, PackageReading
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.errors import ConfigError

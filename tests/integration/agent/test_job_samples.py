@@ -21,7 +21,7 @@ from gpuwaste.ledger.sample import Confidence
 from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
 from gpuwaste.net.request_signing import Caller, request_digest, sign_request
 from gpuwaste.net.sample_query import SampleQuestion
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import munged_path, private_munged
 from gpuwaste.testing.patience import patient

@@ -15,7 +15,7 @@ import pytest
 from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, EMPTY, a_store, at
 
-from gpuwaste.agent.state_lock import StateLock
+from gpuwaste.agent.daemon import StateLock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.duckdb_connection import connect
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.agent.fakes import START_US, a_scan
 from tests.unit.agent.test_sampler import BUSY, Rig
 
-from gpuwaste.agent.model import GpuScan
+from gpuwaste.agent.readings import GpuScan
 from gpuwaste.net.systemd_notifier import SystemdNotifier
 from gpuwaste.testing.clocks import FakeClock
 

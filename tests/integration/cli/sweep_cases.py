@@ -3,8 +3,8 @@
 import os
 import time
 
-from gpuwaste.sim.sweep.results import SweepFolder
-from gpuwaste.sim.sweep.study import SweepCase
+from gpuwaste.sim.sweep_results import SweepFolder
+from gpuwaste.sim.sweep_study import SweepCase
 
 DIES, HANGS = 3, 5
 

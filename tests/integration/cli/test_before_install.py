@@ -14,9 +14,8 @@ from typing import Final
 
 import pytest
 
-from gpuwaste.cli.before_install import SCRIPT, host_checks
 from gpuwaste.cli.check import Role, Status
-from gpuwaste.cli.doctor import as_text
+from gpuwaste.cli.doctor_checks import SCRIPT, as_text, host_checks
 from gpuwaste.cli.main import main
 from gpuwaste.testing.patience import patient
 

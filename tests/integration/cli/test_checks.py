@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.advice.submit_frames import encode_reply
-from gpuwaste.cli import doctor
+from gpuwaste.cli import doctor_checks
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.cli.checks import hub
 from gpuwaste.cli.main import main
@@ -27,7 +27,7 @@ from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.site_config import CommonConfig, SlurmClientConfig
 from gpuwaste.net.hub_client import StandsByError
 from gpuwaste.net.munge_credentials import Munge, MungeIdentity
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.patience import patient
@@ -63,7 +63,7 @@ def checks(
 
     config = replace(config or Config(), common=CommonConfig(**common))
     around = Surroundings(config, Path("/nowhere/gpuwaste.toml"), slurm, ask_hub, ME, roles, ask_agent)
-    return {check.name: check for check in doctor.run_checks(around)}
+    return {check.name: check for check in doctor_checks.run_checks(around)}
 
 
 def slurm(users: tuple[str, ...] = (), **settings: str) -> FakeSlurm:
@@ -173,7 +173,7 @@ def test_an_untried_slurm_is_a_warning() -> None:
 
 def test_the_run_dir_must_be_there_and_closed(tmp_path: Path) -> None:
     """An absent directory fails with the line that makes it, one that anybody may write to with what closes it."""
-    me = HubConfig(agent_user=doctor.user_name())
+    me = HubConfig(agent_user=doctor_checks.user_name())
     config = Config(hub=me)
     tmp_path.chmod(0o755)
     assert checks(slurm(), config=config, run_dir=str(tmp_path))["run dir"].status is Status.OK
@@ -188,7 +188,7 @@ def test_a_socket_of_another_mode_fails(tmp_path: Path, mode: int, status: Statu
     with socket.socket(socket.AF_UNIX) as sock:
         sock.bind(str(tmp_path / "agent.sock"))
         (tmp_path / "agent.sock").chmod(mode)
-        config = Config(hub=HubConfig(agent_user=doctor.user_name()))
+        config = Config(hub=HubConfig(agent_user=doctor_checks.user_name()))
         assert checks(slurm(), config=config, run_dir=str(tmp_path))["agent.sock"].status is status
 
 
@@ -286,7 +286,7 @@ def advisor_config(directory: Path, **plugin: Any) -> Config:
         advisor=AdvisorConfig(
             socket=str(directory / "advisor.sock"), policies_dir=str(directory / "policies.d"), history_every_s=0.05
         ),
-        plugin=PluginConfig(kill_switch=str(directory / "disable"), advisor_user=doctor.user_name(), **plugin),
+        plugin=PluginConfig(kill_switch=str(directory / "disable"), advisor_user=doctor_checks.user_name(), **plugin),
     )
 
 
@@ -415,7 +415,7 @@ def test_a_check_that_hangs_costs_its_own_line_alone() -> None:
         return {}
 
     around = Surroundings(Config(), Path("/nowhere"), slurm(("someone",)), hang, ME, frozenset({Role.HUB}))
-    found = {check.name: check for check in doctor.run_checks(around, 3)}
+    found = {check.name: check for check in doctor_checks.run_checks(around, 3)}
     never.set()
     assert found["hub"].found == "not finished within 3 s"
     assert found["rights"].status is Status.OK
@@ -431,7 +431,7 @@ def test_what_loading_took_counts() -> None:
 
     around = Surroundings(Config(), Path("/nowhere"), slurm(("someone",)), hang, ME, frozenset({Role.HUB}))
     began = time.monotonic()
-    found = [check for check in doctor.run_checks(around, 60, 59.9) if check.name == "hub"]
+    found = [check for check in doctor_checks.run_checks(around, 60, 59.9) if check.name == "hub"]
     assert time.monotonic() - began < 30
     never.set()
     assert [check.found for check in found] == ["not finished within 60 s"]
@@ -443,7 +443,7 @@ def test_a_directory_service_that_hangs_ends_the_command_in_time(
 ) -> None:
     """Before any check runs the user's name is asked for: where nothing answers the command ends with one line."""
     never = threading.Event()
-    monkeypatch.setattr("gpuwaste.cli.doctor.user_name", lambda: never.wait(120))
+    monkeypatch.setattr("gpuwaste.cli.doctor_checks.user_name", lambda: never.wait(120))
     assert main(["doctor", "--timeout", "1"]) == 1
     never.set()
     assert "not finished within 1 s" in capsys.readouterr().err
@@ -512,16 +512,16 @@ def test_roles_are_what_is_installed_or_has_run_here(tmp_path: Path) -> None:
     )
     units = tmp_path / "units"
     units.mkdir()
-    assert doctor.roles_here(config, [units]) == {Role.LOGIN}
+    assert doctor_checks.roles_here(config, [units]) == {Role.LOGIN}
     (units / "gpuwaste-agent.service").touch()
     (tmp_path / "hub").mkdir()
     (tmp_path / "hub" / "hub.duckdb").touch()
-    assert doctor.roles_here(config, [units]) == {Role.AGENT, Role.HUB}
+    assert doctor_checks.roles_here(config, [units]) == {Role.AGENT, Role.HUB}
 
 
 def test_every_check_says_where_it_belongs() -> None:
     """Each file has a place of its own, a name and roles; the docstring is its sentence."""
-    found = doctor.modules()
+    found = doctor_checks.modules()
     places = {module.PLACE for module in found}
     assert len(places) == len(found)
     assert len(found) > 10
@@ -533,21 +533,21 @@ def test_nagios_has_one_line_with_figures_and_the_worst_code() -> None:
     ok = Check("a", Status.OK, "fine", figures={"disk_hub_free_b": 1.5e12})
     warn = Check("b", Status.WARN, "so|so\nmore")
     fail = Check("c", Status.FAIL, "bad")
-    assert doctor.as_nagios([ok]) == (
+    assert doctor_checks.as_nagios([ok]) == (
         "GPUWASTE OK - 1 checks | 'ok'=1 'warn'=0 'fail'=0 'disk_hub_free_b'=1.5e+12\n",
         0,
     )
-    line, code = doctor.as_nagios([ok, warn, warn, warn, fail])
+    line, code = doctor_checks.as_nagios([ok, warn, warn, warn, fail])
     assert code == 2
     assert line.startswith(
         "GPUWASTE CRITICAL - c: bad; b: so/so more; b: so/so more; 1 more | 'ok'=1 'warn'=3 'fail'=1"
     )
-    assert doctor.as_nagios([ok, warn])[1] == 1
+    assert doctor_checks.as_nagios([ok, warn])[1] == 1
 
 
 def test_json_holds_every_line() -> None:
     """Name, status, what was found, how to mend it, and figures, with the host's roles and the worst status."""
-    text = doctor.as_json("gpu1", {Role.AGENT}, [Check("a", Status.WARN, "f", "m", {"x_s": 1.0})])
+    text = doctor_checks.as_json("gpu1", {Role.AGENT}, [Check("a", Status.WARN, "f", "m", {"x_s": 1.0})])
     assert json.loads(text) == {
         "document": "doctor",
         "host": "gpu1",

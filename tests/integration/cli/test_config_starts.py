@@ -135,9 +135,9 @@ CASES: list[tuple[str, str, str, str]] = [
         '[common]\nhub_url = "https://h"\ntoken_file = "{token}"\n[hub]\nagent_url = "http://{address}:9460"',
         "[hub] agent_url needs munge",
     ),
-    ("ledger.curves.agents", "agent_url", '[hub]\nagent_url = "gpu1:9460"', "agent_url 'gpu1:9460': expected"),
+    ("ledger.curves.agent_curves", "agent_url", '[hub]\nagent_url = "gpu1:9460"', "agent_url 'gpu1:9460': expected"),
     (
-        "ledger.curves.prometheus",
+        "ledger.curves.prometheus_curves",
         "prometheus_url",
         '[hub]\nprometheus_url = "http://p/prom"',
         "prometheus_url 'http://p/prom': expected",
@@ -241,13 +241,13 @@ CASES: list[tuple[str, str, str, str]] = [
         "slurmrestd_url 'ftp://h': expected",
     ),
     (
-        "slurm.clients.choice",
+        "slurm.clients.client_choice",
         "[slurm] client {}: expected",
         '[slurm]\nclient = "slurmdbd"',
         "[slurm] client 'slurmdbd': expected",
     ),
     (
-        "slurm.clients.choice",
+        "slurm.clients.client_choice",
         "set slurmrestd_url",
         '[slurm]\nclient = "slurmrestd"',
         "client is slurmrestd: set slurmrestd_url",

@@ -15,8 +15,8 @@ from tests.unit.plan.facts import CONFIG, LIMITS, MEMBERS, NODES, PARTITIONS, SC
 from tests.unit.show.predictions import prediction
 
 from gpuwaste.cli.main import main
-from gpuwaste.cli.plan_watch import follow
-from gpuwaste.plan.moves import StartForecast
+from gpuwaste.cli.planning import follow
+from gpuwaste.plan.wait_watch import StartForecast
 
 USER = getpass.getuser()
 SCONTROL = """#!/bin/sh

@@ -20,7 +20,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.net.hub_client import HubClient
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import to_toml

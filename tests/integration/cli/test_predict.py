@@ -20,7 +20,7 @@ from gpuwaste.advice.predict.bundle import our_features
 from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.cli.main import main
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.models.export import write_files
+from gpuwaste.models.bundle_export import write_files
 from gpuwaste.slurm.submit.sbatch import read_submission
 
 SCRIPT = "#!/bin/bash\n#SBATCH --gres=gpu:a100:4\n#SBATCH -p gpu -t 12:00:00\npython train.py\n"

@@ -13,7 +13,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 START = 1_700_000_000 // 3600 * 3600

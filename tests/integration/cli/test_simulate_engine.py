@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from gpuwaste.cli.main import main
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.show.layout import Look
-from gpuwaste.sim.engine_text import engine_text
-from gpuwaste.sim.real.clock import NEEDED, require_programs, search_path
-from gpuwaste.sim.real.document import Agreement, EngineDocument, RealRun
-from gpuwaste.sim.spread import Spread
+from gpuwaste.sim.document import Spread
+from gpuwaste.sim.real.ensemble_document import Agreement, EngineDocument, RealRun
+from gpuwaste.sim.real.faster_clock import NEEDED, require_programs, search_path
+from gpuwaste.sim.simulation_text import engine_text
 
 LOG = "; Version: 2.2\n; MaxProcs: 2\n1 0 0 30 1 -1 -1 1 600 -1 1 7 1 -1 1 1 -1 -1\n"
 DOCUMENT = EngineDocument(

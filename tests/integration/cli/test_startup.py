@@ -73,7 +73,7 @@ def test_a_report_loads_what_it_prints_with(tmp_path: Path) -> None:
         *("gpuwaste.ledger.reports", "gpuwaste.ledger.reports.report_types", "gpuwaste.ledger.reports.report_text"),
         "gpuwaste.ledger.reports.report_tables",
         *("gpuwaste.ledger.energy", "gpuwaste.ledger.energy.energy_types", "gpuwaste.ledger.energy.energy_text"),
-        *("gpuwaste.ledger.energy.energy_words", "gpuwaste.ledger.fix_words"),
+        *("gpuwaste.ledger.energy.energy_text", "gpuwaste.ledger.fix_words"),
         *("gpuwaste.show.terminal_cells", "gpuwaste.show.layout"),
     }
     assert {name for name in found if name.startswith("gpuwaste.cli.commands.")} == {"gpuwaste.cli.commands.report"}

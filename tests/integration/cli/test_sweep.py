@@ -16,10 +16,9 @@ from tests.integration.cli import sweep_cases
 
 import gpuwaste.sim
 from gpuwaste.cli.main import main
-from gpuwaste.sim.sweep.local import run_locally
-from gpuwaste.sim.sweep.results import SweepFolder
-from gpuwaste.sim.sweep.slurm_arrays import NOTED, ArrayRequest, run_on_slurm
-from gpuwaste.sim.sweep.study import SweepCase, SweepStudy, read_study
+from gpuwaste.sim.sweep_results import SweepFolder
+from gpuwaste.sim.sweep_runners import NOTED, ArrayRequest, run_locally, run_on_slurm
+from gpuwaste.sim.sweep_study import SweepCase, SweepStudy, read_study
 from gpuwaste.testing.patience import patient
 
 SMALL = 'seeds = 4\n[fixed]\nschedulers = ["fcfs"]\n[grid]\ngenerate = ["lublin:jobs=30"]\n'

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.integration.cli.test_simulate import ROWS, simulated, swf
 
-from gpuwaste.cli import whatif
+from gpuwaste.cli import simulate_whatif
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
@@ -24,7 +24,7 @@ from gpuwaste.sim import simulation
 from gpuwaste.sim.schedulers import easy
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.whatif import WhatIfCase
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 
@@ -191,7 +191,7 @@ def test_an_interruption_leaves_what_was_simulated(tmp_path: Path) -> None:
     table = swf_table(long_log(tmp_path / "log.swf"), "c").table
     document, trace, starts = simulate(table, "log", Machine(4, "given"), ("easy",), walltime="user", first=None)
     case = WhatIfCase(table, trace, 4, "processors", table, np.arange(len(table)), interrupted)
-    found = whatif.with_what_ifs(document, case, starts, (("limits", ""), ("policy", "")), None)
+    found = simulate_whatif.with_what_ifs(document, case, starts, (("limits", ""), ("policy", "")), None)
     assert [one.change for one in found.document.differences] == ["limits"]
     assert found.document.stopped == "Interrupted: 1 of 2 changed runs were not simulated."
     assert list(found.runs) == ["easy", "limits:easy"]
@@ -225,7 +225,7 @@ def test_progress_has_rate_and_time_left() -> None:
             return True
 
     times, terminal = iter([0.0, 0.1, 2.0]), Terminal()
-    progress = whatif.SimulationProgress(4, 1000, terminal, lambda: next(times))
+    progress = simulate_whatif.SimulationProgress(4, 1000, terminal, lambda: next(times))
     progress.step("limits:easy")
     assert not terminal.getvalue()
     progress.step("limits:fcfs")

@@ -168,7 +168,7 @@ def test_the_hub_compiles_with_its_drop_in_alone(tmp_path: Path, *, with_drop_in
     if with_drop_in:
         (tmp_path / f"{unit.name}.d").mkdir()
         shutil.copy(ROOT / "etc" / "systemd" / "50-simulator.conf", tmp_path / f"{unit.name}.d")
-    code = "from gpuwaste.plan.simulator import need_simulator as n; n(); print('loaded')"
+    code = "from gpuwaste.plan.expectations import need_simulator as n; n(); print('loaded')"
     argv = [sys.executable, "-m", "gpuwaste.testing.unit_filter", str(unit), sys.executable, "-c", code]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=patient(120))
     if "prctl: Invalid argument" in done.stderr:
@@ -198,7 +198,7 @@ def test_training_runs_under_its_units_filters() -> None:
     """XGBoost grows a tree and ONNX Runtime is loaded with the system calls and the memory that the unit leaves."""
     unit = ROOT / "etc" / "systemd" / "gpuwaste-train.service"
     code = (
-        "import numpy as n, xgboost as x, gpuwaste.advice.predict.onnx_runtime, gpuwaste.models.training\n"
+        "import numpy as n, xgboost as x, gpuwaste.advice.predict.onnx_runtime, gpuwaste.models.bundle_training\n"
         "d = x.QuantileDMatrix(n.arange(200, dtype='f4').reshape(100, 2), label=n.arange(100) % 2)\n"
         "x.train({'tree_method': 'hist', 'nthread': 2}, d, 1)\nprint('grown')"
     )

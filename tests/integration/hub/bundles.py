@@ -11,7 +11,7 @@ from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, feature_hash
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
 from gpuwaste.advice.predict.onnx_session import INPUT, OUTPUT
-from gpuwaste.models.export import serialized, write_files
+from gpuwaste.models.bundle_export import serialized, write_files
 
 
 def promote(models_dir: Path, name: str, p: float, target: str = "failure") -> str:

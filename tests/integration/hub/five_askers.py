@@ -6,11 +6,11 @@ import random
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import GpuUse, JobTable, table_of
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import Partition
 from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
-from gpuwaste.slurm.submit.request import JobRequest, script_hash
+from gpuwaste.slurm.submit.job_request import JobRequest, script_hash
 from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
 
 SCRIPT: Final = "#!/bin/bash\nmodule load cuda\nsrun python train.py\n"

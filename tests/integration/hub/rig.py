@@ -29,7 +29,7 @@ from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
-from gpuwaste.ledger.curves.service import Curves
+from gpuwaste.ledger.curves.curve_service import Curves
 from gpuwaste.net.request_signing import Caller, CredentialIssuer, RetryableAuthError, request_digest
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.hub.hub_store import HubStore

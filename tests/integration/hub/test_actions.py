@@ -19,7 +19,7 @@ from gpuwaste.hub.admission_control import AdmissionLimits
 from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.roles import Roles
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.clocks import StandingClock
 from gpuwaste.testing.mail_server import running_mail_server
 

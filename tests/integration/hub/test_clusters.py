@@ -13,8 +13,8 @@ from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.slurm.run import RunKey
-from gpuwaste.slurm.site.sacctmgr import AccountPlace
+from gpuwaste.slurm.run_key import RunKey
+from gpuwaste.slurm.site.associations import AccountPlace
 from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import HOUR, hour, record

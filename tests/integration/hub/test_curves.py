@@ -22,7 +22,7 @@ from gpuwaste.agent import sample_server
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.net.metrics_server import MetricsServer, Reply
 from gpuwaste.net.munge_credentials import Munge, MungeIssuer
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import batch, hour, record
 from gpuwaste.testing.lone_hub import munged_path

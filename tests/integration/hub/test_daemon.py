@@ -15,8 +15,7 @@ import pytest
 from tests.integration.small_disk import disk_of
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
+from gpuwaste.ledger.hour import AllocationHour, HourBatch, encode_hour
 from gpuwaste.net.batch import Batch, Envelope, encode_batch
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge_credentials import Munge, MungeIssuer

@@ -12,7 +12,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from gpuwaste.cli.main import main
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.disputes.disputes import Disputes
+from gpuwaste.ledger.dispute_service import Disputes
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import record
 

@@ -24,7 +24,7 @@ from gpuwaste.hub.places import OF_USER
 from gpuwaste.hub.routes.events import MAX_STREAMS
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.jobs.events.catalogue import catalogue
+from gpuwaste.jobs.events.kind_catalogue import catalogue
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.judging import Judging

@@ -27,7 +27,7 @@ from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocum
 from gpuwaste.advisor.verdict_judge import BudgetCounts, Judge, JudgedSubmission
 from gpuwaste.cli.asking import PredictQuery, answer
 from gpuwaste.cli.main import main
-from gpuwaste.cli.policies import decided
+from gpuwaste.cli.policy_commands import decided
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import load_config
@@ -35,12 +35,12 @@ from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
-from gpuwaste.jobs.history.replay import replay
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.history_replay import replay
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.jobs.verdict import TOLD
-from gpuwaste.models.policy_replay import PolicyReplay, ReplayPeriod
+from gpuwaste.models.policy_backtest import PolicyReplay, ReplayPeriod
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
 
 if TYPE_CHECKING:

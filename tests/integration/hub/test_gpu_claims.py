@@ -6,7 +6,7 @@ from tests.integration.hub.rig import Rig
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.testing.hub_rows import HOUR, batch, hour
 
 

@@ -17,12 +17,11 @@ from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.job_event import event_from_json
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
+from gpuwaste.ledger.hour import AllocationHour, HourBatch, encode_hour
 from gpuwaste.net.batch import Batch, Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.munge_credentials import Munge, MungeIssuer
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeReader, LakeStore
 from gpuwaste.store.lake_database import LakeLocation

@@ -12,15 +12,15 @@ from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
 from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.core.errors import ModelError, NoDataError
-from gpuwaste.jobs.history.table import table_of
+from gpuwaste.jobs.history.job_table import table_of
 from gpuwaste.models.job_source import JobSource
-from gpuwaste.models.waits.training import MIN_STARTED, train_waits, waits_registry
+from gpuwaste.models.wait_training import MIN_STARTED, train_waits, waits_registry
 from gpuwaste.plan.expectations import Expectations
 from gpuwaste.plan.learnt_waits import LearntWaits
-from gpuwaste.plan.waits.trees import load_trees
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.plan.wait_bundle import load_trees
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import Partition
-from gpuwaste.slurm.submit.request import request_like
+from gpuwaste.slurm.submit.job_request import request_like
 
 pytestmark = pytest.mark.long
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.gpu_assignments import TELL_AGAIN_S, GpuAssignments
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.formats.gpu_positions import GresOnNode
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 

@@ -16,14 +16,14 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.now.now_reads import FRESH_S, OLD_S, NowReads
 from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.now.now_types import NowDocument
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine_formats import to_parsable
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock, ShiftedClock

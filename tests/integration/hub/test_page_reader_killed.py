@@ -11,7 +11,7 @@ SCRIPT = """
 import sys, threading
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.jobs.importers.page_reader import PageReader
+from gpuwaste.jobs.importers.page_details import PageReader
 from gpuwaste.store.hub.hub_store import HubStore
 
 path = Path(sys.argv[1])

@@ -14,8 +14,8 @@ from tests.unit.show.pages.parsed import without_spans
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.disputes.disputes import Disputes
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.ledger.dispute_service import Disputes
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.row_deletion import delete_old, retentions
 from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
 

@@ -14,8 +14,8 @@ from tests.unit.plan.when.queues import queue as small_queue
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.plan import expectations as hub_expectations
 from gpuwaste.plan.expectations import LEARN_S, Expectations
-from gpuwaste.plan.start_time.expectation import expect
-from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.plan.start_time.start_expectation import expect
+from gpuwaste.slurm.formats.gpu_positions import GresOnNode
 from gpuwaste.slurm.site.cluster_model import Partition
 
 ALICE, BOB, OPER = 1001, 1002, 1004

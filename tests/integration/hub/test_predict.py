@@ -24,7 +24,7 @@ from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
 from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.snapshot_tar import read_tar
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.testing.hub_rows import AGENT_UID
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

@@ -10,8 +10,8 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.net.hub_client import PROGRAM_RUNS_PATH
-from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import AccountedRun, JobDetails
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.hub_rows import hour
 
 ALICE, BOB, OPER = 1001, 1002, 1004

@@ -24,8 +24,8 @@ from gpuwaste.jobs.events.envelope import tell
 from gpuwaste.jobs.events.kinds.job import JobRescored
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Action, Verdict
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.hub_rows import HOUR, record

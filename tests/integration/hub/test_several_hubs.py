@@ -17,7 +17,7 @@ from tests.integration.hub.test_daemon import ENVELOPE, one, request_of, stored
 
 from gpuwaste.core.errors import RetryableWireError
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.hour import encode_hour
 from gpuwaste.net.batch import Batch, encode_batch
 from gpuwaste.net.hub_client import BusyError, HubClient
 from gpuwaste.net.munge_credentials import Munge, MungeIssuer

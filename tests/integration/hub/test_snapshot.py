@@ -27,7 +27,7 @@ from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.net.batch import Batch, Envelope
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.net.snapshot_tar import read_tar, write_tar
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.hub_rows import AGENT_UID
 
 ENVELOPE = Envelope("gw", "ctl", "boot", "1")

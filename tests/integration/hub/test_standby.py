@@ -25,7 +25,7 @@ from gpuwaste.hub.standby_gate import OWN, SIGN_IN, StandbyGate
 from gpuwaste.hub.store_choice import lake_location
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.net.connection_limiter import Listener
 from gpuwaste.store.hub.lake_store import LakeReader
 from gpuwaste.store.lake_database import LakeLocation

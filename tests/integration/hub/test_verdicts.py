@@ -23,7 +23,7 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.net.batch import Batch, Envelope, encode_batch, json_line
 from gpuwaste.net.request_signing import Caller
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import AGENT_UID
 

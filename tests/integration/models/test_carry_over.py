@@ -7,7 +7,7 @@ from tests.unit.advice.predict.test_rolling import jobs
 from tools.scorecard.carry_over import Log, carry_over, section
 
 from gpuwaste.advice.predict.vectors import replay_vectors
-from gpuwaste.models.split import split_by_time
+from gpuwaste.models.training_rows import split_by_time
 
 
 def test_each_log_is_judged_by_every_model_and_the_baseline() -> None:

@@ -16,7 +16,7 @@ from gpuwaste.advice.predict.bundle import FeatureSet, load_bundle
 from gpuwaste.advice.predict.manifest import Manifest, PlattScaling, TargetModel
 from gpuwaste.advice.predict.onnx_session import Session
 from gpuwaste.core.errors import ModelError
-from gpuwaste.models.export import graph_of, write_bundle
+from gpuwaste.models.bundle_export import graph_of, write_bundle
 from gpuwaste.models.parity import ROWS, check, edge_rows, gate_of, settled, thresholds
 
 OURS = FeatureSet(1, "a" * 64, tuple(f"x{i}" for i in range(FEATURES)))
@@ -127,7 +127,7 @@ def test_a_failed_export_leaves_nothing_behind(
         bad_zero(wrong)
         return bytes(wrong.SerializeToString())
 
-    monkeypatch.setattr("gpuwaste.models.export.graph_of", spoilt)
+    monkeypatch.setattr("gpuwaste.models.bundle_export.graph_of", spoilt)
     with pytest.raises(ModelError, match="not exported"):
         write_bundle(tmp_path / "m", manifest=manifest(), boosters=trees, vectors=rows(300), expected=OURS)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import pytest
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.models.fit import Recipe, calibrated, conformal, fit, learnable, platt
+from gpuwaste.models.target_fit import Recipe, calibrated, conformal, fit, learnable, platt
 from gpuwaste.testing.planted import planted_table
 
 QUICK = Recipe({"max_depth": 3, "learning_rate": 0.3}, 5)

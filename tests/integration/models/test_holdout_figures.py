@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.manifest import PlattScaling, TargetModel
 from gpuwaste.advice.predict.targets import BY_NAME, labels
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.models.fit import Fitted
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.models.holdout_figures import NAMES, judge
-from gpuwaste.models.split import split_by_time
+from gpuwaste.models.target_fit import Fitted
+from gpuwaste.models.training_rows import split_by_time
 from gpuwaste.testing.planted import planted_table
 
 if TYPE_CHECKING:

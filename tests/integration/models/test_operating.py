@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuwaste.models.fit import operating_points
+from gpuwaste.models.target_fit import operating_points
 
 
 def test_points_stand_where_validation_supports_them() -> None:

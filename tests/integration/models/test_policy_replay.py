@@ -13,14 +13,13 @@ from gpuwaste.advice.policy.policy_loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.advice.predict.manifest import TargetModel
-from gpuwaste.jobs.history.known_at import known_at
-from gpuwaste.jobs.history.requests import request_of
-from gpuwaste.jobs.history.table import ABSENT, GpuUse, JobTable, table_of
-from gpuwaste.models.export import write_files
-from gpuwaste.models.policy_replay import ReplayPeriod, false_reject_ratio, replay_policies
-from gpuwaste.models.replay_events import events_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import ABSENT, GpuUse, JobTable, known_at, table_of
+from gpuwaste.models.bundle_export import write_files
+from gpuwaste.models.event_replay import events_of
+from gpuwaste.models.policy_backtest import ReplayPeriod, false_reject_ratio, replay_policies
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
+from gpuwaste.slurm.submit.job_request import request_of
 from gpuwaste.testing.histories import made_table, requests
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.targets import BY_NAME
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.models.fit import DEFAULTS
-from gpuwaste.models.search import Found, SearchTrial, _chosen, search
+from gpuwaste.jobs.history.job_table import JobTable
+from gpuwaste.models.parameter_search import Found, SearchTrial, _chosen, search
+from gpuwaste.models.target_fit import DEFAULTS
 from gpuwaste.testing.planted import planted_table
 
 JOBS = 700

@@ -13,11 +13,11 @@ from gpuwaste.advice.predict.targets import TARGETS
 from gpuwaste.advice.renewal.card_types import TrainingSettings
 from gpuwaste.core.errors import ModelError, NoDataError, UsageError
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.jobs.history.job_table import ABSENT, JobTable
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.jobs.history.table import ABSENT, JobTable
+from gpuwaste.models.bundle_training import Trained, train
 from gpuwaste.models.job_source import JobSource
-from gpuwaste.models.training import Trained, train
 from gpuwaste.testing.planted import planted_table
 
 CREATED = 1_790_000_000

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gpuwaste.models.waits.learnt import FIRST, LEARNT, WINDOWS, corrected, figures, learnt
-from gpuwaste.models.waits.replay import WaitRows
+from gpuwaste.models.wait_replay import WaitRows
+from gpuwaste.models.wait_trees import FIRST, LEARNT, WINDOWS, corrected, figures, learnt
 
 
 def rows_of(count: int, seed: int = 2) -> WaitRows:

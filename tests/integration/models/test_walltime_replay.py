@@ -7,9 +7,9 @@ import numpy as np
 from tests.unit.advice.predict.bundles import WALLTIME, manifest_of, quantile_graph
 
 from gpuwaste.advice.predict.bundle import Bundle, load_bundle, our_features
-from gpuwaste.jobs.history.table import ABSENT, JobTable
-from gpuwaste.models.export import write_files
-from gpuwaste.models.walltime_replay import UNKNOWN, expected_walltimes
+from gpuwaste.jobs.history.job_table import ABSENT, JobTable
+from gpuwaste.models.bundle_export import write_files
+from gpuwaste.models.event_replay import UNKNOWN, expected_walltimes
 from gpuwaste.testing.histories import made_table
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.integration.hub.model_double import running_model
 
 from gpuwaste.core.errors import RetryableWireError
-from gpuwaste.ledger.curves.prometheus import endpoint_of
+from gpuwaste.ledger.curves.prometheus_curves import endpoint_of
 from gpuwaste.net.addresses import parse_endpoint
 from gpuwaste.net.http import HttpExchange, HttpRequest
 

@@ -19,12 +19,11 @@ import pytest
 from tests.self_signed import self_signed
 
 from gpuwaste.core.errors import AuthError, ConfigError, NoDataError, RetryableWireError, WireError
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import HourBatch, encode_hour
+from gpuwaste.ledger.hour import AllocationHour, HourBatch, encode_hour
 from gpuwaste.net.batch import Ack, Batch, Envelope
 from gpuwaste.net.hub_client import BusyError, HubClient, RefusedError
 from gpuwaste.net.tokens import TokenIssuer
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.fake_hub import FakeHub, Reply
 
 pytestmark = pytest.mark.sockets

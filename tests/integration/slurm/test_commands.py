@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ParseError, SlurmError
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT, FIELDS
 from gpuwaste.slurm.clients.command import CommandError
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.command_client import CommandClient
 
 ODD = Path(__file__).parents[2] / "fixtures" / "slurm"
 

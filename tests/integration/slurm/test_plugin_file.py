@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.cli.checks.plugin import PluginFile, read_plugin, release_of
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.formats.plugin_file import PluginFile, read_plugin, release_of
 
 SOURCE = """
 #include <stdint.h>

@@ -9,7 +9,7 @@ import pytest
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.site_config import SlurmClientConfig
-from gpuwaste.slurm.clients.choice import slurm_client
+from gpuwaste.slurm.clients.client_choice import slurm_client
 from gpuwaste.slurm.clients.pyslurm_probe import PyslurmFound, probe_pyslurm
 
 

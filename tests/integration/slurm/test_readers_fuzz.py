@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.slurm.clients.stepd import scan_steps
+from gpuwaste.agent.step_daemons import scan_steps
 
 
 @given(

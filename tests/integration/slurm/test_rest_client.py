@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
 from gpuwaste.slurm.clients.rest_client import VERSIONS, RestClient
 from gpuwaste.slurm.clients.rest_http import RestError, RestServer, TokenError

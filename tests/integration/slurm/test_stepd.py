@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.agent.step_daemons import BATCH_STEP, scan_steps
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm.clients.stepd import BATCH_STEP, scan_steps
 
 
 def _socket(path: Path) -> None:

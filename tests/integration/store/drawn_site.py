@@ -16,8 +16,8 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.roller import Roller
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.ledger.rollup import Roller
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.store.hub.hub_store import Aside

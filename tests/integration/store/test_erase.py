@@ -19,10 +19,10 @@ from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.scope import Scope
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.importers.page_files import PageFiles
-from gpuwaste.ledger.disputes.disputes import Disputes
+from gpuwaste.ledger.dispute_service import Disputes
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore

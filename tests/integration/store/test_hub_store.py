@@ -13,7 +13,7 @@ from tests.unit.store.test_hub_store import hour, stored
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 

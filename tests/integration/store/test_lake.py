@@ -22,10 +22,10 @@ from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.disputes.dispute_store import DisputeStore
+from gpuwaste.ledger.dispute_service import DisputeStore
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore

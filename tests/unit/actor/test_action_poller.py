@@ -11,7 +11,7 @@ from gpuwaste.actor.action_journal import ActionJournal
 from gpuwaste.actor.action_poller import ActionPoller
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 ENTRY = ActionEntry(

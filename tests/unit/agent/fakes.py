@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
 from gpuwaste.agent.observation import Observation
+from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
 
 START_US = 1_767_225_600_000_000  # 2026-01-01 00:00 UTC
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import pytest
 from tests.unit.agent.fakes import a_scan
 
-from gpuwaste.agent.bounded import BoundedCollector
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuReading, GpuScan
+from gpuwaste.agent.bounded_calls import BoundedCollector, CollectorError
+from gpuwaste.agent.readings import GpuReading, GpuScan
 from gpuwaste.testing.patience import patient
 
 SCAN = a_scan(GpuReading("GPU-0", util_pct=50.0), source="slow")

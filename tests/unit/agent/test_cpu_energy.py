@@ -9,7 +9,7 @@ from tests.unit.agent.test_hour_book import HOUR_0, holding, sample
 from gpuwaste.agent.cpu_energy import CpuEnergy
 from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.meter import MeterTick
-from gpuwaste.agent.model import GpuAllocation, HostUse, JobMap, PackageReading
+from gpuwaste.agent.readings import GpuAllocation, HostUse, JobMap, PackageReading
 from gpuwaste.core.errors import ParseError
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.agent.test_hour_book import HOUR_0, holding, sample, tick
 
 from gpuwaste.agent.hour_aggregator import HourAggregator
-from gpuwaste.agent.model import JobMap
+from gpuwaste.agent.readings import JobMap
 from gpuwaste.core.errors import ParseError
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.agent.facts.base import LocalRun, MinorFacts
-from gpuwaste.agent.facts.cgroup import CgroupSource, parse_devices
-from gpuwaste.agent.facts.identities import Identities
-from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.agent.model import GpuIdentity
-from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode, DevicePosition, parse_slurmd_g
+from gpuwaste.agent.facts.device_cgroup import CgroupSource, parse_devices
+from gpuwaste.agent.facts.gpu_identities import Identities
+from gpuwaste.agent.facts.prolog_files import PrologSource
+from gpuwaste.agent.facts.run_facts import LocalRun, MinorFacts
+from gpuwaste.agent.readings import GpuIdentity
+from gpuwaste.slurm.formats.gpu_positions import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode, DevicePosition, parse_slurmd_g
 
 
 def run_of(job: int = 7) -> LocalRun:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.unit.agent.fakes import START_US
 
-from gpuwaste.agent.facts.positions import PositionTable
+from gpuwaste.agent.facts.gpu_identities import PositionTable
 from gpuwaste.agent.health import HealthSink, health_xids
-from gpuwaste.agent.model import GpuIdentity, GpuReading
 from gpuwaste.agent.observation import Observation
+from gpuwaste.agent.readings import GpuIdentity, GpuReading
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.ledger.sample import UnknownReason
-from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 
 GPUS = tuple(GpuIdentity(f"GPU-{minor}", minor, minor) for minor in range(3))
 

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.agent.facts.base import LocalRun
-from gpuwaste.agent.facts.prolog import PrologSource
+from gpuwaste.agent.facts.prolog_files import PrologSource
 from gpuwaste.agent.facts.remote import RunAnswer
-from gpuwaste.agent.map_queries import of_map
+from gpuwaste.agent.facts.run_facts import LocalRun
+from gpuwaste.agent.node_map import of_map
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.map_types import MapAnswer

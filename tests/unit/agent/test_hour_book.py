@@ -12,10 +12,10 @@ from tests.examples import examples
 from gpuwaste.agent.accumulator import SUSPENDED, State
 from gpuwaste.agent.hour_aggregator import HourAggregator, replay_from_us
 from gpuwaste.agent.meter import MeterTick
-from gpuwaste.agent.model import GpuAllocation, GpuReading, HostUse, JobMap
+from gpuwaste.agent.readings import GpuAllocation, GpuReading, HostUse, JobMap
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour, hour_from_wire
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 HOUR_0 = 1_800_000_000 // 3600 * 3600 * 1000  # ms
 KEY = RunKey("gw", 7, HOUR_0 // 1000)

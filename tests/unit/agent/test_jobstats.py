@@ -5,9 +5,9 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry, generate_latest
 from tests.unit.agent.fakes import START_US, a_gpu
 
-from gpuwaste.agent.jobstats import JobstatsCollector, Owners
-from gpuwaste.agent.model import GpuAllocation, GpuReading, HostUse, JobMap
+from gpuwaste.agent.jobstats_metrics import JobstatsCollector, Owners
 from gpuwaste.agent.observation import Observation, make_samples
+from gpuwaste.agent.readings import GpuAllocation, GpuReading, HostUse, JobMap
 from gpuwaste.agent.snapshot import SnapshotView
 from gpuwaste.ledger.sample import Confidence, UnknownReason
 

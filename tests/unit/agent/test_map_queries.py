@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
-from gpuwaste.agent.map_queries import Questions
+from gpuwaste.agent.node_map import Questions
 from gpuwaste.core.errors import NoDataError, RetryableWireError, SlurmError
 from gpuwaste.ledger.sample import MapSource
-from gpuwaste.slurm.clients.scontrol import parse_jobs
-from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.slurm.clients.slurmctld_jobs import parse_jobs
+from gpuwaste.slurm.formats.gpu_positions import GresOnNode
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.memory_hub import MemoryHub

@@ -12,7 +12,7 @@ from tests.unit.net.outboxes import rejected
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 HOUR = 1_700_002_800
 

@@ -4,17 +4,16 @@ import pytest
 from tests.unit.agent.fakes import START_US, FakeGpus, FakeHost, FakeMap, ListSink, a_gpu, a_scan
 
 from gpuwaste.agent.accumulator import OpenHour
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import Collectors
-from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.meter import MeterTick
-from gpuwaste.agent.model import GpuAllocation, GpuIdentity, GpuProfile, GpuReading, JobMap
-from gpuwaste.agent.profiles import with_profiles
+from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, GpuProfile, GpuReading, JobMap, with_profiles
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 from gpuwaste.ledger.sample import Confidence, Sample
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.clocks import FakeClock
 
 BUSY = GpuReading("GPU-0", util_pct=100.0)

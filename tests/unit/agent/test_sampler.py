@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from tests.unit.agent.fakes import FakeGpus, FakeHost, FakeMap, ListSink, a_gpu, a_scan
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import Collectors
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuAllocation, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.observation import Observation
+from gpuwaste.agent.readings import GpuAllocation, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.clocks import FakeClock
 
 BUSY = GpuReading("GPU-0", duty=((1, 50.0),), util_pct=50.0, mem_used_b=5, pids=frozenset({7, 8, 9}))

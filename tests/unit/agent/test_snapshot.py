@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.unit.agent.fakes import START_US, a_gpu
 
-from gpuwaste.agent.model import GpuAllocation, GpuReading, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
+from gpuwaste.agent.readings import GpuAllocation, GpuReading, JobMap
 from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.ledger.sample import Confidence
 

@@ -12,7 +12,7 @@ from tests.unit.agent.fakes import FakeGpus, FakeHost, FakeMap, ListSink, a_gpu
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.nvml import NvmlCollector
-from gpuwaste.agent.model import GpuIdentity, GpuProfile, GpuReading, GpuScan
+from gpuwaste.agent.readings import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.valid_ranges import RANGES, ReadingCheck
 from gpuwaste.core.repeat_suppressor import EventLog

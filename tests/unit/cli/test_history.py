@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.cli.job_sources import local_zone
 from gpuwaste.cli.main import main
-from gpuwaste.cli.sources import local_zone
 
 ROWS = (
     "JobID|JobIDRaw|User|Submit|Start|End|ElapsedRaw|State\n"

@@ -14,10 +14,10 @@ from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.underuse import UNDER_USE
-from gpuwaste.jobs.history.table import table_of
+from gpuwaste.jobs.history.job_table import table_of
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.models.export import write_files
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.models.bundle_export import write_files
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.cli.checks import rapl
-from gpuwaste.cli.checks._running_agent import Reader, agent_reader
+from gpuwaste.cli.checks._hardware_access import Reader, agent_reader
 from gpuwaste.core.agent_config import AgentConfig
 from gpuwaste.core.config import Config
 from gpuwaste.core.hub_config import HubConfig

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from gpuwaste.slurm.accounting.job import JobRecord, KnownAt, known_at
+from gpuwaste.slurm.accounting.job_record import JobRecord, KnownAt, known_at
 
 
 def test_every_field_says_when_it_is_known() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.job_event import HistoryEvent, RunUse, event_from_json
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 
 JOB = JobRecord("gw", 7, 900, name="a\nb", start=1000, end=2000, total_cpu_s=0.5)
 EVENT = HistoryEvent(3, "ended", JOB.run_key, 2000, JOB, RunUse(0.25, 1, 0.9))

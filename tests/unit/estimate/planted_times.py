@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpuwaste.estimate.program import OpSum
-from gpuwaste.models.times.fit import Measurements, measurements
+from gpuwaste.models.time_fit import Measurements, measurements
 
 COSTS = {"mm/bf16": (4e-6, 1e-14, 5e-13), "elem/f32": (3e-6, 0.0, 8e-13), "conv/bf16": (5e-6, 2e-14, 6e-13)}
 FAMILIES = {"mlp": 1.0, "cnn": 1.2, "transformer": 0.9, "mixer": 1.1, "unet": 1.3, "residual": 0.8}

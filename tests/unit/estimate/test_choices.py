@@ -5,7 +5,7 @@ import pytest
 from gpuwaste.estimate.choices import SCALING, Work, choice, chosen
 from gpuwaste.estimate.devices import GIB, device
 from gpuwaste.estimate.estimate_types import EstimateChoice, StepTime
-from gpuwaste.estimate.memory import MemoryEstimate
+from gpuwaste.estimate.program_memory import MemoryEstimate
 
 
 def need(gib: float) -> MemoryEstimate:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpuwaste.estimate.gp import BLOCKS, KERNEL_SIZE, Kernel, ResidualGp, distances, same_family
+from gpuwaste.estimate.gaussian_process import BLOCKS, KERNEL_SIZE, Kernel, ResidualGp, distances, same_family
 
 WIDTH = sum(width for _, width in BLOCKS)
 NUMBERS = np.array([-4.0, -5.0, -4.5, -4.0, 0.5, 1.0, *[-1.0] * (KERNEL_SIZE - 7), -8.0])

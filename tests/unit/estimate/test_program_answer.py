@@ -6,8 +6,8 @@ import pytest
 
 from gpuwaste.estimate.devices import GIB
 from gpuwaste.estimate.hybrid import EstimatedJob
-from gpuwaste.estimate.memory import MemoryEstimate
 from gpuwaste.estimate.program_answer import capacities_of, program_estimate
+from gpuwaste.estimate.program_memory import MemoryEstimate
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun
 from gpuwaste.slurm.submit.program_tie import ProgramTie
 

@@ -13,8 +13,8 @@ from gpuwaste.estimate.devices import find
 from gpuwaste.estimate.program import OpSum
 from gpuwaste.estimate.step_time import NOT_CALIBRATED, step_time
 from gpuwaste.estimate.time_model import SCALED_SD, TimeModel
-from gpuwaste.models.times.fit import fit_model
-from gpuwaste.models.times.transfer import transfer
+from gpuwaste.models.time_fit import fit_model
+from gpuwaste.models.time_transfer import transfer
 
 
 @cache

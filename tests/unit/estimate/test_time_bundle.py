@@ -18,11 +18,10 @@ from tests.unit.jobs.history.test_array_file import IMPOSSIBLE
 from gpuwaste.core.errors import ModelError
 from gpuwaste.estimate.devices import device
 from gpuwaste.estimate.step_time import step_time
-from gpuwaste.estimate.time_arrays import pack, unpack
-from gpuwaste.estimate.time_bundle import TimesRegistry, load_times, times_in_use, write_times
+from gpuwaste.estimate.time_bundle import TimesRegistry, load_times, pack, times_in_use, unpack, write_times
 from gpuwaste.estimate.time_model import TimeModel
-from gpuwaste.models.times.fit import fit_model
-from gpuwaste.models.times.transfer import transfer
+from gpuwaste.models.time_fit import fit_model
+from gpuwaste.models.time_transfer import transfer
 
 
 @cache

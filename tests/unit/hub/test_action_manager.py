@@ -8,7 +8,7 @@ from gpuwaste.act.actions.action_manager import ActionManager
 from gpuwaste.act.actions.action_store import ActionRow, ActionStore
 from gpuwaste.act.actions.action_types import ActionReport
 from gpuwaste.act.rules.intent import Intent
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock

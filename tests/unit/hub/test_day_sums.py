@@ -14,14 +14,13 @@ from tests.unit.store.test_rollup import DAY, NOW, row, run, same
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.judged import JudgedRun
+from gpuwaste.ledger.judged_run import JudgedRun, RunSums
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection
-from gpuwaste.ledger.packing import JudgedPacking
+from gpuwaste.ledger.judging_load import Selection
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.ledger.reports.report_types import Scope
-from gpuwaste.ledger.run_sums import RunSums
+from gpuwaste.ledger.rollup import JudgedPacking
 from gpuwaste.ledger.tally import ENERGY, Tally
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -15,8 +15,8 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.energy.energy_types import EnergyCost
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import HANG_LIMITS
+from gpuwaste.ledger.judging_load import HANG_LIMITS
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.job_page import job_page
 from gpuwaste.ledger.reports.report_question import ReportQuestion
@@ -26,7 +26,7 @@ from gpuwaste.ledger.rollup import Rollup
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine_formats import table, to_csv
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, hour, record

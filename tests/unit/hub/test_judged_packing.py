@@ -9,7 +9,7 @@ from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.packing import JudgedPacking
+from gpuwaste.ledger.rollup import JudgedPacking
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.table_parts import STRETCH_S
 

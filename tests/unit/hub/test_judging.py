@@ -23,11 +23,11 @@ from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection
+from gpuwaste.ledger.judging_load import Selection
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.ledger.reports.report_types import Scope
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.jobs.importers.rows import T0
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.importers.bulk_import import import_again, import_source
 from gpuwaste.jobs.importers.history_store import HistoryStore
-from gpuwaste.jobs.importers.importer import import_again, import_source
-from gpuwaste.jobs.importers.page_reader import PageReader
+from gpuwaste.jobs.importers.page_details import PageReader
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock

@@ -8,7 +8,7 @@ from tests.unit.store.test_rollup import BEFORE, DAY, new_store, row, run
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.roller import FIRST_S, Roller
+from gpuwaste.ledger.rollup import FIRST_S, Roller
 from gpuwaste.testing.clocks import FakeClock
 
 

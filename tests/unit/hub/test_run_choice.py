@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from gpuwaste.ledger.reports.document_queries import picked_runs
 from gpuwaste.ledger.reports.report_question import JobQuestion
-from gpuwaste.ledger.reports.run_choice import picked_runs
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 T0 = 1_700_000_000
 

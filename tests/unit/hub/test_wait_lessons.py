@@ -7,9 +7,9 @@ from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
 from gpuwaste.advice.predict.conformal_shifts import MIN_ENDS
 from gpuwaste.plan.live_queue import live_queue
-from gpuwaste.plan.start_time.past_runs import PastRuns
+from gpuwaste.plan.start_time.run_times import PastRuns
 from gpuwaste.plan.wait_lessons import SAMPLED, WaitLessons
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 
 def step(lessons: WaitLessons, now: int, *jobs: RunningJob) -> None:

@@ -7,9 +7,8 @@ from tests.unit.ledger.builders import LATER, T0, job, judge_many, judged, untou
 
 from gpuwaste.ledger.finding import Finding
 from gpuwaste.ledger.findings import FINDINGS
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import job_ledgers
+from gpuwaste.ledger.judging_load import job_ledgers
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 SUBMITTED: Final = (
     "sbatch job.sh",

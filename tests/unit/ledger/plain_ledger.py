@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.ledger.ledger import DeviceUse
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.ledger.ledger import DeviceUse, LedgerSettings
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand
 
 CUT_ORDER = ("idle", "suspended", "low", "moderate", "high")

@@ -7,9 +7,8 @@ import pytest
 from tests.unit.ledger.builders import job, judged, untouched, use
 from tests.unit.ledger.fix_cases import USES, findings, runs, small_jobs
 
-from gpuwaste.ledger.finding import DIRECTIVE, Finding, Fix
+from gpuwaste.ledger.finding import DIRECTIVE, Finding, Fix, processes
 from gpuwaste.ledger.findings import FINDINGS
-from gpuwaste.ledger.findings._support import processes
 from gpuwaste.ledger.ledger import JobLedger
 from gpuwaste.slurm.submit.sbatch import read_submission
 

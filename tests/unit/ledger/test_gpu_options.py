@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.ledger.builders import job
 
-from gpuwaste.ledger.gpu_options import gpu_request
+from gpuwaste.ledger.finding import gpu_request
 
 
 @pytest.mark.parametrize(

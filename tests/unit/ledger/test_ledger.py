@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.ledger.builders import GIB, T0, hour, job, judged, load, store, untouched, use
 
-from gpuwaste.ledger.ledger import Level
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings, Level
 from gpuwaste.ledger.tally import Tally
 
 

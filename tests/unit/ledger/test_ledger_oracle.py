@@ -11,7 +11,7 @@ from tests.unit.ledger.builders import LATER, T0, job, load, store
 
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.ledger import DeviceLedger
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 pytestmark = pytest.mark.long
 

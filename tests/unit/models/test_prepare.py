@@ -8,10 +8,10 @@ from tests.public_data import public
 
 from gpuwaste.advice.predict.targets import TARGETS
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.jobs.history.job_table import ABSENT
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.table import ABSENT
 from gpuwaste.models.job_source import load_swf
-from gpuwaste.models.prepare import prepare, reason_of, warnings_of
+from gpuwaste.models.training_rows import prepare, reason_of, warnings_of
 from gpuwaste.testing.planted import planted_table
 
 

@@ -2,7 +2,7 @@
 
 import io
 
-from gpuwaste.models.progress import TrainingProgress
+from gpuwaste.models.training_progress import TrainingProgress
 
 
 def test_without_a_terminal_there_are_plain_lines() -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.jobs.history.table import JobTable, table_of
-from gpuwaste.models.split import folds_by_time, split_by_time
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import JobTable, table_of
+from gpuwaste.models.training_rows import folds_by_time, split_by_time
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 
 def table(n: int, run_s: int = 5, every_s: int = 10) -> JobTable:

@@ -6,10 +6,9 @@ import math
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import HourBatch, encode_hour, parse_hours
+from gpuwaste.ledger.hour import AllocationHour, HourBatch, encode_hour, parse_hours
 from gpuwaste.net.batch import Ack, Batch, Envelope, encode_batch, parse_ack, parse_envelope
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0.1.0")
 HOUR = 1_700_002_800

@@ -13,10 +13,9 @@ from gpuwaste.advice.verdicts.verdict_batch import encode_verdict, parse_verdict
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.jobs.job_event import HistoryEvent, RunUse, event_from_json
 from gpuwaste.jobs.verdict import Verdict, verdict_from_json
-from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
-from gpuwaste.ledger.hour_batch import encode_hour, parse_hours
+from gpuwaste.ledger.hour import AllocationHour, encode_hour, hour_from_wire, parse_hours
 from gpuwaste.net.batch import Batch, parse_ack, parse_envelope
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.testing.hub_rows import batch, hour
 
 # JSON as Python reads it: NaN, whole numbers beyond every float, lone surrogates, nesting.

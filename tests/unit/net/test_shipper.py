@@ -13,12 +13,11 @@ from tests.unit.net.outboxes import rejected
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, WireError
-from gpuwaste.ledger.hour import AllocationHour
-from gpuwaste.ledger.hour_batch import HourBatch
+from gpuwaste.ledger.hour import AllocationHour, HourBatch
 from gpuwaste.net.batch import Envelope, encode_batch
 from gpuwaste.net.hub_client import BusyError, RefusedError
 from gpuwaste.net.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.memory_hub import MemoryHub
 
 HOUR = 1_700_002_800

@@ -10,10 +10,9 @@ from gpuwaste.advice.verdicts.verdict_batch import encode_verdict, parse_verdict
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.job_event import event_from_json
 from gpuwaste.jobs.verdict import Verdict
-from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
-from gpuwaste.ledger.hour_batch import encode_hour, parse_hours
+from gpuwaste.ledger.hour import AllocationHour, encode_hour, hour_from_wire, parse_hours
 from gpuwaste.net.batch import parse_envelope
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "protocol1"
 HOUR = 1_700_002_800

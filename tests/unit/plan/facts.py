@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.plan.plan_request import PlannedSubmission
-from gpuwaste.plan.site import Site, read_site
+from gpuwaste.plan.user_site import Site, read_site
 from gpuwaste.slurm.submit.sbatch_run import DryRun
 
 NOW = 1_800_000_000

@@ -9,8 +9,8 @@ from tests.unit.plan.facts import NOW, accepted, fewer, options_of, shorter, sit
 from gpuwaste.core.errors import ParseError, SlurmError, WireError
 from gpuwaste.core.fields import Interval
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
-from gpuwaste.plan.document import PlanDocument
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.plan.plan_document import PlanDocument
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch_run import DryRun
 
 

@@ -8,8 +8,8 @@ from tests.unit.plan.facts import CONFIG, NODES, PARTITIONS, fewer, shorter, sit
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.candidates import MAX_CANDIDATES, RequestCandidate, all_candidates, proposers
-from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.plan.plan_request import PlanRequest
+from gpuwaste.plan.user_site import QueuedJobs
 
 
 def asked(

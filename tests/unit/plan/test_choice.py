@@ -5,8 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.plan.choice import choose, meets
-from gpuwaste.plan.document import GOALS, PlanCandidate
+from gpuwaste.plan.plan_document import GOALS, PlanCandidate, choose, meets
 
 MAYBE = st.none() | st.integers(0, 1000)
 CANDIDATE = st.fixed_dictionaries({

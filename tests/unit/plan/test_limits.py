@@ -4,9 +4,9 @@ import pytest
 from tests.unit.plan.facts import CONFIG, LIMITS, PARTITIONS, UID, Answers, site, submission
 
 from gpuwaste.plan.builder import _asked
-from gpuwaste.plan.limits import problems, waits
 from gpuwaste.plan.plan_request import PlanRequest
-from gpuwaste.plan.site import read_site
+from gpuwaste.plan.request_limits import problems, waits
+from gpuwaste.plan.user_site import read_site
 
 
 def asked(*options: str, **texts: str | None) -> PlanRequest:

@@ -7,12 +7,12 @@ from tests.unit.plan.facts import NODES
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.plan.live_queue import MAX_TASKS, LiveQueue, live_queue
-from gpuwaste.plan.start_time.expectation import expect
-from gpuwaste.plan.start_time.past_runs import PastRuns
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.plan.start_time.run_times import PastRuns
+from gpuwaste.plan.start_time.start_expectation import expect
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.formats.gpu_positions import GresOnNode
 from gpuwaste.slurm.site.site_fields import parse_nodes
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 NOW = 1_800_000_000
 NODE_LIST = parse_nodes(NODES)

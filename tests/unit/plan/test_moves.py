@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuwaste.plan.moves import StartForecast, moved
+from gpuwaste.plan.wait_watch import StartForecast, moved
 
 NOW = 1_800_000_000
 DOWN = "waits for nodes that are down or reserved"

@@ -4,7 +4,7 @@ import pytest
 
 from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.plan.outlook import above, quantile, risk_of
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 LEVELS = {"0.5": 100.0, "0.9": 200.0}
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.plan.own_jobs import QueuedJobs, queued_jobs
+from gpuwaste.plan.user_site import QueuedJobs, queued_jobs
 
 HOUR = 3600
 

@@ -13,9 +13,17 @@ from tests.unit.plan.facts import NOW, SCRIPT, accepted, site
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError, UsageError
 from gpuwaste.plan.builder import Sources, build_plan
-from gpuwaste.plan.plan_file import MAX_PLAN_B, PlanFile, candidate_of, plan_file, read_plan, unchanged, write_plan
+from gpuwaste.plan.plan_file import (
+    MAX_PLAN_B,
+    PlanFile,
+    candidate_of,
+    plan_file,
+    read_plan,
+    submit_candidate,
+    unchanged,
+    write_plan,
+)
 from gpuwaste.plan.plan_request import PlannedSubmission
-from gpuwaste.plan.submit import submit_candidate
 
 KEYS = st.sampled_from(["plan", "words", "gpuwaste_plan", "candidates", "chosen"])
 LEAVES = st.none() | st.integers() | st.text(max_size=5)

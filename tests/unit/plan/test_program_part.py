@@ -8,9 +8,9 @@ from gpuwaste.core.errors import WireError
 from gpuwaste.core.fields import Interval
 from gpuwaste.jobs.program_estimate import Estimator, ProgramEstimate
 from gpuwaste.plan.builder import Predicted, Sources, build_plan
-from gpuwaste.plan.document import PlanCandidate, PlanDocument
+from gpuwaste.plan.plan_document import PlanCandidate, PlanDocument
 from gpuwaste.plan.plan_request import PlanRequest
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 GIB = 1 << 30
 

@@ -5,7 +5,7 @@ from datetime import UTC
 import pytest
 
 from gpuwaste.core.fields import Interval
-from gpuwaste.plan.document import PlanCandidate, PlanDocument
+from gpuwaste.plan.plan_document import PlanCandidate, PlanDocument
 from gpuwaste.plan.plan_text import clock, plan_text
 from gpuwaste.show.layout import Look
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.ledger.builders import SETTINGS, T0
 from tests.unit.show.documents import END, hostile, now, one_job, read, report, top, week
 
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.reports.report import Clusters, report_document
 from gpuwaste.ledger.reports.report_text import job_text, report_text, top_text

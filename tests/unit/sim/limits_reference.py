@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpuwaste.sim.limits import qos_order
+from gpuwaste.sim.assoc_limits import qos_order
 from gpuwaste.slurm.site.cluster_model import ClusterModel, LimitSet
 
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
+from gpuwaste.jobs.history.job_table import GpuUse, JobTable, table_of
 from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.sim.whatif import WhatIfCase
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 
 class Ran(NamedTuple):

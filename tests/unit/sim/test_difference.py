@@ -10,10 +10,10 @@ from tests.examples import examples
 from tests.unit.sim.tables import Ran, case_of, history, some, waited
 
 from gpuwaste.core.units import DAY_S, WEEK_S
-from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, interval, quantiles
 from gpuwaste.sim.counterfactual import series_of
 from gpuwaste.sim.difference import NamedDifference, Run, difference, held_until, sizes_of, wait_deltas
-from gpuwaste.sim.metrics import waits
+from gpuwaste.sim.intervals import MAX_BLOCKS, Blocks, interval, quantiles
+from gpuwaste.sim.schedule_metrics import waits
 
 NAMED = NamedDifference("easy", "gpus", "easy", "a change", {})
 

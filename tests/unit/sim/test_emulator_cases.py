@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gpuwaste.sim.load import GENERATORS, Load
-from gpuwaste.sim.metrics import waits
+from gpuwaste.sim.generated_load import GENERATORS, Load
+from gpuwaste.sim.schedule_metrics import waits
 from gpuwaste.sim.schedulers import conservative, easy, fcfs, sjf
 from gpuwaste.sim.trace import Ints, Planned, trace_of
 

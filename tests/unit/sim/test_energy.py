@@ -7,9 +7,9 @@ import pytest
 from tests.unit.sim.tables import Ran, case_of, history
 
 from gpuwaste.core.units import DAY_S, J_PER_KWH
-from gpuwaste.jobs.history.table import Categories, GpuEnergy, JobTable
+from gpuwaste.jobs.history.job_table import Categories, GpuEnergy, JobTable
 from gpuwaste.sim.difference import NamedDifference, Run, difference
-from gpuwaste.sim.metrics import freed_j, idle_watts, measured_energy, used_j
+from gpuwaste.sim.schedule_metrics import freed_j, idle_watts, measured_energy, used_j
 from gpuwaste.sim.whatifs import gpus, policy
 
 

@@ -9,10 +9,10 @@ from tests.unit.sim.tables import Ran, history
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.document import GanttWindow
 from gpuwaste.sim.gantt import MOST_BARS, gantt, window_of
-from gpuwaste.sim.placed import Placed, Placements
+from gpuwaste.sim.schedule_metrics import Placed, Placements
 from gpuwaste.sim.schedulers import slurm
 from gpuwaste.sim.trace import GPUS, Trace, trace_of
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Outage, Partition

@@ -13,7 +13,7 @@ from tests.public_data import public
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.sim.load import GENERATORS, JobLog, Load, generated, generator_parameters
+from gpuwaste.sim.generated_load import GENERATORS, JobLog, Load, generated, generator_parameters
 from gpuwaste.sim.parameters import NamedParameters, read_named
 from gpuwaste.sim.swf_writer import swf_lines
 from gpuwaste.sim.trace import trace_of

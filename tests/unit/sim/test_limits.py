@@ -10,9 +10,18 @@ from tests.examples import examples
 from tests.unit.sim.limits_reference import Asked, plainly_held
 
 from gpuwaste.sim.accounts import accounts_of
+from gpuwaste.sim.assoc_limits import (
+    LimitTable,
+    LimitUse,
+    limit_table,
+    no_use,
+    qos_order,
+    reason,
+    tres_names,
+    tres_row,
+    unmodelled,
+)
 from gpuwaste.sim.limit_checks import charge_wall, count_job, held_by
-from gpuwaste.sim.limits import LimitTable, LimitUse, limit_table, no_use, qos_order, reason, unmodelled
-from gpuwaste.sim.tres import tres_names, tres_row
 from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition, Qos
 
 pytestmark = pytest.mark.long

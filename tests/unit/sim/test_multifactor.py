@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.sim.multifactor import Norms, PriorityJobs, priority, weighted
-from gpuwaste.sim.priority_settings import FLAGS, PrioritySettings
+from gpuwaste.sim.multifactor import FLAGS, Norms, PriorityJobs, PrioritySettings, priority, weighted
 
 pytestmark = pytest.mark.long
 

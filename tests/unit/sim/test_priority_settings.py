@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.sim.priority_settings import PrioritySettings, priority_settings
+from gpuwaste.sim.multifactor import PrioritySettings, priority_settings
 
 SHOWN = {
     "AccountingStorageEnforce": "associations,limits,qos,safe",

@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.sim.slurm_reference import Job, Settings, Slurm
 
-from gpuwaste.jobs.history.table import Categories
+from gpuwaste.jobs.history.job_table import Categories
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm.board_setup import Requests, new_board
 from gpuwaste.sim.slurm.cluster_arrays import layout
-from gpuwaste.sim.slurm.play import play
 from gpuwaste.sim.slurm.ranks import ranks_of
-from gpuwaste.sim.slurm.requests import Requests
-from gpuwaste.sim.slurm.setup import new_board
+from gpuwaste.sim.slurm.slurm_loop import play
 from gpuwaste.slurm.site.cluster_model import (
     Association,
     ClusterModel,

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from gpuwaste.core.errors import ConfigError, NoDataError, UsageError
-from gpuwaste.jobs.history.table import JobTable, table_of
+from gpuwaste.jobs.history.job_table import JobTable, table_of
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm.board_setup import requests_of
 from gpuwaste.sim.slurm.cluster_arrays import layout, preemption, scheduler_settings
-from gpuwaste.sim.slurm.requests import requests_of
 from gpuwaste.sim.trace import trace_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Outage, Partition
 
 NODES = (

@@ -11,8 +11,8 @@ from tests.unit.sim.test_time_travel import table
 
 from gpuwaste.cli.sweeping import CaseProgress
 from gpuwaste.core.errors import UsageError
-from gpuwaste.sim.sweep.results import PARQUET, SweepFolder, collect, run_case, run_cases, summary
-from gpuwaste.sim.sweep.study import SweepStudy, read_study
+from gpuwaste.sim.sweep_results import PARQUET, SweepFolder, collect, run_case, run_cases, summary
+from gpuwaste.sim.sweep_study import SweepStudy, read_study
 from gpuwaste.sim.swf_writer import swf_lines
 
 STUDY = """

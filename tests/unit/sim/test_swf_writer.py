@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.jobs.history.job_table import table_of
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.jobs.history.table import table_of
 from gpuwaste.sim.swf_writer import swf_lines
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 START = 1_700_000_000
 

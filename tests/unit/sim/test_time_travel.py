@@ -8,8 +8,8 @@ from tests.examples import examples
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.load import Load
+from gpuwaste.jobs.history.job_table import JobTable
+from gpuwaste.sim.generated_load import Load
 from gpuwaste.sim.time_travel import STEPS, read_steps, travelled
 
 SMALL = {"stretch": "stretch=1.5", "thin": "thin=0.5", "repeat": "repeat=3,shuffle=1", "burst": "burst=7,at=0.2"}

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from gpuwaste.sim.tres import tres_names, tres_row
-from gpuwaste.sim.usage import billing, charge, decay, decay_per_second, resets
+from gpuwaste.sim.assoc_limits import tres_names, tres_row
+from gpuwaste.sim.fair_tree import billing, charge, decay, decay_per_second, resets
+from gpuwaste.slurm.accounting.tres_amounts import parse_weights
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
-from gpuwaste.slurm.site.tres_weights import parse_weights
 
 pytestmark = pytest.mark.long
 

@@ -12,7 +12,7 @@ from tests.examples import examples
 from tests.unit.sim.tables import Ran, case_of, history
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.sim import past
+from gpuwaste.sim import believed_times
 from gpuwaste.sim.whatif import WHATIFS, changed, parsed
 
 
@@ -45,8 +45,8 @@ def plain_quantile(drawn: Sequence[Ran], place: int, level: float) -> float | No
         if other.user == job.user and ended_at(other) <= job.submit
     ]
     ended.sort()
-    lasts = [drawn[i].run if drawn[i].run < drawn[i].limit else math.inf for _, i in ended[-past.LAST :]]
-    if len(lasts) < past.LEAST:
+    lasts = [drawn[i].run if drawn[i].run < drawn[i].limit else math.inf for _, i in ended[-believed_times.LAST :]]
+    if len(lasts) < believed_times.LEAST:
         return None
     return sorted(lasts)[math.ceil(level * len(lasts)) - 1]
 

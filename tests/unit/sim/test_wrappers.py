@@ -12,10 +12,9 @@ from tests.examples import examples
 from gpuwaste.core.errors import UsageError
 from gpuwaste.sim.experiments import wrap_dynamic, wrap_static
 from gpuwaste.sim.fair_share_queue import MARENOSTRUM
-from gpuwaste.sim.load import Load
+from gpuwaste.sim.generated_load import Load
 from gpuwaste.sim.swf_writer import swf_lines
-from gpuwaste.sim.wrapped_load import BackgroundLoad, workflow_starts
-from gpuwaste.sim.wrappers import WRAPPERS, Workflow, time_to_solution
+from gpuwaste.sim.workflow_wrapping import WRAPPERS, BackgroundLoad, Workflow, time_to_solution, workflow_starts
 
 RUNS = np.array([[10, 40], [30, 5]], dtype=np.int64)
 

@@ -7,8 +7,8 @@ import pytest
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.site_config import CommonConfig, SlurmClientConfig
-from gpuwaste.slurm.clients.choice import accounting_client, client_name, slurm_client
-from gpuwaste.slurm.clients.commands import CommandClient
+from gpuwaste.slurm.clients.client_choice import accounting_client, client_name, slurm_client
+from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.clients.rest_client import RestClient
 
 REST = CommonConfig(slurmrestd_url="unix:/run/s")

@@ -1,6 +1,6 @@
 """In which clusters a coordinator counts: slurmdbd keeps coordinators by account, associations by cluster."""
 
-from gpuwaste.slurm.site.sacctmgr import AccountPlace, coordinated
+from gpuwaste.slurm.site.associations import AccountPlace, coordinated
 
 CAROL = frozenset({"carol"})
 

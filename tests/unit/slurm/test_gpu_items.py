@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from tests.unit.ledger.builders import job
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
-from gpuwaste.ledger.gpu_options import gpu_request
+from gpuwaste.ledger.finding import gpu_request
 from gpuwaste.slurm.accounting.requested import request_tres
-from gpuwaste.slurm.accounting.tres import gpu_count, parse_tres
+from gpuwaste.slurm.accounting.tres_amounts import gpu_count, parse_tres
 from gpuwaste.slurm.submit.gpu_items import MOST, count_of, gpu_item, gpu_items, typed_count
 from gpuwaste.slurm.submit.job_desc import read_job_desc
 from gpuwaste.slurm.submit.sbatch import read_submission

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.formats.gres import GresOnNode, job_gres_on_node, parse_gres, parse_positions
+from gpuwaste.slurm.formats.gpu_positions import GresOnNode, job_gres_on_node, parse_gres, parse_positions
 
 
 @pytest.mark.parametrize(

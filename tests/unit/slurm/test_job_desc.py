@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.submit.job_desc import read_job_desc
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_submission
 
 # What sbatch 22.05 puts into job_desc_msg_t for a script's options; members it leaves unset are left out.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.clients import pyslurm_client
 from gpuwaste.slurm.clients.pyslurm_client import PyslurmClient

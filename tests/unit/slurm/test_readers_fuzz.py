@@ -9,30 +9,29 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.slurm.accounting import requested, tres
+from gpuwaste.slurm.accounting import requested, tres_amounts
 from gpuwaste.slurm.accounting.rest_value import load
 from gpuwaste.slurm.accounting.sacct import FIELDS, BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import header_columns, hint
-from gpuwaste.slurm.clients.scontrol import parse_jobs
-from gpuwaste.slurm.formats import csv_mapping, times
+from gpuwaste.slurm.accounting.tres_amounts import parse_weights
+from gpuwaste.slurm.clients.slurmctld_jobs import parse_jobs
+from gpuwaste.slurm.formats import csv_mapping, slurm_times
 from gpuwaste.slurm.formats.csv_mapping import parse_mapping
-from gpuwaste.slurm.formats.gres import job_gres_on_node, parse_gres, parse_positions
+from gpuwaste.slurm.formats.gpu_positions import job_gres_on_node, parse_gres, parse_positions, parse_slurmd_g
 from gpuwaste.slurm.formats.run_texts import parse_printed
-from gpuwaste.slurm.formats.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.formats.swf import read_swf
-from gpuwaste.slurm.site import sacctmgr
+from gpuwaste.slurm.site import associations
 from gpuwaste.slurm.site import site_fields as hardware
 from gpuwaste.slurm.site import slurm_values as values
 from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions
-from gpuwaste.slurm.site.tres_weights import parse_weights
 
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
-    "time": (times.parse_time_s, ["2024-01-01T10:00:00", "+25:61", "Unknown", "9" * 13, "0000-00-00T00:00:00"]),
+    "time": (slurm_times.parse_time_s, ["2024-01-01T10:00:00", "+25:61", "Unknown", "9" * 13, "0000-00-00T00:00:00"]),
     "time in a zone": (
-        lambda text: times.parse_interval_s(text, text, 3600, ZoneInfo("Europe/Oslo")),
+        lambda text: slurm_times.parse_interval_s(text, text, 3600, ZoneInfo("Europe/Oslo")),
         ["2024-10-27T02:30:00", "2024-03-31T02:30:00", "9999-12-31T23:59:59", "0001-01-01T00:00:00"],
     ),
-    "processor time": (times.parse_cpu_s, ["1-02:03:04", "03:04.123", "::", "INVALID"]),
+    "processor time": (slurm_times.parse_cpu_s, ["1-02:03:04", "03:04.123", "::", "INVALID"]),
     "duration": (parse_duration_s, ["1-02:03:04", "UNLIMITED", "Partition_Limit", "90", "-", "1-"]),
     "size": (parse_size_b, ["4G", "1.5T", "9" * 20 + "E", "K", "1e9"]),
     "request for memory": (
@@ -44,7 +43,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         ["gpu:2", "gpu:v100:2", "4Gn", "7"],
     ),
     "TRES": (
-        lambda text: tres.gpu_count(tres.parse_tres(text)),
+        lambda text: tres_amounts.gpu_count(tres_amounts.parse_tres(text)),
         ["cpu=4,mem=62.50G", "gres/gpu:a100=2", "=", ",,", "a="],
     ),
     "TRES of a CSV file": (
@@ -57,15 +56,15 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         ["gpu:a100:2(IDX:0-1)", "gpu:4(S:0-1)", "shard:8(5/5,-/5)", "(null)", "gpu:", "((", "craynetwork:4K"],
     ),
     "GRES positions": (parse_positions, ["0-1,3", "1023", "3-1", "0-99999999", "-"]),
-    "levels of sacctmgr": (sacctmgr.parse_admin_levels, ["alice|None\n", "root|Administrator", "|", "a|b|c"]),
-    "associations of sacctmgr": (sacctmgr.parse_places, ["gw|proj1|root|\n", "gw|proj1||bob\n", "|,||"]),
-    "clusters of sacctmgr": (sacctmgr.parse_clusters, ["gw\n", "|,"]),
-    "coordinators of sacctmgr": (sacctmgr.parse_coordinators, ["proj1|carol,bob\n", "proj1|\n", "|,|"]),
+    "levels of sacctmgr": (associations.parse_admin_levels, ["alice|None\n", "root|Administrator", "|", "a|b|c"]),
+    "associations of sacctmgr": (associations.parse_places, ["gw|proj1|root|\n", "gw|proj1||bob\n", "|,||"]),
+    "clusters of sacctmgr": (associations.parse_clusters, ["gw\n", "|,"]),
+    "coordinators of sacctmgr": (associations.parse_coordinators, ["proj1|carol,bob\n", "proj1|\n", "|,|"]),
     "table of sacctmgr": (
-        lambda text: sacctmgr.parse_table(text, sacctmgr.USAGE, "sshare"),
+        lambda text: associations.parse_table(text, associations.USAGE, "sshare"),
         ["root|||0\n", " a|u||12\n", "|", "a|b|c|d|e"],
     ),
-    "TRES of a machine": (tres.tres_amounts, ["cpu=4,mem=2G", "gres/gpu=2", "mem=7B", "=", "cpu=-1"]),
+    "TRES of a machine": (tres_amounts.tres_amounts, ["cpu=4,mem=2G", "gres/gpu=2", "mem=7B", "=", "cpu=-1"]),
     "weights of a machine": (parse_weights, ["CPU=1.0,Mem=0.25G", "gres/gpu=2e3", "cpu=nan", "mem=1e999G"]),
     "size of a machine": (values.size, ["512G", "7B", "9" * 20 + "E", "-1", "0"]),
     "GPUs of a machine": (hardware.gpus_of, ["gpu:a100:4(S:0-1)", "gpu", "shard:8", "gpu:-1"]),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.accounting.job import MAX_STEPS, MAX_TEXT, AccountedRun, JobDetails, JobRecord, StepRecord
+from gpuwaste.slurm.accounting.job_record import MAX_STEPS, MAX_TEXT, AccountedRun, JobDetails, JobRecord, StepRecord
 from gpuwaste.slurm.accounting.sacct import (
     ADMIN_COMMENT,
     FIELDS,
@@ -17,7 +17,7 @@ from gpuwaste.slurm.accounting.sacct import (
     sacct_argv,
     sacct_fields,
 )
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 D = "\x1f"
 JOB = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.public_data import public
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of, cut_pages, header_columns
 

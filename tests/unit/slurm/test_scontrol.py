@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.clients.scontrol import RunningJob, parse_job, parse_jobs
-from gpuwaste.slurm.formats.gres import GresOnNode
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob, parse_job, parse_jobs
+from gpuwaste.slurm.formats.gpu_positions import GresOnNode
 
 ODD = Path(__file__).parents[2] / "fixtures" / "slurm"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode, device_node, parse_slurmd_g
+from gpuwaste.slurm.formats.gpu_positions import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode, device_node, parse_slurmd_g
 
 
 def _digits(path: str) -> DeviceNode | None:

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from gpuwaste.core.errors import ParseError, UsageError
-from gpuwaste.slurm.formats.times import format_time, parse_cpu_s, parse_interval_s, parse_time_s, zone_of
+from gpuwaste.slurm.formats.slurm_times import format_time, parse_cpu_s, parse_interval_s, parse_time_s, zone_of
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.accounting.tres import GpuCount, gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.accounting.tres_amounts import GpuCount, gpu_count, memory_b, parse_tres
 
 
 @pytest.mark.parametrize(

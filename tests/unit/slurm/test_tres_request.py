@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.slurm.submit.request import request_from_tres
+from gpuwaste.slurm.submit.job_request import request_from_tres
 
 KNOWN = {"user": "alice", "submit": 7, "account": "", "partition": "", "qos": "", "name": "x", "time_limit_s": None}
 

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.advisor.verdicts import verdict
 
 from gpuwaste.advice.verdicts.verdict_store import VERDICT_COLUMNS
-from gpuwaste.jobs.run_rows import JOB_COLUMNS, STEP_COLUMNS
+from gpuwaste.jobs.run_changes import JOB_COLUMNS, STEP_COLUMNS
 from gpuwaste.ledger.hour_store import HOUR_COLUMNS, HOUR_KEY
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.json_rows import Columns

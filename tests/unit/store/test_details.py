@@ -7,7 +7,7 @@ import pytest
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import history_events, runs_of_id, upsert_jobs
-from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails, JobRecord, StepRecord
+from gpuwaste.slurm.accounting.job_record import AccountedRun, JobDetails, JobRecord, StepRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 STEP = StepRecord("0", "train", 1010, 5, 2, 1024, "COMPLETED", 0, 0)

@@ -14,8 +14,8 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.jobs.run_store import history_events, runs_of_id, set_partitions, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 HOUR = 1_700_000_000 // 3600 * 3600

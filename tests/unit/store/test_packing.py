@@ -14,8 +14,8 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.run_store import runs_named, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.packing import DayPacking, JobPacking
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.ledger.rollup import DayPacking, JobPacking
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.table_parts import STRETCH_S

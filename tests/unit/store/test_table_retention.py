@@ -5,8 +5,8 @@ from tests.unit.store.stored_people import fill, texts
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.data_inventory import Retention
 from gpuwaste.store.hub.hub_store import HubStore

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
-from gpuwaste.ledger.hour_batch import encode_hour
+from gpuwaste.ledger.hour import AllocationHour, encode_hour, hour_from_wire
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
-from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse
+from gpuwaste.agent.facts.run_facts import LocalRun, MinorFacts, PositionFacts
+from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan, HostUse
 from gpuwaste.ledger.sample import MapSource, UnknownReason
-from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, DeviceNode
+from gpuwaste.slurm.formats.gpu_positions import DRM_MAJOR, DeviceNode
 from gpuwaste.testing.recording.format import (
     FORMAT,
     AgentStart,

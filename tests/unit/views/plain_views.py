@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 Edges = tuple[int, int]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.show.view_document import ViewDocument
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.views.view import Viewed, look, view_named

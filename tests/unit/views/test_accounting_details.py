@@ -8,7 +8,7 @@ from tests.unit.views.sites import DAY, MONTH, document, fact, job
 
 from gpuwaste.show.chart import Bins
 from gpuwaste.show.view_document import ViewDocument
-from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails, JobRecord, StepRecord
+from gpuwaste.slurm.accounting.job_record import AccountedRun, JobDetails, JobRecord, StepRecord
 
 WEEK = (MONTH, MONTH + 7 * DAY)
 

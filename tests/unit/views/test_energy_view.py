@@ -9,11 +9,11 @@ from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.energy.tariff import EnergyPrice, Tariff
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.show.chart import Bars
 from gpuwaste.show.view_document import Column, ViewDocument
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, hour, record

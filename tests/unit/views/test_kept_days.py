@@ -12,7 +12,7 @@ from tests.unit.views.sites import DAY, MONTH, NOW, fact, job, jobs
 
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.show.view_document import ViewDocument
-from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails, JobRecord
+from gpuwaste.slurm.accounting.job_record import AccountedRun, JobDetails, JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.views.view import all_views, look, view_named

@@ -8,7 +8,7 @@ from tests.unit.views.plain_views import held_s, lowest, waiting_s, within
 from tests.unit.views.sites import DAY, MONTH, NOW, document, fact, jobs
 
 from gpuwaste.show.view_document import ViewDocument
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 edges = st.builds(
     lambda start, length: (start, start + length),

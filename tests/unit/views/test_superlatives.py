@@ -18,8 +18,8 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.show.chart import Bars, Lines
 from gpuwaste.show.view_document import ViewDocument
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, hour, record

@@ -15,7 +15,7 @@ from gpuwaste.show.chart import Bars
 from gpuwaste.show.layout import Look
 from gpuwaste.show.view_document import ViewDocument, value_text
 from gpuwaste.show.view_text import view_text
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.views import catalogue as views
 from gpuwaste.views.view import all_views, view_named
 from gpuwaste.views.view_query import MAX_DAYS, Window, checked, stored_window

@@ -8,11 +8,11 @@ from tests.unit.views.sites import fact
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.findings import CAUSE_ORDER, FINDINGS, NOT_WASTE
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.report import report_document
 from gpuwaste.show.chart import Bars
 from gpuwaste.show.view_document import ViewDocument
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import HOUR, hour, record

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.agent.bounded import LIMIT_S
-from gpuwaste.agent.facts.cgroup import CGROUP_ROOT
-from gpuwaste.agent.model import GpuCollector, HostCollector, PackageCollector, ProfileCollector
+from gpuwaste.agent.bounded_calls import LIMIT_S
+from gpuwaste.agent.facts.device_cgroup import CGROUP_ROOT
+from gpuwaste.agent.readings import GpuCollector, HostCollector, PackageCollector, ProfileCollector
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.registry import ModuleRegistry

@@ -5,8 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from gpuwaste.agent.collectors._errors import FieldError
-from gpuwaste.agent.collectors._library import MAX_DEVICES, MAX_PID, Library
+from gpuwaste.agent.collectors._library import MAX_DEVICES, MAX_PID, FieldError, Library
 from gpuwaste.ledger.sample import UnknownReason
 
 VRAM: Final = ctypes.c_uint32(0)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors._amd_library import (
     SENSOR,
     VRAM,
@@ -17,9 +18,16 @@ from gpuwaste.agent.collectors._amd_library import (
     read_energy_mj,
     read_processes,
 )
-from gpuwaste.agent.collectors._errors import FieldError
-from gpuwaste.agent.collectors._library import MAX_DEVICES, ErrorCodes, Library, address, device_count, load, text
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.collectors._library import (
+    MAX_DEVICES,
+    ErrorCodes,
+    FieldError,
+    Library,
+    address,
+    device_count,
+    load,
+    text,
+)
 from gpuwaste.agent.valid_ranges import UTILIZATION
 from gpuwaste.ledger.sample import UnknownReason
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.slurm.formats.slurmd_g import DRM_MAJOR, DeviceNode
+from gpuwaste.slurm.formats.gpu_positions import DRM_MAJOR, DeviceNode
 
 _FIRST_RENDER: Final = 128
 

@@ -8,18 +8,18 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import _level_zero_abi as abi
-from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._library import (
     MAX_PID,
     ErrorCodes,
+    FieldError,
     Library,
     address,
     device_count,
     load,
     text,
 )
-from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.valid_ranges import POWER
 
 NAMES: Final = ("libze_loader.so.1", "/usr/local/lib/libze_loader.so.1", "libze_loader.so")

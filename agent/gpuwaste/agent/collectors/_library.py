@@ -1,16 +1,27 @@
-"""A GPU vendor's C library through ctypes: found by name, called with its codes turned into the agent's errors."""
+"""A GPU vendor's C library through ctypes: found by name, and what a failed call takes away."""
 
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.agent.collectors._errors import FieldError
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.ledger.sample import UnknownReason
 
 MAX_DEVICES: Final = 256  # far above what a node holds, partitions included
 MAX_PID: Final = 2**22  # of Linux
+
+
+class GpuLostError(Exception):
+    """This GPU fell off the bus or waits for a reset; the others go on."""
+
+
+class FieldError(Exception):
+    """This field cannot be read; `reason` is not_supported, or driver for an error that may pass."""
+
+    def __init__(self, reason: UnknownReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

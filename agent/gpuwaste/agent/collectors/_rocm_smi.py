@@ -4,6 +4,7 @@ import ctypes
 from contextlib import suppress
 from typing import Final
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors._amd_library import (
     SENSOR,
     VRAM,
@@ -12,9 +13,7 @@ from gpuwaste.agent.collectors._amd_library import (
     read_energy_mj,
     read_processes,
 )
-from gpuwaste.agent.collectors._errors import FieldError
-from gpuwaste.agent.collectors._library import ErrorCodes, Library, address, device_count, load, text
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.collectors._library import ErrorCodes, FieldError, Library, address, device_count, load, text
 from gpuwaste.ledger.sample import UnknownReason
 
 NAMES: Final = (

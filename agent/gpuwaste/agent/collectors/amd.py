@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.agent.bounded import BoundedCollector
+from gpuwaste.agent.bounded_calls import BoundedCollector, CollectorError
 from gpuwaste.agent.collectors import CollectorSettings, _amdsmi, _rocm_smi
 from gpuwaste.agent.collectors._amd_library import AmdDevice, AmdLibrary
 from gpuwaste.agent.collectors._drm import minors_at, nodes_of
-from gpuwaste.agent.collectors._errors import FieldError
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
+from gpuwaste.agent.collectors._library import FieldError
+from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import CollectorSettings
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuProfile
 from gpuwaste.agent.page_reader import ANSWER_S, ExporterReader
+from gpuwaste.agent.readings import GpuProfile
 from gpuwaste.agent.valid_ranges import RANGES
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.net.addresses import has_loopback

@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.agent.bounded import BoundedCollector
+from gpuwaste.agent.bounded_calls import BoundedCollector, CollectorError
 from gpuwaste.agent.collectors import CollectorSettings, _level_zero
 from gpuwaste.agent.collectors._capabilities import PERFMON, SYS_PTRACE, holds
 from gpuwaste.agent.collectors._drm import has_render_node, minors_at, nodes_of
-from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._level_zero import EngineGroup, LevelZero, Process, ZeDevice
-from gpuwaste.agent.collectors._rate import CounterRate
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
+from gpuwaste.agent.collectors._library import FieldError
+from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"
@@ -29,6 +27,29 @@ _PCI_VENDOR: Final = "0x8086"
 _COMPUTES: Final = frozenset({0, 1, 4, 5, 10, 11, 12, 13})
 _FULL: Final = 1.0
 _OVER: Final = 1.05  # two clocks that are read one after the other
+
+
+class CounterRate:
+    """Keeps the last reading of one counter."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int] | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether there was a reading."""
+        return self._last is not None
+
+    def since_last(self, value: int, stamp: int) -> float | None:
+        """Return growth of the counter per unit of its clock since the last reading.
+
+        None for the first reading, for a clock that did not go on, and for a counter or clock that went back: such a
+        reading is where the next one starts.
+        """
+        last, self._last = self._last, (value, stamp)
+        if last is None or stamp <= last[1] or value < last[0]:
+            return None
+        return (value - last[0]) / (stamp - last[1])
 
 
 def create(settings: CollectorSettings) -> BoundedCollector:

@@ -11,13 +11,20 @@ from typing import Any, Final
 
 import pynvml
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import CollectorSettings
-from gpuwaste.agent.collectors._errors import FieldError, GpuLostError
-from gpuwaste.agent.collectors._nvml_call import call, optional
-from gpuwaste.agent.collectors._nvml_devices import NvmlDevice, layout, list_devices
-from gpuwaste.agent.collectors._nvml_gpm import GpmMeter, busy_pct, sm_ratio
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
+from gpuwaste.agent.collectors._library import FieldError, GpuLostError
+from gpuwaste.agent.collectors._nvml_library import (
+    GpmMeter,
+    NvmlDevice,
+    busy_pct,
+    call,
+    layout,
+    list_devices,
+    optional,
+    sm_ratio,
+)
+from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.agent.valid_ranges import UTILIZATION
 from gpuwaste.core.clock import Clock, StepDetector
 from gpuwaste.ledger.sample import UnknownReason

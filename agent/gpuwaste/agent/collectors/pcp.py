@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import CollectorSettings
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.agent.page_reader import ANSWER_S, ExporterReader
+from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.ledger.sample import UnknownReason
 
 KIND: Final = "gpu"

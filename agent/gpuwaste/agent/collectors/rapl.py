@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import CollectorSettings
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import PackageReading
+from gpuwaste.agent.readings import PackageReading
 from gpuwaste.core.clock import Clock
 
 KIND: Final = "package"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.agent.facts.base import LocalRun, PositionFacts
+from gpuwaste.agent.facts.run_facts import LocalRun, PositionFacts
 from gpuwaste.core.job_states import HOLDING
 from gpuwaste.ledger.sample import MapSource
 

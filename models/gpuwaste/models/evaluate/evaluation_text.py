@@ -7,7 +7,7 @@ from typing import Final
 from tabulate import tabulate
 
 from gpuwaste.advice.predict.targets import BY_NAME, Target
-from gpuwaste.models.evaluate.evaluation import EvaluatedLog, Evaluation, Result
+from gpuwaste.models.evaluate.log_evaluation import EvaluatedLog, Evaluation, Result
 from gpuwaste.models.evaluate.method import OURS
 
 JFP: Final = "JFP protocol: uses facts known only after the run; not available at submission"

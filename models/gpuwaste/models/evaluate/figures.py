@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.drift import short
 from gpuwaste.advice.predict.model_comparison import Curve
-from gpuwaste.jobs.history.table import Floats
+from gpuwaste.jobs.history.job_table import Floats
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.prediction_metrics import MetricInterval, bootstrap_by_user, worst_decile

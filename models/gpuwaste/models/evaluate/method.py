@@ -1,25 +1,153 @@
-"""A method: one file of `methods`, found by being there; and what plain methods know of each user's earlier jobs.
+"""A method: one file of `methods`, found by being there, and the question that it answers: one target, on one log.
 
 The file has TITLE (how tables name it), ORDER (its place in them), `supports(target)` and `answer(question)`. With
 AFTER_RUN = True it uses facts that are known only after the run, and is shown in a column of its own, only when asked.
+
+Our model is as a site would have it on the day that the test part begins. Trees are fitted twice: on the first part,
+whose validation rows give calibration, thresholds and the first shifts, and then on both parts with nothing else
+chosen, because the newest jobs teach most. The rolling correction starts with the first fit's errors on the validation
+rows, which it had not seen, and goes on with the second through the test part.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.rolling import SUBMIT, told
-from gpuwaste.advice.predict.targets import Target
+from gpuwaste.advice.predict.bundle import our_features
+from gpuwaste.advice.predict.rolling import SUBMIT, busy_users, roll, told
+from gpuwaste.advice.predict.targets import Target, labels
 from gpuwaste.core.registry import ModuleRegistry
-from gpuwaste.jobs.history.table import Floats, JobTable
+from gpuwaste.jobs.history.job_table import Floats, JobTable
+from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.models.evaluate import methods
-from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.target_fit import DEFAULTS, Fitted, Recipe, fit
+from gpuwaste.models.training_rows import HistorySplit, Rows, known_before
 
+NO_STATUS = "the log has no status: walltime only"
+_NEEDS_STATUS = frozenset({"failure", "failure_or_cancel", "timeout"})
 OURS: Final = "model"
 State = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedModel:
+    """`raw` is float32 [n, 1 or q] from the validation part on (before it NaN); `fitted` is the first fit."""
+
+    fitted: Fitted
+    raw: NDArray[np.float32]
+    begin: int  # the first row of the validation part
+
+    def values(self, table: JobTable, busy: NDArray[np.bool_]) -> Floats:
+        """Return probabilities [n], or quantiles [n, q] in the target's unit, under the rolling correction.
+
+        `busy` [n] is what rolling.busy_users says of the vectors.
+        """
+        scored = np.arange(len(table)) >= self.begin
+        return roll(table, self.fitted.model, self.raw, scored=scored, busy=busy).values
+
+
+@dataclass(eq=False)
+class EvaluationTask:
+    """One target of a log of n jobs; `vectors` is float32 [n, F], NaN for "not known".
+
+    `y` is [n] labels in the target's unit, NaN where there is none. A method may use the label of a row only where
+    that row is in `learn` or `validate`, or had ended before the submission of the row that is judged.
+    """
+
+    target: Target
+    table: JobTable
+    vectors: NDArray[np.float32]
+    split: HistorySplit
+    seed: int = 1
+    threads: int = 2
+    trials: int = 0
+
+    @cached_property
+    def y(self) -> Floats:
+        """Labels; see `truth`."""
+        return truth(self.target.name, self.table)
+
+    @cached_property
+    def busy(self) -> NDArray[np.bool_]:
+        """Whether each row's user had other jobs in the system: the correction has a window for these."""
+        return busy_users(self.vectors, our_features().names)
+
+    @cached_property
+    def learn(self) -> Rows:
+        """Rows of the first part with a label."""
+        return self._labelled(self.split.train)
+
+    @cached_property
+    def validate(self) -> Rows:
+        """Rows of the second part with a label."""
+        return self._labelled(self.split.validation)
+
+    @cached_property
+    def test(self) -> Rows:
+        """Rows of the last part with a label: what every method is judged on."""
+        return self._labelled(self.split.test)
+
+    @cached_property
+    def learnt(self) -> FittedModel:
+        """Our model, fitted once for all the methods that show it. Raises NoDataError."""
+        return self.learn_on(self.vectors)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """How trees are grown: the default, or what `trials` on folds of the first part found better."""
+        if not self.trials:
+            return DEFAULTS[self.target.kind]
+        from gpuwaste.models.parameter_search import search  # noqa: PLC0415 Optuna is slow to load
+
+        own: dict[str, Any] = {"trials": self.trials, "seed": self.seed, "threads": self.threads}
+        return search(self.target, self.table, self.vectors, self.split.train, **own).recipe
+
+    def learn_on(self, vectors: NDArray[np.float32]) -> FittedModel:
+        """Fit the same trees on other columns. Raises NoDataError."""
+        own: dict[str, Any] = {"recipe": self.recipe, "seed": self.seed, "threads": self.threads}
+        return learn(self.target, self.table, vectors, self.split, **own)
+
+    def _labelled(self, rows: Rows) -> Rows:
+        return rows[np.isfinite(self.y[rows])]
+
+
+def truth(target: str, table: JobTable) -> Floats:
+    """Return each row's label in the target's unit; all NaN for outcomes of a log without any status."""
+    if target in _NEEDS_STATUS and not has_status(table):
+        return np.full(len(table), np.nan)
+    return labels(target, table)
+
+
+def has_status(table: JobTable) -> bool:
+    """Tell whether the end of any job is known to be good or bad."""
+    return bool(np.isin(table.outcome, (Outcome.UNKNOWN, Outcome.NEVER_STARTED), invert=True).any())
+
+
+def learn(
+    target: Target,
+    table: JobTable,
+    vectors: NDArray[np.float32],
+    split: HistorySplit,
+    *,
+    recipe: Recipe | None = None,
+    seed: int = 1,
+    threads: int = 2,
+) -> FittedModel:
+    """Fit one target; raises NoDataError with the reason where it cannot be learnt."""
+    test = int(split.test[0])
+    begin = int(split.validation[0]) if len(split.validation) else test
+    first = fit(target, table, vectors, split.train, split.validation, recipe=recipe, seed=seed, threads=threads)
+    nothing: Rows = np.empty(0, dtype=np.intp)
+    known = known_before(table, np.arange(test), int(table.submit[test]))
+    second = fit(target, table, vectors, known, nothing, recipe=recipe, seed=seed, threads=threads)
+    raw = np.full((len(table), len(first.boosters)), np.nan, dtype=np.float32)
+    raw[begin:test] = first.raw(vectors[begin:test])
+    raw[test:] = second.raw(vectors[test:])
+    return FittedModel(first, raw, begin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import nearest
 from gpuwaste.core.units import format_duration, parse_duration_s
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 
 _PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")

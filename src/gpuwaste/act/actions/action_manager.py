@@ -13,9 +13,8 @@ from gpuwaste.act.actions.action_store import WAITING, ActionRow, ActionStore, S
 from gpuwaste.act.actions.action_types import ActionEntry, ActionReport
 from gpuwaste.act.rules.intent import ActionStatus, Intent
 from gpuwaste.core import log_event
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.action import ActionStep
-from gpuwaste.jobs.events.stored_event import StoredEvent
 
 MAX_FACTS: Final = 32 * 1024  # characters
 _OVERDUE: Final = 500

@@ -9,9 +9,9 @@ from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import StoredEvent
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 

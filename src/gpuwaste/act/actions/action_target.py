@@ -10,8 +10,8 @@ from typing import Final
 from gpuwaste.act.actions.action_kind import Act, ActionRequest, ActionSlurm, Look, LookResult, Plan
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import PLAIN_NAME
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.run_key import RunKey
 
 TARGET: Final = "job"  # in a plan: the job as Slurm's commands name it
 STATE: Final = "state"  # and its state

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct, field
 
 from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
 from gpuwaste.core.fields import Document, MaybeUtc, Utc
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 STATUSES: Final[tuple[str, ...]] = get_args(ActionStatus)
 Outcome = Literal["sent", "confirmed", "failed", "moot"]

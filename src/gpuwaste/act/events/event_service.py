@@ -26,13 +26,12 @@ from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.jobs.events.catalogue import PREFIX, kinds_of
-from gpuwaste.jobs.events.envelope import encoded, event_of
+from gpuwaste.jobs.events.envelope import StoredEvent, encoded, event_of
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.kind_catalogue import PREFIX, kinds_of
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.now.now import Now
+from gpuwaste.ledger.now.now_document import Now
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.sim.kept_simulations import DIRECTORY as SIMULATIONS

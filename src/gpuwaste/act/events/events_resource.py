@@ -15,7 +15,7 @@ from gpuwaste.act.events.event_types import (
 )
 from gpuwaste.core.fields import Number
 from gpuwaste.core.scope import Scope
-from gpuwaste.jobs.events.catalogue import PREFIX, catalogue
+from gpuwaste.jobs.events.kind_catalogue import PREFIX, catalogue
 from gpuwaste.show.resource import NoQuestion, Reading, Resource
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from gpuwaste.act.events.transport_files import MAX_FILE_B, Transport, load_file
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import key, nearest, parse_toml, read_data, read_table
-from gpuwaste.jobs.events.catalogue import catalogue
 from gpuwaste.jobs.events.event_kind import EventKind
-from gpuwaste.jobs.events.site_kinds import FAMILY, read_kinds
+from gpuwaste.jobs.events.kind_catalogue import FAMILY, catalogue, read_kinds
 
 WAYS: Final[ModuleRegistry[Any]] = ModuleRegistry(ways_in, "SETTINGS", "make")
 """The ways in, by the names of their tables."""

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 

@@ -24,10 +24,9 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import decoded, storable, words_of
 from gpuwaste.core.typed import decode, decoder
 from gpuwaste.core.units import DAY_S, MINUTE_S
-from gpuwaste.jobs.events.catalogue import PREFIX
-from gpuwaste.jobs.events.envelope import event_id
+from gpuwaste.jobs.events.envelope import StoredEvent, event_id
 from gpuwaste.jobs.events.event_kind import EventKind
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.kind_catalogue import PREFIX
 
 MAX_EVENT: Final = 16 * 1024  # bytes
 MAX_BATCH: Final = 100  # events of a request

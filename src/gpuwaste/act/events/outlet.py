@@ -14,8 +14,8 @@ from gpuwaste.act.events.transport_files import Transport, load_files, read_way
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import key, read_table
-from gpuwaste.jobs.events.catalogue import kinds_of
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.envelope import StoredEvent
+from gpuwaste.jobs.events.kind_catalogue import kinds_of
 
 BEGINNINGS: Final = ("now", "oldest")
 WAYS: Final[ModuleRegistry[Any]] = ModuleRegistry(outlets, "SETTINGS", "make")

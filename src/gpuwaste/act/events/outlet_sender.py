@@ -15,10 +15,9 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError, StoreError
 from gpuwaste.core.worker import Worker, backoff_s
-from gpuwaste.jobs.events.envelope import event_of
+from gpuwaste.jobs.events.envelope import StoredEvent, event_of
 from gpuwaste.jobs.events.event_store import Behind, EventStore, StreamPage
 from gpuwaste.jobs.events.kinds.job import OF_RUN
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
 
 PAGE: Final = 5000  # a page costs the store the more the larger it is as a whole, so few pages catch up

@@ -7,9 +7,8 @@ from typing import Final, Literal
 from msgspec.structs import asdict, replace
 
 from gpuwaste.act.notify.notice_types import Digest, DigestJob, JudgedWaste, StaffList, StaffRow, ToldRow
-from gpuwaste.ledger.job_lines import JobLine, by_user, job_lines
-from gpuwaste.ledger.judged import JudgedRun, findings_json
-from gpuwaste.ledger.reports.rows import finding_rows, job_row
+from gpuwaste.ledger.judged_run import JudgedRun, findings_json
+from gpuwaste.ledger.reports.rows import JobLine, by_user, finding_rows, job_lines, job_row
 
 Why = Literal[
     "", "no_jobs", "whole_node", "little_known", "little_waste", "small_share",

@@ -23,7 +23,7 @@ from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 Approval = Literal["none", "person"]
 ActionStatus = Literal["intended", "approved", "sent", "confirmed", "failed", "moot", "refused", "expired"]

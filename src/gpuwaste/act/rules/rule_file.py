@@ -37,7 +37,7 @@ from gpuwaste.core.site_files import WatchedFiles, folder_files, read_each
 from gpuwaste.core.text import PLAIN_NAME
 from gpuwaste.core.typed_toml import Reader, nearest, parse_toml, read_data, read_table
 from gpuwaste.core.units import DAY_S
-from gpuwaste.jobs.events.catalogue import kinds_of
+from gpuwaste.jobs.events.kind_catalogue import kinds_of
 from gpuwaste.store.duckdb_connection import connect
 
 MAX_FILE_B: Final = 64 * 1024

@@ -12,7 +12,7 @@ from typing import Any, Final
 from gpuwaste.act.rules.rule_definition import NO_HOURS, Rule
 from gpuwaste.act.rules.rule_facts import About, facts_of
 from gpuwaste.act.rules.rule_ladder import OWN_CLOCK, Hold
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 
 PREFIXES: Final[Mapping[About, str]] = {"node": "node/", "model": "model/"}  # of the keys of what is no run

@@ -8,7 +8,7 @@ import msgspec
 
 from gpuwaste.act.rules.rule_facts import GpuState
 from gpuwaste.ledger.held import IDLE_MS, HeldGpu, HeldRun
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 
 PREFIX: Final = "ledger."

@@ -43,7 +43,7 @@ from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 

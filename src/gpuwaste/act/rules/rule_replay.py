@@ -13,7 +13,7 @@ from gpuwaste.act.rules.rule_types import ReplayDocument, ReplayRow, ReplayUser
 from gpuwaste.core.bootstrap import BootstrapSample, interval
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.database import Database
 
 AFTERS_S: Final = (300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10800, 14400)

@@ -35,11 +35,11 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.jobs.events.catalogue import kinds_of
 from gpuwaste.jobs.events.envelope import event_of
 from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.events.kind_catalogue import kinds_of
 from gpuwaste.jobs.host_ports import HostPorts
-from gpuwaste.ledger.now.now import Now
+from gpuwaste.ledger.now.now_document import Now
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.store.database import Database

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from gpuwaste.act.rules.rule_pass import Firing
 from gpuwaste.core.text import storable
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.kinds.rule import RuleFired
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 

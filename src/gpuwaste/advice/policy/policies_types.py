@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from gpuwaste.core.fields import Document, MaybeRatio, Recorded, Utc
 from gpuwaste.jobs.verdict import Action, Mode
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 
 class PolicyStep(Struct, kw_only=True, frozen=True):

@@ -15,7 +15,7 @@ from gpuwaste.advice.predict.prediction_types import PredictPolicy, TargetForeca
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.jobs.verdict import ACTIONS, MAX_LINES, TOLD, Action, Mode, Op
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 Spent = Literal["reject", "override"]
 RANK: Final = {action: rank for rank, action in enumerate(ACTIONS)}

@@ -15,12 +15,12 @@ from gpuwaste.advice.predict.vectors import vector_of
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.jobs.history.follow_types import Scores
+from gpuwaste.jobs.history.job_table import GpuUse, JobTable, table_of
+from gpuwaste.jobs.history.scored_runs import Scores
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
 from gpuwaste.jobs.job_event import RunUse
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 _BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
 HISTORY: Final = "history.state"

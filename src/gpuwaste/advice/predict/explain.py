@@ -32,7 +32,7 @@ from gpuwaste.advice.predict.vector_words import (
     span,
 )
 from gpuwaste.core.units import say_duration
-from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.history_keys import KEYS
 
 Vectors = NDArray[np.float32]
 TOP: Final = 3

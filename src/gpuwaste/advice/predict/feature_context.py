@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.text_facts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, WEEK_S
-from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.history_keys import KEYS
+from gpuwaste.jobs.history.job_table import Categories, Floats, JobTable
 from gpuwaste.jobs.history.packed_rows import ROW
-from gpuwaste.jobs.history.recent import ALIKE, RECENT, HistoryRows
-from gpuwaste.jobs.history.table import Categories, Floats, JobTable
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.jobs.history.recent_runs import ALIKE, RECENT, HistoryRows
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 PLAIN: Final = ("limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array", "interactive")
 # Repeated for whole-array arithmetic: OVER by UNDER are the request's ratios, then its times in their units.

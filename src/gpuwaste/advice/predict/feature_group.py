@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.feature_context import Context
-from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.history_keys import KEYS
 
 Block = NDArray[np.float32]
 Step = Callable[[], object]

@@ -27,7 +27,7 @@ from gpuwaste.advice.predict.vector_words import (
 )
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history.recall import OwnRun, Recall
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 LEAST: Final = 3  # ended jobs from which a count says something
 _USUAL: Final = 5  # ended jobs that make a habit

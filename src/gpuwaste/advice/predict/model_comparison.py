@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.jobs.history.table import Floats
+from gpuwaste.jobs.history.job_table import Floats
 
 _UNKNOWN = float("nan")
 REPEATS: Final = 400

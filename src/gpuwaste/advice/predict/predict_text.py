@@ -13,11 +13,11 @@ from gpuwaste.advice.predict.prediction_types import (
 )
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, format_size, say_duration
-from gpuwaste.jobs.program_text import program_lines
+from gpuwaste.jobs.program_estimate import program_lines
 from gpuwaste.jobs.verdict import TOLD
 from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent, uncut
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 _NAMES: Final = {
     "failure": "Fails",

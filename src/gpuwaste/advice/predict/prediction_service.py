@@ -33,15 +33,14 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.jobs.history.requests import request_of
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.run_store import runs_named, whole_node_partitions
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
 from gpuwaste.net.health_types import PredictionHealth
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
-from gpuwaste.slurm.submit.request import JobRequest, script_hash
+from gpuwaste.slurm.submit.job_request import JobRequest, request_of, script_hash
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from gpuwaste.core.fields import Document, Recorded, Table
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.jobs.verdict import Action
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 Source = Literal["site model", "baseline", "history", "own runs", "white box"]
 

@@ -21,7 +21,7 @@ from gpuwaste.advice.predict.vectors import vector_of, vectors_of
 from gpuwaste.jobs.history.recall import Recall
 from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import ScriptSays
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 Vector = NDArray[np.float32]
 NO_MODEL: Final = "no model of this site: this is what your last jobs say, not an estimate"

@@ -12,7 +12,7 @@ from gpuwaste.core.codec import annotated, nullable, problem
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.typed import convert
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 _LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: JSON can write it, UTF-8 cannot
 MAX_REQUESTS: Final = 1000

@@ -21,7 +21,7 @@ from gpuwaste.advice.predict.targets import BY_NAME, labels, request_cap
 from gpuwaste.core.errors import ModelError, ParseError, StoreError
 from gpuwaste.core.files import write_whole
 from gpuwaste.jobs.history.array_file import read_arrays
-from gpuwaste.jobs.history.table import ABSENT, Floats, JobTable
+from gpuwaste.jobs.history.job_table import ABSENT, Floats, JobTable
 
 _T = TypeVar("_T")
 _FORM: Final = 1

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.verdicts.hits import RunEnd, came_true
-from gpuwaste.jobs.history.keys import COLUMNS
+from gpuwaste.jobs.history.history_keys import COLUMNS
+from gpuwaste.jobs.history.job_table import Floats, JobTable
 from gpuwaste.jobs.history.outcome import Outcome, state_of
-from gpuwaste.jobs.history.table import Floats, JobTable
 
 Kind = Literal["probability", "quantiles"]
 

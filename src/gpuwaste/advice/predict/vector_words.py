@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.feature_group import Feature
 from gpuwaste.core.units import DAY_S, HOUR_S, format_size, say_duration
-from gpuwaste.jobs.history.keys import KEYS
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.jobs.history.history_keys import KEYS
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 RING: Final = 8  # earlier runs that a vector tells of, see predict/features
 # The features of a key that sentences and counts are made of. A renamed feature is renamed here, and only here.

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from gpuwaste.advice.predict.feature_context import Context, contexts_of, facts_of
 from gpuwaste.advice.predict.feature_group import Group, feature_list
 from gpuwaste.advice.predict.features import GROUPS, Plan
-from gpuwaste.jobs.history.recent import HistoryRows
-from gpuwaste.jobs.history.replay import replay
+from gpuwaste.jobs.history.history_replay import replay
+from gpuwaste.jobs.history.job_table import JobTable
+from gpuwaste.jobs.history.recent_runs import HistoryRows
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 _KEPT: Final = 16  # requests at once for which a plan is kept
 

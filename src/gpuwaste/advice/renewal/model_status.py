@@ -22,7 +22,7 @@ from gpuwaste.advice.predict.rolling import busy_users, roll, static
 from gpuwaste.advice.predict.targets import labels
 from gpuwaste.advice.renewal.model_types import ModelStatus, QuantileCoverage, TargetStatus
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.jobs.history.table import ABSENT, JobTable
+from gpuwaste.jobs.history.job_table import ABSENT, JobTable
 
 _LEAD: Final = 2 * RECENT  # ended jobs with which the rolling correction is warmed up before it is judged
 

@@ -32,8 +32,8 @@ from gpuwaste.jobs.verdict import END, START
 from gpuwaste.ledger.held import HeldRun
 from gpuwaste.ledger.reports.report_types import Advice, SaidAgain
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
 SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells them nothing

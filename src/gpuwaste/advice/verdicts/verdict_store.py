@@ -19,11 +19,11 @@ from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.core.worker import Bus
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Imported
-from gpuwaste.jobs.job_columns import FAR_S
+from gpuwaste.jobs.run_store import FAR_S
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore

@@ -41,7 +41,7 @@ def score(reading: Reading, scope: Scope, question: ScoreQuestion) -> ScoreDocum
 
 def _document(asked: PageRequest) -> VerdictsDocument:
     """Return the verdicts of the last days; for operators, with what owners say of judgements."""
-    from gpuwaste.ledger.disputes.disputes import Disputes
+    from gpuwaste.ledger.dispute_service import Disputes
 
     page_number(asked.query)  # a wrong one is refused before anything is read
     document = _verdicts(asked.reading).recent(asked.scope, asked.form)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
-from gpuwaste.cli.checks._gpu_libraries import check_groups, loadable
+from gpuwaste.cli.checks._hardware_access import check_groups, loadable
 
 PLACE: Final = 51
 NAME: Final = "amd"

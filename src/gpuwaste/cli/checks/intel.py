@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
-from gpuwaste.cli.checks._gpu_libraries import check_groups, loadable
-from gpuwaste.cli.checks._running_agent import status_file
+from gpuwaste.cli.checks._hardware_access import check_groups, loadable, status_file
 
 PLACE: Final = 52
 NAME: Final = "intel"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
-from gpuwaste.cli.checks._running_agent import Reader, agent_reader, owner
+from gpuwaste.cli.checks._hardware_access import Reader, agent_reader, owner
 
 PLACE: Final = 53
 NAME: Final = "rapl"
@@ -27,8 +27,8 @@ def check(around: Surroundings) -> Iterator[Check]:
 def check_tree(sys_root: Path, reader: Reader | None, interval_s: float) -> Iterator[Check]:
     """Check the packages of one node: that there are any, that the reader may read them, and often enough."""
     # Here and not above: other hosts than compute nodes have no agent.
+    from gpuwaste.agent.bounded_calls import CollectorError
     from gpuwaste.agent.collectors.rapl import TREE, longest_s, packages, range_uj
-    from gpuwaste.agent.errors import CollectorError
 
     root = sys_root / TREE
     try:

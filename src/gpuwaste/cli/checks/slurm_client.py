@@ -7,7 +7,7 @@ from typing import Final
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.clients.choice import COMMANDS, PYSLURM, client_name, slurm_client
+from gpuwaste.slurm.clients.client_choice import COMMANDS, PYSLURM, client_name, slurm_client
 from gpuwaste.slurm.clients.pyslurm_probe import probe_pyslurm
 
 PLACE: Final = 35

@@ -37,5 +37,5 @@ def run(options: argparse.Namespace) -> int:
     request = {"command": options.action}
     if options.action == "release":
         request["seconds"] = parse_seconds(options.duration)
-    sys.stdout.write(load_program("gpuwaste.agent.control", "", "the GPU nodes").ask_agent(config, request))
+    sys.stdout.write(load_program("gpuwaste.agent.control_socket", "", "the GPU nodes").ask_agent(config, request))
     return 0

@@ -43,10 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a line for each check; exit with 1 where one fails."""
-    from gpuwaste.cli import doctor
+    from gpuwaste.cli import doctor_checks
 
     code = _printed(options)
-    if doctor.left_behind():
+    if doctor_checks.left_behind():
         # In C++ code such a thread aborts the process while the interpreter ends.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _printed(options: argparse.Namespace) -> int:
-    from gpuwaste.cli import doctor
+    from gpuwaste.cli import doctor_checks
     from gpuwaste.cli.check import Status
 
     try:
@@ -64,7 +64,7 @@ def _printed(options: argparse.Namespace) -> int:
         for check in checks:
             found.append(check)
             if not (options.json or options.nagios):
-                sys.stdout.write(doctor.as_text(check))
+                sys.stdout.write(doctor_checks.as_text(check))
                 sys.stdout.flush()
     except GpuwasteError as error:
         if not options.nagios:
@@ -72,55 +72,55 @@ def _printed(options: argparse.Namespace) -> int:
         from gpuwaste.show.terminal_cells import one_line
 
         sys.stdout.write(f"GPUWASTE UNKNOWN - {one_line(str(error))}\n")
-        return doctor.NAGIOS_UNKNOWN
+        return doctor_checks.NAGIOS_UNKNOWN
     if options.nagios:
-        line, code = doctor.as_nagios(found)
+        line, code = doctor_checks.as_nagios(found)
         sys.stdout.write(line)
         return code
     if options.json:
-        sys.stdout.write(doctor.as_json(host, roles, found))
-    return 1 if doctor.worst(found) is Status.FAIL else 0
+        sys.stdout.write(doctor_checks.as_json(host, roles, found))
+    return 1 if doctor_checks.worst(found) is Status.FAIL else 0
 
 
 def _before_install(options: argparse.Namespace) -> "tuple[str, frozenset[Role], Iterator[Check]]":
     """Return this host's name, the roles that are checked, and the checks of its operating system."""
     import socket
 
-    from gpuwaste.cli.before_install import DEADLINE_S, host_checks
     from gpuwaste.cli.check import EVERYWHERE, Role
+    from gpuwaste.cli.doctor_checks import _INSTALL_DEADLINE_S, host_checks
 
     roles = frozenset(map(Role, options.role or ())) or EVERYWHERE
-    return socket.gethostname(), roles, host_checks(roles, options.timeout or DEADLINE_S)
+    return socket.gethostname(), roles, host_checks(roles, options.timeout or _INSTALL_DEADLINE_S)
 
 
 def _installed(options: argparse.Namespace) -> "tuple[str, frozenset[Role], Iterator[Check]]":
     """Return this host's name, its roles, and the checks of what is installed. Raises ConfigError, SlurmError."""
-    from gpuwaste.cli import doctor
+    from gpuwaste.cli import doctor_checks
 
     began = time.monotonic()
-    limit_s = options.timeout or doctor.DEADLINE_S
-    around = doctor.within(lambda: _surroundings(options), limit_s)
-    return around.host, around.roles, doctor.run_checks(around, limit_s, time.monotonic() - began)
+    limit_s = options.timeout or doctor_checks.DEADLINE_S
+    around = doctor_checks.within(lambda: _surroundings(options), limit_s)
+    return around.host, around.roles, doctor_checks.run_checks(around, limit_s, time.monotonic() - began)
 
 
 def _surroundings(options: argparse.Namespace) -> "Surroundings":
     """Return what the checks look at. Raises ConfigError, SlurmError."""
-    from gpuwaste.cli import doctor
+    from gpuwaste.cli import doctor_checks
     from gpuwaste.cli.check import Surroundings
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.programs import load_program
     from gpuwaste.core.config import DEFAULT_PATH
-    from gpuwaste.slurm.clients.commands import CommandClient
+    from gpuwaste.slurm.clients.command_client import CommandClient
 
     config = config_of(options)
-    limit_s = options.timeout or doctor.DEADLINE_S
+    limit_s = options.timeout or doctor_checks.DEADLINE_S
     slurm = CommandClient(config.common.slurm_conf, min(config.common.slurm_timeout_s, limit_s))
     return Surroundings(
         config,
         options.config or DEFAULT_PATH,
         slurm,
         ask_hub,
-        doctor.user_name(),
+        doctor_checks.user_name(),
         roles_of(options, config),
-        lambda c: dict(load_program("gpuwaste.agent.control").agent_answer(c, {"command": "status"}, limit_s)),
+        lambda c: dict(load_program("gpuwaste.agent.control_socket").agent_answer(c, {"command": "status"}, limit_s)),
     )

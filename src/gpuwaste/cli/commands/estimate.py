@@ -6,7 +6,7 @@ FILE is HLO text, StableHLO, ONNX, or the JSON that a probe writes. It is read, 
 import argparse
 
 from gpuwaste.cli import estimate_actions
-from gpuwaste.cli.actions import add_actions_or_file, run_action
+from gpuwaste.cli.action_files import add_actions_or_file, run_action
 from gpuwaste.cli.options import add, add_config
 from gpuwaste.cli.words import size_word
 

@@ -2,9 +2,8 @@
 
 import argparse
 
-from gpuwaste.cli.job_options import add_as_job
-from gpuwaste.cli.options import add, add_config, add_learning, config_of
-from gpuwaste.cli.sources import add_sources
+from gpuwaste.cli.job_sources import add_sources
+from gpuwaste.cli.options import add, add_as_job, add_config, add_learning, config_of
 
 HELP = "evaluate predictions on a job history, compared with simple baselines"
 EXAMPLES = (
@@ -37,6 +36,6 @@ def run(options: argparse.Namespace) -> int:
         from gpuwaste.cli.as_job import submit_and_tell
 
         return submit_and_tell(options, config_of(options), "evaluate", Path.cwd())
-    from gpuwaste.cli.evaluation import evaluate_and_tell
+    from gpuwaste.cli.train_evaluate import evaluate_and_tell
 
     return evaluate_and_tell(options, config_of(options))

@@ -53,13 +53,13 @@ def run(options: argparse.Namespace) -> int:
 
         print_own(catalogue_document(), kinds_text, as_json=options.json)
         return 0
-    from gpuwaste.cli import events
+    from gpuwaste.cli import event_stream
 
     config = config_of(options)
     if options.action == "check":
-        return events.check(options.paths, config)
+        return event_stream.check(options.paths, config)
     if options.action == "list":
-        return events.listed(options, config)
+        return event_stream.listed(options, config)
     return _ask(options)
 
 

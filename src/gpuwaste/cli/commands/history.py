@@ -3,8 +3,7 @@
 import argparse
 import sys
 
-from gpuwaste.cli.job_options import add_as_job
-from gpuwaste.cli.options import add, add_config, add_window, config_of
+from gpuwaste.cli.options import add, add_as_job, add_config, add_window, config_of
 from gpuwaste.cli.words import number_word, path_word
 
 HELP = "the job history: import, status"

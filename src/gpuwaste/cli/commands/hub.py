@@ -60,11 +60,11 @@ def run(options: argparse.Namespace) -> int:
         return code
     import json
 
-    from gpuwaste.cli.hub_backup import back_up, backup_text, put_back, restore_text
+    from gpuwaste.cli.hub_copies import back_up, backup_text, put_back, restore_text
 
     config = config_of(options)
     if options.action == "move":
-        from gpuwaste.cli.hub_move import move, move_text, reopen
+        from gpuwaste.cli.hub_copies import move, move_text, reopen
 
         document = reopen(config) if options.reopen else move(config, options.to, force=options.force)
         text = move_text(document, options.config)

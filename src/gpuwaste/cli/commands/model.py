@@ -95,7 +95,7 @@ def _registry(options: argparse.Namespace, config: "Config") -> "BundleRegistry[
     registries = load_program("gpuwaste.advice.predict.bundle", "predict", "this host")
     registry: BundleRegistry[Any, Any] = registries.Registry(models_dir)
     if options.action not in _NOT_OF_OTHERS and options.waits:
-        features = load_program("gpuwaste.plan.waits.features", "sim", "this host")
+        features = load_program("gpuwaste.plan.wait_features", "sim", "this host")
         registry = registries.Registry(models_dir / registries.WAITS, features.wait_features())
     return registry
 
@@ -131,12 +131,12 @@ def _show(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", con
     from gpuwaste.advice.renewal.model_types import model_document
     from gpuwaste.advice.renewal.models_text import show_text
     from gpuwaste.core.owner import become_owner
-    from gpuwaste.ledger.ledger_settings import LedgerSettings
+    from gpuwaste.ledger.ledger import LedgerSettings
 
     become_owner(registry.models_dir)
     bundle = _bundle(registry, options.name)
     if options.times:
-        from gpuwaste.cli.estimate_times import show_times
+        from gpuwaste.cli.step_time_models import show_times
 
         return show_times(bundle, as_json=options.json)
     note = bundle.rule_note(LedgerSettings.from_config(config.hub).under_use)
@@ -150,8 +150,8 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
     from gpuwaste.advice.predict.vectors import replay_vectors
     from gpuwaste.advice.renewal.model_status import drifted, status_document
     from gpuwaste.advice.renewal.models_text import status_text
+    from gpuwaste.cli.job_sources import known_source
     from gpuwaste.cli.programs import load_program
-    from gpuwaste.cli.sources import known_source
     from gpuwaste.core.owner import as_owner, become_owner
 
     with as_owner(registry.models_dir):

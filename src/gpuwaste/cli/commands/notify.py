@@ -41,10 +41,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
-    from gpuwaste.cli import notices
+    from gpuwaste.cli import digests
 
     if options.action in {"on", "off"}:
-        return notices.wish(config_of(options), mail=options.action == "on")
-    raw, kind, text = notices.ask(options, config_of(options), _ROWS if options.form else _TEXT_ROWS)
+        return digests.wish(config_of(options), mail=options.action == "on")
+    raw, kind, text = digests.ask(options, config_of(options), _ROWS if options.form else _TEXT_ROWS)
     document = typed(raw, kind, printed=options.form is None)
-    return emit(raw, document, options, text, empty=notices.is_empty(document), wasted=None)
+    return emit(raw, document, options, text, empty=digests.is_empty(document), wasted=None)

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("plan: give a batch script, --submit PLAN or --watch JOB")
     config = config_of(options)
     if options.watch is not None:
-        from gpuwaste.cli.plan_watch import watch
+        from gpuwaste.cli.planning import watch
 
         return watch(config, options)
     if options.submit is not None:

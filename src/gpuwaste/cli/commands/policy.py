@@ -49,18 +49,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do it and print the result."""
-    from gpuwaste.cli import policies
+    from gpuwaste.cli import policy_commands
 
     config = config_of(options)
     if options.action == "check":
-        return policies.check(options.paths, config)
+        return policy_commands.check(options.paths, config)
     if options.action == "explain":
         from gpuwaste.advice.policy.policy_text import explain_text
 
-        print_own(policies.explain(options, config), explain_text, as_json=options.json)
+        print_own(policy_commands.explain(options, config), explain_text, as_json=options.json)
         return 0
     from gpuwaste.advice.policy.policy_text import replay_text
-    from gpuwaste.cli.policy_replay import replay_policies
+    from gpuwaste.cli.policy_commands import replay_policies
 
     document = replay_policies(options, config)
     wasted = document.false_reject_ratio

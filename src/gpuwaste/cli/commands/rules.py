@@ -34,14 +34,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do it and print the result."""
-    from gpuwaste.cli import rules
+    from gpuwaste.cli import rule_commands
 
     config = config_of(options)
     actions = {
-        "list": rules.listed,
-        "check": rules.check,
-        "explain": rules.explain,
-        "test": rules.test,
-        "replay": rules.replay,
+        "list": rule_commands.listed,
+        "check": rule_commands.check,
+        "explain": rule_commands.explain,
+        "test": rule_commands.test,
+        "replay": rule_commands.replay,
     }
     return actions[options.action](options, config)

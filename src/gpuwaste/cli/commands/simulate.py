@@ -3,14 +3,13 @@
 import argparse
 
 from gpuwaste.cli import simulate_actions
-from gpuwaste.cli.actions import add_actions, run_action
+from gpuwaste.cli.action_files import add_actions, run_action
 from gpuwaste.cli.gantt_option import add_gantt
-from gpuwaste.cli.loads import add_loads, add_strict
-from gpuwaste.cli.machine import add_machine
+from gpuwaste.cli.job_sources import add_loads, add_sources, add_strict
 from gpuwaste.cli.options import add, add_config, add_window, config_of
 from gpuwaste.cli.real_engine import add_engine
 from gpuwaste.cli.seeds import add_seeds
-from gpuwaste.cli.sources import add_sources
+from gpuwaste.cli.simulated_machine import add_machine
 from gpuwaste.cli.words import path_word, size_word
 
 HELP = "what another scheduler would have done with a history of jobs"
@@ -115,6 +114,6 @@ def run(options: argparse.Namespace) -> int:
     code = run_action(options)
     if code is not None:
         return code
-    from gpuwaste.cli.simulation import simulate_and_tell
+    from gpuwaste.cli.simulate_run import simulate_and_tell
 
     return simulate_and_tell(options, config_of(options))

@@ -2,9 +2,8 @@
 
 import argparse
 
-from gpuwaste.cli.job_options import add_as_job
-from gpuwaste.cli.options import add, add_config, add_learning, config_of
-from gpuwaste.cli.sources import add_sources
+from gpuwaste.cli.job_sources import add_sources
+from gpuwaste.cli.options import add, add_as_job, add_config, add_learning, config_of
 from gpuwaste.cli.words import count_word
 
 HELP = "train a model on the job history"
@@ -46,13 +45,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Train, and print what came of it."""
     if options.as_job:
-        from gpuwaste.cli.training import train_as_job
+        from gpuwaste.cli.train_evaluate import train_as_job
 
         return train_as_job(options, config_of(options))
     if options.waits:
-        from gpuwaste.cli.training import train_waits_and_tell
+        from gpuwaste.cli.train_evaluate import train_waits_and_tell
 
         return train_waits_and_tell(options, config_of(options))
-    from gpuwaste.cli.training import train_and_tell
+    from gpuwaste.cli.train_evaluate import train_and_tell
 
     return train_and_tell(options, config_of(options))

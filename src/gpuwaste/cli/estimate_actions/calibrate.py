@@ -59,6 +59,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the directory and submit the job."""
-    from gpuwaste.cli.calibrating import calibrate_and_tell
+    from gpuwaste.cli.step_time_models import calibrate_and_tell
 
     return calibrate_and_tell(options, config_of(options))

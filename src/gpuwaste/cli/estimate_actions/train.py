@@ -27,6 +27,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, and print what came of it."""
-    from gpuwaste.cli.calibrating import train_times_and_tell
+    from gpuwaste.cli.step_time_models import train_times_and_tell
 
     return train_times_and_tell(options, config_of(options))

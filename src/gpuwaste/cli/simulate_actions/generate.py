@@ -3,9 +3,8 @@
 import argparse
 import sys
 
-from gpuwaste.cli.loads import add_steps
+from gpuwaste.cli.job_sources import add_sources, add_steps
 from gpuwaste.cli.options import add_config, config_of
-from gpuwaste.cli.sources import add_sources
 from gpuwaste.cli.words import path_word
 
 HELP = "draw a load and write it as a log, or list the generators"

@@ -2,8 +2,7 @@
 
 import argparse
 
-from gpuwaste.cli.job_options import add_job_options
-from gpuwaste.cli.options import add, add_config, config_of
+from gpuwaste.cli.options import add, add_config, add_job_options, config_of
 from gpuwaste.cli.words import path_word, size_word
 
 HELP = "run a study of parameters and seeds"

@@ -7,7 +7,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import CompiledMemory, Op, Program, Source, fingerprint, peak_b
 from gpuwaste.estimate.readers.buffer_lifetimes import buffers_of
 from gpuwaste.estimate.readers.graph import Graph
-from gpuwaste.estimate.readers.steps import MAX_INPUTS, KernelStep, Steps
+from gpuwaste.estimate.readers.graph_steps import MAX_INPUTS, KernelStep, Steps
 
 _MAX_SHAPES = 8
 

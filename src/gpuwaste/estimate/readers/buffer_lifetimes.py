@@ -2,7 +2,7 @@
 
 from gpuwaste.estimate.program import Buffer, BufferKind
 from gpuwaste.estimate.readers.graph import Graph
-from gpuwaste.estimate.readers.steps import KernelStep
+from gpuwaste.estimate.readers.graph_steps import KernelStep
 
 
 class _Groups:

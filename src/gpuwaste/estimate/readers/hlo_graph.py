@@ -7,8 +7,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import Dtype, Kind
 from gpuwaste.estimate.readers import hlo_cost
 from gpuwaste.estimate.readers.graph import Graph, GraphNode
-from gpuwaste.estimate.readers.hlo_cost import PARTS, role_and_kind, split, work
-from gpuwaste.estimate.readers.hlo_fusion import Fusions
+from gpuwaste.estimate.readers.hlo_cost import PARTS, Fusions, role_and_kind, split, work
 from gpuwaste.estimate.readers.hlo_shape import ArrayShape, Type, leaves
 from gpuwaste.estimate.readers.hlo_text import Computation, Instruction, Module
 from gpuwaste.estimate.readers.hlo_trips import constant, trip_count

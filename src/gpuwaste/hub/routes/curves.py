@@ -9,8 +9,8 @@ from gpuwaste.hub.admission_control import PerUserLimit
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.page_answers import Pages
+from gpuwaste.ledger.curves.curve_service import Curves
 from gpuwaste.ledger.curves.curve_types import JobCurves
-from gpuwaste.ledger.curves.service import Curves
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.page_query import node_name

@@ -1,6 +1,10 @@
-"""The envelope of an event: CloudEvents 1.0 with its extensions partitionkey and sequence."""
+"""StoredEvent, an event as the store keeps it, and its envelope: CloudEvents 1.0 with partitionkey and sequence.
+
+An event carries the data of its kind as JSON (CONTRACTS.md, "Event").
+"""
 
 import hashlib
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -8,15 +12,34 @@ from urllib.parse import quote
 
 import msgspec
 
-from gpuwaste.jobs.events.catalogue import PREFIX, catalogue
+from gpuwaste.jobs.events.kind_catalogue import PREFIX, catalogue
 from gpuwaste.jobs.events.kinds.job import OF_RUN, RunTold
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 MEDIA_TYPE: Final = "application/cloudevents+json"
 BATCH_TYPE: Final = "application/cloudevents-batch+json"
 _LAST_S: Final = 253_402_300_799  # the end of the year 9999
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """What happened to a run, a node, a GPU or a model.
+
+    `data` is JSON of the kind's type. `subject` is what it is about, such as node/NAME; of a run it is the run's key:
+    events of one subject stay in their order. The store sets `user` and `account`, the run's in accounting, and `seq`,
+    the place in the stream.
+    """
+
+    id: str
+    kind: str
+    subject: str
+    at_utc: int
+    data: str
+    run: RunKey | None = None
+    user: str = ""
+    account: str = ""
+    seq: int = 0
 
 
 def event_id(kind: str, subject: str, unique: str = "") -> str:

@@ -8,11 +8,11 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.jobs.run_store import history_events
 from gpuwaste.jobs.verdict import Verdict
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
-from gpuwaste.jobs.history.known_at import known_at
+from gpuwaste.jobs.history.history_snapshot import OpenRun
+from gpuwaste.jobs.history.job_table import Categories, Floats, GpuEnergy, JobTable, known_at
 from gpuwaste.jobs.history.outcome import outcome_of
-from gpuwaste.jobs.history.requests import request_of
-from gpuwaste.jobs.history.snapshot import OpenRun
-from gpuwaste.jobs.history.table import Categories, Floats, GpuEnergy, JobTable
-from gpuwaste.jobs.job_columns import FAR_S, JobColumns, Submitted, job_columns, last_event, submissions
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.run_store import FAR_S, JobColumns, Submitted, job_columns, last_event, submissions
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.submit.job_request import request_of
 from gpuwaste.store.database import Database
 
 TABLE_RUNS: Final = 100_000

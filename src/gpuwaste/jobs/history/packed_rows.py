@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.jobs.history.keys import Hashes
+from gpuwaste.jobs.history.history_keys import Hashes
 
 # Raise it when a key or the packed state changes; where features mean something else then, FEATURE_VERSION with it.
 STATE_VERSION: Final = 4

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.jobs.history.array_file import read_array
-from gpuwaste.jobs.history.keys import BY_NAME, key_columns, name_key
-from gpuwaste.jobs.history.known_at import ends_of
+from gpuwaste.jobs.history.history_keys import BY_NAME, key_columns, name_key
+from gpuwaste.jobs.history.job_table import ABSENT, JobTable, ends_of
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.packed_rows import NO_ROW, KeyRows
-from gpuwaste.jobs.history.table import ABSENT, JobTable
 from gpuwaste.jobs.job_event import ScriptSays
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 EVER: Final = -(2**53)  # before all that there is
 RING: Final = 16  # runs remembered of each name, the newest first

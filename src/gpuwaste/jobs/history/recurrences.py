@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.units import MINUTE_S
+from gpuwaste.jobs.history.job_table import Floats
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.packed_rows import LATE
-from gpuwaste.jobs.history.table import Floats
 
 FAST: Final = 0.25  # weight of the newest end: half of the weight is on the last 2.4 ends
 SLOW: Final = 0.03  # on the last 23 ends

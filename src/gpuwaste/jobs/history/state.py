@@ -10,7 +10,9 @@ from typing import Final, Self
 import numpy as np
 
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
-from gpuwaste.jobs.history.keys import KEYS, exact_key, keys_of
+from gpuwaste.jobs.history.history_keys import KEYS, exact_key, keys_of
+from gpuwaste.jobs.history.history_snapshot import OpenRun, encode, read_snapshot, write_snapshot
+from gpuwaste.jobs.history.job_table import GpuUse
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.packed_rows import (
     END_0,
@@ -32,7 +34,7 @@ from gpuwaste.jobs.history.packed_rows import (
     USE_AT,
     KeyRows,
 )
-from gpuwaste.jobs.history.recent import ALIKE, CODES, MASK, RECENT, Codes, HistoryRows, RecentRuns
+from gpuwaste.jobs.history.recent_runs import ALIKE, CODES, MASK, RECENT, Codes, HistoryRows, RecentRuns
 from gpuwaste.jobs.history.recurrences import (
     BURST_S,
     COUNT_MAX,
@@ -46,9 +48,7 @@ from gpuwaste.jobs.history.recurrences import (
     log_of,
     minutes,
 )
-from gpuwaste.jobs.history.snapshot import OpenRun, encode, read_snapshot, write_snapshot
-from gpuwaste.jobs.history.table import GpuUse
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 MAX_KEYS: Final = 2_000_000
 MAX_UNJUDGED: Final = 10_000  # ended GPU jobs that wait for the ledger; the oldest are dropped

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.jobs.history.table import JobTable, table_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import JobTable, table_of
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.formats.log_file import read_lines
 from gpuwaste.slurm.formats.swf import SwfFacts, read_swf

@@ -1,19 +1,25 @@
-"""The history of one kind of key over a whole table: the packed row of any run's key as it was at the submission."""
+"""The history of one kind of key over a table: the packed row of each run's key as it was at the submission.
 
+Rows come from running totals and rates over the table's events, sorted by key.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.jobs.history.accumulate import accumulate, last_marked, running_totals
-from gpuwaste.jobs.history.events import RING as RING_ITEM
-from gpuwaste.jobs.history.events import Events, Kind
-from gpuwaste.jobs.history.keys import Hashes
+from gpuwaste.jobs.history.history_keys import Hashes
+from gpuwaste.jobs.history.job_table import Floats
 from gpuwaste.jobs.history.packed_rows import COUNTS, END_0, EWS, INSTANTS, LASTS, PEAKS, RECENT, RING, SENT, empty_row
-from gpuwaste.jobs.history.recurrences import BURST_S, COUNT_MAX, RECENT_OF
+from gpuwaste.jobs.history.recurrences import BURST_S, COUNT_MAX, RECENT_OF, Rates, after_end, after_ends
+from gpuwaste.jobs.history.table_events import RING as RING_ITEM
+from gpuwaste.jobs.history.table_events import Events, Kind
 
 Places = NDArray[np.int64]
+_FEW: Final = 48  # keys: fewer go one by one, where an array's call costs more than it saves
 _TALLIES: Final = 3
 _ENDED, _RUNNING, _QUEUED = (COUNTS.index(name) for name in ("ended", "running", "queued"))
 _LAST_SUBMIT, _LAST_FAIL = (INSTANTS.index(name) for name in ("last_submit", "last_fail"))
@@ -29,6 +35,48 @@ _LEFT: Final = np.dtype(
     ]
 )
 _SENT: Final = np.dtype([("submit", "<u4"), ("amounts", "<f2", (len(SENT),)), ("burst", "<u2")])
+
+
+def accumulate(first: Any, counts: Any, begin: Floats, failed: Floats, log_run: Floats) -> Floats:
+    """Return rates and streak [ends, 5] after each end of ends sorted by key.
+
+    Key i has `counts[i]` ends from `first[i]` on and starts with `begin[i]`. One step takes the next end of every key
+    that has one; the few keys with the most ends are finished one by one.
+    """
+    out = np.empty((len(failed), begin.shape[1]))
+    keys = np.argsort(-counts, kind="stable")
+    left, begins = counts[keys], first[keys]
+    now = begin[keys]
+    step = 0
+    while (active := int(np.searchsorted(-left, -step, side="left"))) > _FEW:
+        ends = begins[:active] + step
+        now[:active] = after_ends(now[:active], failed[ends], log_run[ends])
+        out[ends] = now[:active]
+        step += 1
+    for place in range(active):
+        ends = slice(int(begins[place]) + step, int(begins[place] + left[place]))
+        each = chain.from_iterable(_one_by_one(tuple(now[place].tolist()), failed[ends], log_run[ends]))
+        out[ends] = np.fromiter(each, dtype=np.float64).reshape(-1, begin.shape[1])
+    return out
+
+
+def _one_by_one(rates: Rates, failed: Floats, log_run: Floats) -> Iterator[Rates]:
+    """Yield rates and streak after each end of one key: no tuple is kept, which halves the time."""
+    for bad, run in zip(failed.tolist(), log_run.tolist(), strict=True):
+        rates = after_end(*rates, bad, run)
+        yield rates
+
+
+def running_totals(values: NDArray[Any], dtype: type[np.number[Any]]) -> NDArray[Any]:
+    """Return running totals over the rows [n + 1, columns], zeros first."""
+    totals = np.zeros((len(values) + 1, values.shape[1]), dtype=dtype)
+    np.cumsum(values, axis=0, out=totals[1:])
+    return totals
+
+
+def last_marked(marked: NDArray[np.bool_]) -> Places:
+    """Return for each place the last marked one up to it, -1 where there is none."""
+    return np.maximum.accumulate(np.where(marked, np.arange(len(marked)), -1))
 
 
 @dataclass(frozen=True, slots=True)

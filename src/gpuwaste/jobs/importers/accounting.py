@@ -6,11 +6,11 @@ from typing import Final
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.importers.accounting_windows import windows
-from gpuwaste.jobs.importers.parsed_page import SortedRows
+from gpuwaste.jobs.importers.history_source import SortedRows
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import AccountedRun, JobRecord
+from gpuwaste.slurm.accounting.job_record import AccountedRun, JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 CHUNK: Final = 2000  # runs written at a time

@@ -20,9 +20,9 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting import AccountingImport, ImportSettings
 from gpuwaste.jobs.importers.accounting_windows import windows
 from gpuwaste.jobs.run_store import open_run_keys, set_partitions
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 

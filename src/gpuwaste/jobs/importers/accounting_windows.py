@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.importers.history_source import RawPage
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.source import RawPage
 from gpuwaste.slurm.accounting.sacct_file import Cut
-from gpuwaste.slurm.formats.times import format_time
+from gpuwaste.slurm.formats.slurm_times import format_time
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.jobs.importers.lines import first_line
-from gpuwaste.jobs.importers.source import ImportSource
+from gpuwaste.jobs.importers.file_pages import first_line
+from gpuwaste.jobs.importers.history_source import ImportSource
 from gpuwaste.jobs.importers.sources.csv import CsvFile
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.jobs.importers.sources.sacct_json import SacctJson

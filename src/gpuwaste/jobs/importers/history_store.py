@@ -13,8 +13,7 @@ from typing import Any, Final, Self
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.jobs.importers.page_files import PageFiles
-from gpuwaste.jobs.run_changes import take_changed, take_details, take_steps
-from gpuwaste.jobs.run_rows import JOB_COLUMNS, STEP_COLUMNS
+from gpuwaste.jobs.run_changes import JOB_COLUMNS, STEP_COLUMNS, take_changed, take_details, take_steps
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside, mark_of, put_aside
 from gpuwaste.store.hub.lake_store import lake_options

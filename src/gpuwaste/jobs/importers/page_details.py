@@ -1,18 +1,38 @@
-"""Raw pages of a running hub's store, read again for columns that an earlier version did not take from them.
+"""PageReader: after an update, reads kept pages in the background for columns that the earlier version did not read.
 
-Only details and steps are written, of runs that the store holds: what was known, judged and told stays as it is.
+Only details and steps of runs that the store holds are written: what was known, judged and sent stays as it is.
 """
 
+import threading
+import time
 from collections.abc import Mapping
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Self
 
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.jobs.importers.bulk_import import read_again
 from gpuwaste.jobs.importers.history_store import PAGE_VERSION, KeptPage, PageRow, kept_page
-from gpuwaste.jobs.run_changes import take_details, take_steps
-from gpuwaste.jobs.run_rows import JOB_COLUMNS
-from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.jobs.importers.page_files import PageFiles
+from gpuwaste.jobs.run_changes import JOB_COLUMNS, take_details, take_steps
+from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 
 _VERSION: Final[Mapping[str, Any]] = {"version": PAGE_VERSION}
 _STEPS: Final = ("jobs_known", "jobs_stage_filled", "jobs_stage_keep", "jobs_changed_none", "jobs_detailed")
+_TELL_S: Final = 60.0
+_PROGRESS: Final = log_event.info("pages-read: {percent:.0f} % of {pages} raw pages read again for new columns")
+_DONE: Final = log_event.info("pages-done: {pages} raw pages read again, new columns of {runs} runs")
+_FAILED: Final = log_event.warning(
+    "pages-failed: {pages} raw pages cannot be read again, the new columns of their runs stay unknown: {error}",
+    "A raw page is damaged, or the disk is full. The hub tries again in an hour; to have the columns, "
+    "import that source again.",
+)
 
 
 class PageDetails:
@@ -40,3 +60,66 @@ class PageDetails:
             db.run("page_version", {**_VERSION, "import_id": kept.import_id, "number": kept.number}).fetchall()
         self._store.touched.note(taken)
         return len(taken)
+
+
+class PageReader(Part):
+    """`worker` runs it, and ends where nothing is due; a hub that is killed goes on with the next page."""
+
+    late = True
+
+    def __init__(self, store: HubStore, path: Path, clock: Clock) -> None:
+        self._pages = PageDetails(store)
+        self._files = PageFiles(path)
+        self._path = path
+        self._clock = clock
+        self._told_us = 0
+        self.worker = Worker("pages", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        path = Path(parts.get(Config).hub.state_dir) / STORE_NAME
+        return cls(parts.get(HubStore), path, parts.get(HostPorts).clock)
+
+    def _turn(self) -> float | None:
+        return HOUR_S if self.step(self.worker.stopping) else None
+
+    def step(self, stop: threading.Event) -> int:
+        """Read what is due, until `stop`; returns how many pages are left. Raises nothing that the store can cause."""
+        failed, problem, runs = 0, "", 0
+        try:
+            due = self._pages.due()
+            if due:
+                self._files.prepare()
+        except GpuwasteError as error:
+            _FAILED.log(pages="all", error=error)
+            return 1
+        for done, kept in enumerate(due):
+            self._tell(100 * done / len(due), len(due))
+            began = time.monotonic()
+            try:
+                runs += self._read(kept)
+            except GpuwasteError as error:
+                failed, problem = failed + 1, problem or str(error)
+            # Half of the time is left to whoever waits for the processors.
+            if stop.is_set() or self._clock.wait(stop, time.monotonic() - began):
+                return len(due) - done - 1 + failed
+        if failed:
+            _FAILED.log(pages=failed, error=problem)
+        if len(due) > failed:
+            _DONE.log(pages=len(due) - failed, runs=runs)
+        return failed
+
+    def _read(self, kept: KeptPage) -> int:
+        if not self._files.has(kept.digest):
+            return self._pages.take(kept, None)
+        page = read_again(self._files, self._path, kept)
+        try:
+            return self._pages.take(kept, page)
+        finally:
+            page.discard()
+
+    def _tell(self, percent: float, pages: int) -> None:
+        if self._clock.mono_us() - self._told_us >= _TELL_S * 1e6:
+            self._told_us = self._clock.mono_us()
+            _PROGRESS.log(percent=percent, pages=pages)

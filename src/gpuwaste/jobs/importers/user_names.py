@@ -8,7 +8,7 @@ from typing import Final
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.site_files import csv_rows, csv_text
 from gpuwaste.core.typed_toml import read_data
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 MAX_B: Final = 4 << 20
 MAX_NAMES: Final = 50_000

@@ -12,8 +12,7 @@ from typing import Final, Protocol
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.ledger.finding import Finding
 from gpuwaste.ledger.findings import many_small_jobs
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 CAUSE_ORDER: Final = (
     "one_gpu_of_many",

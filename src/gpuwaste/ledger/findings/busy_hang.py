@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.core.units import format_duration
-from gpuwaste.ledger.finding import Finding, Fix
-from gpuwaste.ledger.findings._support import judgeable, plural, processes
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.finding import Finding, Fix, judgeable, plural, processes
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 CAUSE: Final = "hang that looks busy"
 

@@ -8,11 +8,8 @@ minutes), so that a start-up phase of reading data does not decide.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.ledger.finding import Finding, Fix
-from gpuwaste.ledger.findings._support import judgeable, plural
-from gpuwaste.ledger.gpu_options import cpus_per_task
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.finding import Finding, Fix, cpus_per_task, judgeable, plural
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 CAUSE: Final = "too few CPUs for the GPUs"
 SATURATED: Final = 0.9

@@ -12,10 +12,8 @@ of a hang (busy_hang) is no such use.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.ledger.finding import Finding, Fix
-from gpuwaste.ledger.findings._support import judgeable, plural
-from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.finding import Finding, Fix, judgeable, plural
+from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
 
 CAUSE: Final = "busy, but few multiprocessors at work"
 FEW: Final = 0.25

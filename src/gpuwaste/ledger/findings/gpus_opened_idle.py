@@ -8,11 +8,9 @@ separate findings.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.ledger.finding import Finding, Fix
-from gpuwaste.ledger.findings._support import ask_for, judgeable, needed, only_opened, plural, use_all
+from gpuwaste.ledger.finding import Finding, Fix, ask_for, judgeable, needed, only_opened, plural, use_all
 from gpuwaste.ledger.findings.one_gpu_of_many import applies
-from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
 
 CAUSE: Final = "GPUs opened, then idle"
 

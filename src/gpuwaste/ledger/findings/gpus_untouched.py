@@ -7,11 +7,9 @@ is all on one GPU of several is reported by one_gpu_of_many, not here.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.ledger.finding import Finding, Fix
-from gpuwaste.ledger.findings._support import ask_for, needed, never_touched, plural, use_all
+from gpuwaste.ledger.finding import Finding, Fix, ask_for, needed, never_touched, plural, use_all
 from gpuwaste.ledger.findings.one_gpu_of_many import applies
-from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
 
 CAUSE: Final = "GPUs never touched"
 

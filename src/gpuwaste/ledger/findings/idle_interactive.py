@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.core.units import format_duration
-from gpuwaste.ledger.finding import Finding, Fix
-from gpuwaste.ledger.findings._support import judgeable, memory_resident, plural
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.finding import Finding, Fix, judgeable, memory_resident, plural
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 CAUSE: Final = "idle interactive job"
 _RUNNING: Final = Fix("save your work, then exit the shell or the notebook server of the job")

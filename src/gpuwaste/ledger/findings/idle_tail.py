@@ -9,11 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.core.units import format_duration
-from gpuwaste.ledger.finding import Finding, Fix
-from gpuwaste.ledger.findings._support import judgeable, memory_resident, plural, processes
+from gpuwaste.ledger.finding import Finding, Fix, judgeable, memory_resident, plural, processes
 from gpuwaste.ledger.findings.one_gpu_of_many import applies
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 CAUSE: Final = "idle at the end"
 MIN_SHARE: Final = 0.1

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.ledger.finding import Finding, Fix
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
+from gpuwaste.slurm.run_key import RunKey
 
 CAUSE: Final = "many small jobs"
 MIN_JOBS: Final = 3

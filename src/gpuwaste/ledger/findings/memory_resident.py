@@ -7,10 +7,8 @@ of waste, so that short pauses of a large model are not worth a line.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.ledger.finding import Finding
-from gpuwaste.ledger.findings._support import judgeable, memory_resident, plural
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.finding import Finding, judgeable, memory_resident, plural
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 CAUSE: Final = "GPU memory held, GPU idle"
 

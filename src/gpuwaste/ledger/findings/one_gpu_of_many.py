@@ -7,10 +7,8 @@ blip; the job must have run for run_min_s (one minute), since many frameworks st
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.ledger.finding import Finding
-from gpuwaste.ledger.findings._support import ask_for, judgeable, memory_resident, plural, use_all
-from gpuwaste.ledger.ledger import JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.finding import Finding, ask_for, judgeable, memory_resident, plural, use_all
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 CAUSE: Final = "one GPU of many"
 ACTIVITY_ON_ONE: Final = 0.99

@@ -20,11 +20,11 @@ from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
-from gpuwaste.ledger.charts.node_grid import node_grid
 from gpuwaste.ledger.held import HeldRun
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.now.now import Now, SlurmNodes, now_document, take_now
+from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.level_charts import node_grid
+from gpuwaste.ledger.now.now_document import Now, SlurmNodes, now_document, take_now
 from gpuwaste.ledger.now.now_types import NowDocument
 from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.ledger.said_of_runs import SaidOfRuns

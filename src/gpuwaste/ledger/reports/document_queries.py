@@ -2,6 +2,7 @@
 
 import re
 import threading
+from collections.abc import Iterable
 from typing import Final, Self
 
 from msgspec.structs import replace
@@ -16,22 +17,19 @@ from gpuwaste.core.thread_pool import REPORTS_AT_ONCE
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.host_ports import HostPorts
-from gpuwaste.jobs.job_columns import clusters
-from gpuwaste.jobs.run_store import pick_named
-from gpuwaste.ledger.energy.energy_costs import job_with_energy
-from gpuwaste.ledger.energy.energy_reads import EnergyReads
+from gpuwaste.jobs.run_store import clusters, pick_named
+from gpuwaste.ledger.energy.energy_reads import EnergyReads, job_with_energy
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import SharedRuns
 from gpuwaste.ledger.reports.job_document import neighbours_of, picked_job_document
 from gpuwaste.ledger.reports.report import top_document
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion, ReportQuestion
 from gpuwaste.ledger.reports.report_reads import ReportReads, report_subject
 from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, TopDocument
-from gpuwaste.ledger.reports.run_choice import picked_runs
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -172,3 +170,35 @@ def _seen_by(scope: Scope, question: JobQuestion) -> Scope:
 def _readable(scope: Scope) -> tuple[frozenset[ClusterAccount] | None, str | None]:
     """Return the accounts, None for all, and the user whose runs a scope has."""
     return None if scope.everything else scope.accounts, scope.user or None
+
+
+def picked_runs(runs: Iterable[JobRecord], question: JobQuestion) -> list[JobRecord]:
+    """Return the runs that a question means, of all runs of a printed id."""
+    found = [
+        run
+        for run in runs
+        if question.cluster in {None, run.cluster} and (question.start is None or run.start == question.start)
+    ]
+    return found if question.ended_since is None else _last(found, question.ended_since)
+
+
+def _last(runs: list[JobRecord], since: int) -> list[JobRecord]:
+    """Return the last run of each task, of the one submission of which a run had not ended at `since`.
+
+    Slurm uses an id again only after all runs of the earlier submission have ended.
+    """
+    chosen = [run for run in runs if _open_at(run, since)]
+    while chosen:
+        submit = min(run.submit for run in chosen)
+        more = [run for run in runs if _open_at(run, submit)]
+        if len(more) == len(chosen):
+            break
+        chosen = more
+    last: dict[tuple[str, int], JobRecord] = {}
+    for run in sorted(chosen, key=lambda run: (run.submit, run.start or 0)):
+        last[run.cluster, run.job_id] = run
+    return list(last.values())
+
+
+def _open_at(run: JobRecord, at: int) -> bool:
+    return run.end is None or run.end >= at

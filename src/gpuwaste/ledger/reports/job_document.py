@@ -9,10 +9,9 @@ from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import pick_named
-from gpuwaste.ledger.judged import findings_json, judged_last
-from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import judge_job
+from gpuwaste.ledger.judged_run import RunSums, findings_json, judged_last
+from gpuwaste.ledger.judging_load import judge_job
+from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
 from gpuwaste.ledger.reports.report import is_recorded, notes_of, thresholds_of
 from gpuwaste.ledger.reports.report_types import (
     DeviceHours,
@@ -25,11 +24,10 @@ from gpuwaste.ledger.reports.report_types import (
     RunTime,
 )
 from gpuwaste.ledger.reports.rows import finding_rows, ratio
-from gpuwaste.ledger.run_sums import RunSums
 from gpuwaste.ledger.tally import Tally, seconds
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 
 MAX_DEVICES: Final = 64

@@ -1,4 +1,4 @@
-"""/jobs/ID: what a job did with its GPUs, why, what to change, and every number behind it."""
+"""/jobs/ID: what a job did with its GPUs, why, and what to change; /helpdesk: the same with a reply to its owner."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote, urlencode
 
+from markupsafe import Markup
+
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size
-from gpuwaste.ledger.charts.strip import Span
 from gpuwaste.ledger.curves.curve_types import MOST_NODES
-from gpuwaste.ledger.energy.energy_words import energy_words
+from gpuwaste.ledger.energy.energy_text import energy_words
+from gpuwaste.ledger.fix_words import fix_steps
+from gpuwaste.ledger.level_charts import Span
 from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
 from gpuwaste.ledger.reports.report_types import DeviceRow, FindingRow, HourCell, JobDocument, Neighbours, RunRow
 from gpuwaste.show.environment import Frame, page
@@ -29,6 +33,9 @@ QUANTITIES: Final = (
 """The curves that can be shown, by their names in curves.js."""
 _MOST_NAMED: Final = 4096
 _MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
+_FINDINGS: Final = 3
+_EVIDENCE: Final = 8
+_FIXES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +198,32 @@ def _memory(run: RunRow) -> str:
         return size or "not known"
     of = share(run.memory_efficiency)
     return f"{size} ({of})" if size else of
+
+
+def helpdesk_page(document: JobDocument | None, url: str, frame: Frame) -> str:
+    """Return the page: the form alone, or with the answer for a job; `url` is where the pages are, "" for not known."""
+    answer = None if document is None else {"document": document, "reply": reply(document, url)}
+    sentence = "Help desk: what did a job waste, and why?" if document is None else job_sentence(document)
+    return page("helpdesk", frame, sentence=sentence, answer=answer, evidence_of=evidence_of)
+
+
+def reply(document: JobDocument, url: str) -> Markup:
+    """Return a reply to the owner of a job: plain text, escaped, each line without controls."""
+    findings = document.findings[:_FINDINGS]
+    lines = [f"Hello {cut(document.runs[0].user)},", "", job_sentence(document), ""]
+    for finding in findings:
+        lines += [*_cause(finding), ""]
+    if not findings:
+        lines += ["gpuwaste has found no cause of waste in this job.", ""]
+    where = f"{url}/jobs/{document.printed_id}" if url else f"gpuwaste job {document.printed_id}"
+    lines.append(f"All figures of the job: {where}")
+    return Markup("\n").join(map(harmless, lines))
+
+
+def _cause(finding: FindingRow) -> list[str]:
+    """Return the cause, its evidence and what changes it."""
+    lines = [f"Cause: {cut(finding.title, 200)}."]
+    lines += [f"  {name}: {value}" for name, value in evidence_of(finding)[:_EVIDENCE]]
+    for step in fix_steps(finding.fixes[:_FIXES]):
+        lines += [cut(step.text, 400), *(f"  {cut(line, 400)}" for line in step.lines[:_FIXES])]
+    return lines

@@ -40,8 +40,8 @@ def job(reading: Reading, scope: Scope, question: PrintedJobQuestion) -> JobDocu
 
 def _document(asked: PageRequest) -> JobDocument:
     """Return a job, array or het job with its hours and what its owner says of the judgement."""
-    from gpuwaste.ledger.disputes.disputes import Disputes
-    from gpuwaste.slurm.run import RunKey
+    from gpuwaste.ledger.dispute_service import Disputes
+    from gpuwaste.slurm.run_key import RunKey
 
     found = _queries(asked.reading).job(asked.scope, asked.name, hours=True)
     runs = [RunKey(run.cluster, run.job_id, run.start) for run in found.runs if run.start is not None]
@@ -64,7 +64,7 @@ def _helped(asked: PageRequest) -> JobDocument | None:
 
 
 def _helpdesk(asked: PageRequest, document: JobDocument | None) -> str:
-    from gpuwaste.ledger.reports.helpdesk_page import helpdesk_page
+    from gpuwaste.ledger.reports.job_page import helpdesk_page
 
     return helpdesk_page(document, asked.url, asked.frame)
 

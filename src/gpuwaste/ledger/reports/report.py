@@ -7,9 +7,10 @@ from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.few_runs import FewRuns
+from gpuwaste.ledger.judged_run import RunSums
 from gpuwaste.ledger.judged_runs import JudgedRuns, judged_runs, runs_judged_last, runs_of_users
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection, judge_runs
+from gpuwaste.ledger.judging_load import Selection, judge_runs
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import OpenRunSnapshot
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import (
@@ -31,7 +32,6 @@ from gpuwaste.ledger.reports.rows import (
     name_row,
     user_rows,
 )
-from gpuwaste.ledger.run_sums import RunSums
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.database import Database
 

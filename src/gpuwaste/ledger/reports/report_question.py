@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from gpuwaste.core.fields import Name, Number
 
 if TYPE_CHECKING:
-    from gpuwaste.ledger.judged import JudgedRun
+    from gpuwaste.ledger.judged_run import JudgedRun
 
 ALL_CLUSTERS: Final = "all"
 MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted

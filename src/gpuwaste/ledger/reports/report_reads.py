@@ -14,8 +14,8 @@ from gpuwaste.core.response_cache import RequestCoalescer, ResponseCache
 from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.ledger.energy.drawn import DrawnBy
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.energy.priced_energy import DrawnBy
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import OLD_S, OpenRunSnapshot, OutdatedError, SharedRuns, Window
 from gpuwaste.ledger.reports.report import (
     Clusters,

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.energy.energy_words import energy_titles, energy_words
+from gpuwaste.ledger.energy.energy_text import energy_titles, energy_words
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import GpuTime, JobRow, NameRow, ReportDocument, unexplained_s
 from gpuwaste.show.environment import Frame, page

@@ -1,15 +1,23 @@
-"""Requests that may serve a job better, a file for each kind with `propose(asked)`. A file is found by being here."""
+"""Requests that may serve a job better, a file for each kind with `propose(asked)`, found by being here.
 
+Files that follow a prediction take its changes as options of sbatch from here.
+"""
+
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from gpuwaste.advice.predict.prediction_types import RequestChange
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.plan.plan_request import PlanRequest
 
 MAX_CANDIDATES: Final = 16
 """Each costs slurmctld one --test-only, so that a site with a hundred partitions is not asked a hundred times."""
+GPUS: Final = "gpus"
+TIME: Final = "time_limit_s"
+MEMORY: Final = "mem_b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +54,13 @@ def all_candidates(asked: PlanRequest) -> list[RequestCandidate]:
         for one in propose(asked):
             found.setdefault((one.options, one.jobs, one.advice and one.kind), one)
     return list(found.values())[:MAX_CANDIDATES]
+
+
+def change_of(asked: PlanRequest, amount: str) -> RequestChange | None:
+    """Return the change of that amount (a key of its `after`), None where the model and history propose none."""
+    return next((one for one in asked.changes if amount in one.after and amount in one.before), None)
+
+
+def options_of(change: RequestChange) -> tuple[str, ...]:
+    """Return the words of its #SBATCH line."""
+    return tuple(shlex.split(change.option.removeprefix("#SBATCH ")))

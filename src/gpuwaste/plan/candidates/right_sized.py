@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.plan.candidates import RequestCandidate
-from gpuwaste.plan.candidates._changes import GPUS, MEMORY, TIME, change_of, options_of
+from gpuwaste.plan.candidates import GPUS, MEMORY, TIME, RequestCandidate, change_of, options_of
 from gpuwaste.plan.plan_request import PlanRequest
 
 RANK: Final = 2

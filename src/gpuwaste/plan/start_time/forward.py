@@ -6,21 +6,141 @@ first. A later job starts on a node that is not reserved, or if it ends by the r
 reservation leaves free there (Lifka, 1995; with one node and one resource this is sim's EASY). Without backfill a
 reserved pool is closed to all behind. No job is submitted later.
 
-Requests that are only asked about come behind all others: they change nothing for anybody, so many are tried at once.
+Requests that are only asked about are behind all others: they change nothing for anybody, so many are tried at once.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from gpuwaste.plan.start_time import held_back as back
-from gpuwaste.plan.start_time.columns import BackfillRules, ProbeJobs, Ran
-from gpuwaste.plan.start_time.finding import keep_for, pool_now
 from gpuwaste.plan.start_time.held_back import HeldBack
-from gpuwaste.plan.start_time.occupying import occupy, release, with_spare
-from gpuwaste.plan.start_time.queue import Ints, Nodes
-from gpuwaste.plan.start_time.reserving import AMOUNTS, NEXT, Believed, clear_shadows
-from gpuwaste.plan.start_time.room import new_room
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.plan.start_time.node_room import FITS, FULL, LOGGED, Room, choose, new_room, still_full
+from gpuwaste.plan.start_time.reservations import (
+    AMOUNTS,
+    NEVER,
+    NEXT,
+    Believed,
+    clear_shadows,
+    occupy,
+    open_from,
+    release,
+    reserve,
+    set_shadow,
+    with_spare,
+)
+from gpuwaste.plan.start_time.scheduler_queue import Floats, Ints, Nodes
+from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.ends import insert, pop, push, remove
+
+
+class ProbeJobs(NamedTuple):
+    """n jobs that wait: amounts [n, R] on each of `nodes` [n], pools as bits, limit and run, seconds to `begin` [n].
+
+    `shape` [n] is the same number, from 0, for jobs of equal amounts, nodes, pools and reservation, `kind` for those of
+    equal limit too, `alike` for those that count alike for the same QOS.
+    """
+
+    asks: Ints
+    nodes: Ints
+    pools: Ints
+    limit: Ints
+    run: Ints
+    begin: Ints
+    reservation: Ints
+    owner: Ints
+    tres: Floats
+    shape: Ints
+    kind: Ints
+    alike: Ints
+
+
+class Ran(NamedTuple):
+    """r running jobs: seconds until the end [r], what is believed of it, owners [r, 5], TRES [r, T].
+
+    `first` [r + 1] are the bounds of what each holds: `node` and `amounts` [h, R].
+    """
+
+    rest: Ints
+    believed: Ints
+    owner: Ints
+    tres: Floats
+    first: Ints
+    node: Ints
+    amounts: Ints
+
+
+class BackfillRules(NamedTuple):
+    """How the scheduler passes: jobs looked at, whether it backfills, the waiting job to stop at (-1: none)."""
+
+    depth: int
+    backfills: bool
+    watched: int
+
+
+@in_place
+def pool_now(
+    room: Room,
+    jobs: ProbeJobs,
+    job: int,
+    pools: int,
+    now: int,
+    closed: Ints,
+    full_at: Ints,
+    chosen: Ints,
+) -> int:
+    """Return the first of these pools in which a job may start now, on the nodes `chosen`; -1 for none."""
+    asks, limit, shape = jobs.asks[job], jobs.limit[job], jobs.shape[job]
+    if still_full(room, full_at, shape, asks, jobs.pools[job]):
+        return -1
+    full, p = pools == jobs.pools[job], 0
+    while pools >> p:
+        if (pools >> p) & 1:
+            if open_from(closed, p, jobs.reservation[job], now, limit) == now:
+                found = choose(room, p, asks, jobs.nodes[job], now + limit, chosen)
+                if found == FITS:
+                    return p
+                full = full and found == FULL
+            else:
+                full = False
+        p += 1
+    if full:
+        full_at[shape] = room.sizes[LOGGED]
+    return -1
+
+
+@in_place
+def keep_for(
+    room: Room,
+    held: Ints,
+    ends: Believed,
+    bounds: tuple[int, int],
+    jobs: ProbeJobs,
+    job: int,
+    pools: int,
+    now: int,
+    closed: Ints,
+    chosen: Ints,
+    best_nodes: Ints,
+) -> int:
+    """Reserve nodes for a job that finds no room, in whichever of these pools it is believed to start first.
+
+    Returns that pool, -1 for none.
+    """
+    best, best_time, seen, p = -1, NEVER, 0, 0
+    while pools >> p:
+        if (pools >> p) & 1:
+            time, looked = reserve(room, held, ends, bounds, p, jobs.asks[job], jobs.nodes[job], chosen)
+            if time < NEVER:
+                time = open_from(closed, p, jobs.reservation[job], max(time, now), jobs.limit[job])
+            if time < best_time:
+                best, best_time, seen = p, time, looked
+                for k in range(jobs.nodes[job]):
+                    best_nodes[k] = chosen[k]
+        p += 1
+    if best >= 0:
+        set_shadow(room, held, ends, (seen, bounds[1]), best, jobs.asks[job], (best_nodes, jobs.nodes[job]), best_time)
+    return best
 
 
 @compiled

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpuwaste.plan.start_time.queue import Floats, Ints, QueueLimits
+from gpuwaste.plan.start_time.scheduler_queue import Floats, Ints, QueueLimits
+from gpuwaste.sim.assoc_limits import COUNTS, KINDS, MAX_JOBS, PER_USER, TRES_CODES, LimitTable, LimitUse, no_use
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.limit_checks import MAY_START, count_job, held_at
-from gpuwaste.sim.limits import COUNTS, KINDS, MAX_JOBS, PER_USER, TRES_CODES, LimitTable, LimitUse, no_use
 
 # Columns of `owner`.
 STRONGER: Final = 0

@@ -7,9 +7,9 @@ from typing import Any, Final
 from msgspec import to_builtins
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.jobs.history.swf_table import swf_table
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.load import JobLog, generated, generator_parameters
+from gpuwaste.sim.generated_load import JobLog, generated, generator_parameters
 from gpuwaste.sim.parameters import read_named
 from gpuwaste.sim.simulation import RECENT, SCHEDULERS, TRUTH, USER, machine_of, simulate
 from gpuwaste.sim.time_travel import read_steps, travelled

@@ -16,8 +16,7 @@ from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.jobs.history.swf_table import swf_table
 from gpuwaste.sim.fair_share_queue import MARENOSTRUM
 from gpuwaste.sim.trace import Ints, trace_of
-from gpuwaste.sim.wrapped_load import BackgroundLoad, workflow_starts
-from gpuwaste.sim.wrappers import SINGLE, WRAPPERS, Workflow, time_to_solution
+from gpuwaste.sim.workflow_wrapping import SINGLE, WRAPPERS, BackgroundLoad, Workflow, time_to_solution, workflow_starts
 
 TITLE: Final = "a workflow as single jobs and wrapped, in a window of a log"
 PARAMETERS: Final[Mapping[str, Any]] = {

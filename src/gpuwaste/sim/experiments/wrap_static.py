@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.sim.load import generated, generator_parameters
+from gpuwaste.sim.generated_load import generated, generator_parameters
 from gpuwaste.sim.parameters import read_named
-from gpuwaste.sim.wrapped_load import BackgroundLoad, Floats, workflow_starts
-from gpuwaste.sim.wrappers import WRAPPERS, Workflow
+from gpuwaste.sim.workflow_wrapping import WRAPPERS, BackgroundLoad, Floats, Workflow, workflow_starts
 
 TITLE: Final = "queue time of one job by fair share, in a static load"
 PARAMETERS: Final[Mapping[str, Any]] = {

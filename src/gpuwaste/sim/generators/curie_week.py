@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.units import DAY_S
-from gpuwaste.sim.load import Ints, JobLog, Load
+from gpuwaste.sim.generated_load import Ints, JobLog, Load
 from gpuwaste.sim.parameters import SEED, Parameter
 from gpuwaste.sim.trace import trace_of
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.sim.load import JobLog, Load
+from gpuwaste.sim.generated_load import JobLog, Load
 from gpuwaste.sim.parameters import SEED, Parameter
 
 TITLE: Final = "jobs of 6 minutes whose sizes follow two Gaussians, of the whole machine and of 60 % of it"

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.sim.load import Ints, JobLog, Load, limits_of
+from gpuwaste.sim.generated_load import Ints, JobLog, Load, limits_of
 from gpuwaste.sim.parameters import SEED, Parameter
 
 TITLE: Final = "the model of Lublin and Feitelson (2003): sizes, run times and a daily cycle of arrivals"

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.sim.load import JobLog, Load, limits_of
+from gpuwaste.sim.generated_load import JobLog, Load, limits_of
 from gpuwaste.sim.parameters import SEED, Parameter
 
 TITLE: Final = "a static load like LUMI's (Marciani et al.): log-normal sizes and run times, all submitted at once"

@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.sim.real import conf
-from gpuwaste.sim.real.clock import FastClock, search_path, slurm_version
+from gpuwaste.sim.real.faster_clock import FastClock, search_path, slurm_version
 from gpuwaste.sim.real.reaper import MARKER, sweep
 from gpuwaste.slurm.clients.command import Output, last_line, run_command
 from gpuwaste.slurm.site.cluster_model import ClusterModel

@@ -20,16 +20,16 @@ from gpuwaste.core.files import open_lock, write_whole
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.core.version import own_version
-from gpuwaste.jobs.history.table import JobTable
-from gpuwaste.sim.metrics import SHORTEST_S
-from gpuwaste.sim.real.clock import require_programs, slurm_version
+from gpuwaste.jobs.history.job_table import JobTable
+from gpuwaste.sim.document import spread
 from gpuwaste.sim.real.conf import not_taken
 from gpuwaste.sim.real.daemons import VirtualCluster
-from gpuwaste.sim.real.document import Agreement, EngineDocument, RealRun
+from gpuwaste.sim.real.ensemble_document import Agreement, EngineDocument, RealRun
+from gpuwaste.sim.real.faster_clock import require_programs, slurm_version
 from gpuwaste.sim.real.instants import write_instants
-from gpuwaste.sim.real.jobs import ReplayedOutcome, TraceSubmission, read_csv, submissions, write_csv
-from gpuwaste.sim.real.player import Player
-from gpuwaste.sim.spread import spread
+from gpuwaste.sim.real.real_jobs import ReplayedOutcome, TraceSubmission, read_csv, submissions, write_csv
+from gpuwaste.sim.real.run_player import Player
+from gpuwaste.sim.schedule_metrics import SHORTEST_S
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 Progress = Callable[[int, int, int, int], None]

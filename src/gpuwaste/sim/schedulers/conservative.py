@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.sim.believed_times import believed_of, ended, no_runs
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import earliest, pop, push, take
-from gpuwaste.sim.recent import believed_of, ended, no_runs
 from gpuwaste.sim.trace import Ints, Planned
 
 TITLE: Final = "conservative backfill: every job holds a reservation, which moves to earlier gaps (compress)"

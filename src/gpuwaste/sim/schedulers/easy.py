@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
+from gpuwaste.sim.believed_times import believed_of, ended, no_runs
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import insert, pop, push, remove
-from gpuwaste.sim.recent import believed_of, ended, no_runs
 from gpuwaste.sim.trace import Ints, Planned
 
 TITLE: Final = "EASY backfill: one reservation, for the first job that does not fit"

@@ -7,18 +7,17 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.document import NodesResult
-from gpuwaste.sim.placed import Placed, Placements
+from gpuwaste.sim.schedule_metrics import Placed, Placements
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, PlacementLog
+from gpuwaste.sim.slurm.board_setup import new_board, requests_of
 from gpuwaste.sim.slurm.cluster_arrays import NodeLayout, layout
 from gpuwaste.sim.slurm.holds import held_jobs
 from gpuwaste.sim.slurm.placement import logged, new_log, no_log
-from gpuwaste.sim.slurm.play import play
 from gpuwaste.sim.slurm.ranks import ranks_of
-from gpuwaste.sim.slurm.requests import requests_of
-from gpuwaste.sim.slurm.setup import new_board
+from gpuwaste.sim.slurm.slurm_loop import play
 from gpuwaste.sim.trace import Ints, Trace
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 

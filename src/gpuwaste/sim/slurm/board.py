@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.sim.limits import LimitTable, LimitUse
+from gpuwaste.sim.assoc_limits import LimitTable, LimitUse
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -3,16 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.jobs.history.table import Categories
+from gpuwaste.jobs.history.job_table import Categories
 from gpuwaste.sim.accounts import AccountTable, accounts_of, completed
+from gpuwaste.sim.assoc_limits import BILLING, GPU, limit_table, no_use, qos_order, reason, tres_names, tres_row
 from gpuwaste.sim.compiled import in_place
+from gpuwaste.sim.fair_tree import billing, decayed
 from gpuwaste.sim.limit_checks import MAY_START, charge_wall, count_job, held_by
-from gpuwaste.sim.limits import limit_table, no_use, qos_order, reason
-from gpuwaste.sim.priority_settings import PrioritySettings, priority_settings
+from gpuwaste.sim.multifactor import PrioritySettings, priority_settings
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Board, Holds, Ints
-from gpuwaste.sim.tres import BILLING, GPU, tres_names, tres_row
-from gpuwaste.sim.usage import billing, decayed
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 Floats = NDArray[np.float64]

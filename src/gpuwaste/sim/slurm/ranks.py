@@ -8,18 +8,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpuwaste.jobs.history.table import Categories
+from gpuwaste.jobs.history.job_table import Categories
 from gpuwaste.sim.accounts import AccountTree
+from gpuwaste.sim.assoc_limits import GPU, tres_names, tres_row
 from gpuwaste.sim.compiled import compiled, in_place
-from gpuwaste.sim.fair_tree import fair_tree
-from gpuwaste.sim.multifactor import Floats, Norms, PriorityJobs, Weighted, priority, weighted
-from gpuwaste.sim.priority_settings import priority_settings
+from gpuwaste.sim.fair_tree import charge, decay, decay_per_second, fair_tree
+from gpuwaste.sim.multifactor import Floats, Norms, PriorityJobs, Weighted, priority, priority_settings, weighted
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import holds
 from gpuwaste.sim.slurm.board import Board, Ints
 from gpuwaste.sim.slurm.holds import amounts_of, billing_of, owners_of, usage_factors
-from gpuwaste.sim.tres import GPU, tres_names, tres_row
-from gpuwaste.sim.usage import charge, decay, decay_per_second
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 PER_SECOND: Final = 0  # of numbers: what decay leaves after a second

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.parameters import SEED, Parameter
 from gpuwaste.sim.time_travel import of_rows
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.units import DAY_S, WEEK_S
-from gpuwaste.jobs.history.table import JobTable
+from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.parameters import SEED, Parameter
 from gpuwaste.sim.time_travel import MOST_JOBS, of_rows
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.sim.metrics import freed_j
+from gpuwaste.sim.schedule_metrics import freed_j
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "GPU requests as large as what was used"

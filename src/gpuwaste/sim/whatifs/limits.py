@@ -7,7 +7,7 @@ import numpy as np
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.sim.past import UNKNOWN, expected
+from gpuwaste.sim.believed_times import UNKNOWN, expected
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "time limits from each user's ended jobs"

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.sim.metrics import used_j
+from gpuwaste.sim.schedule_metrics import used_j
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 
 TITLE: Final = "without the jobs that the policies would have rejected"

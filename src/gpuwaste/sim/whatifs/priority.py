@@ -5,7 +5,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError, UsageError
 from gpuwaste.core.text import words_of
-from gpuwaste.sim.priority_settings import priority_settings
+from gpuwaste.sim.multifactor import priority_settings
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 from gpuwaste.slurm.site.slurm_settings import KNOWN, printed
 

@@ -8,7 +8,7 @@ import numpy as np
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S, MINUTE_S
 from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
-from gpuwaste.sim.wrappers import WRAPPERS, Workflow
+from gpuwaste.sim.workflow_wrapping import WRAPPERS, Workflow
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 TITLE: Final = "chains of a user's short jobs as one job each"

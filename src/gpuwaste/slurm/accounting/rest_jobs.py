@@ -13,13 +13,23 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 from gpuwaste.slurm.accounting import rest_value as value
-from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails, JobRecord, StepRecord, within
-from gpuwaste.slurm.accounting.run_details import StepSums, flag_text, own_text, program_of, short
+from gpuwaste.slurm.accounting.job_record import (
+    AccountedRun,
+    JobDetails,
+    JobRecord,
+    StepRecord,
+    StepSums,
+    flag_text,
+    own_text,
+    program_of,
+    short,
+    within,
+)
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.slurm.accounting.tres import count_of_tres, held_gpus, memory_b, parse_tres
+from gpuwaste.slurm.accounting.tres_amounts import count_of_tres, held_gpus, memory_b, parse_tres
 from gpuwaste.slurm.formats.hostlist import NO_NODES, task_text
 from gpuwaste.slurm.formats.run_texts import is_interactive, token_of
-from gpuwaste.slurm.formats.times import own_start
+from gpuwaste.slurm.formats.slurm_times import own_start
 
 _KEPT: Final = 2000
 _NOT_ACCOUNTED: Final = (

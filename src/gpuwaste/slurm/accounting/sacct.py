@@ -11,10 +11,10 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.text import decoded
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct_row import FREE, RowIds, SacctRow, has_free, row_of
 from gpuwaste.slurm.accounting.sacct_run import RunRows
-from gpuwaste.slurm.formats.times import format_time
+from gpuwaste.slurm.formats.slurm_times import format_time
 
 DELIMITER: Final = b"\x1f"
 ADMIN_COMMENT: Final = "AdminComment"  # free text of administrators, and the token of a verdict

@@ -14,7 +14,7 @@ from typing import Final, Self, TypeVar
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.text import decoded
 from gpuwaste.slurm.accounting.requested import NO_NUMBERS
-from gpuwaste.slurm.formats.times import parse_cpu_s
+from gpuwaste.slurm.formats.slurm_times import parse_cpu_s
 
 _ID = re.compile(rb"\d{1,10}(?:\.[\w+]{1,32})?")
 # An id of an array or a heterogeneous job as JobID has it: 3_1, 3_[0-9%2], 4+1, 3_1.batch.

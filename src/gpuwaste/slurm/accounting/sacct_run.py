@@ -11,14 +11,24 @@ from typing import Final, TypeVar
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.slurm.accounting.job import AccountedRun, JobDetails, StepRecord, within
+from gpuwaste.slurm.accounting.job_record import (
+    UNKEPT,
+    AccountedRun,
+    JobDetails,
+    StepRecord,
+    StepSums,
+    flag_text,
+    own_text,
+    program_of,
+    short,
+    within,
+)
 from gpuwaste.slurm.accounting.requested import allocated_tres, request_tres, total_b
-from gpuwaste.slurm.accounting.run_details import UNKEPT, StepSums, flag_text, own_text, program_of, short
 from gpuwaste.slurm.accounting.sacct_row import SacctRow
-from gpuwaste.slurm.accounting.tres import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
+from gpuwaste.slurm.accounting.tres_amounts import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
 from gpuwaste.slurm.formats.hostlist import NO_NODES
 from gpuwaste.slurm.formats.run_texts import is_interactive, parse_printed, token_of
-from gpuwaste.slurm.formats.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
+from gpuwaste.slurm.formats.slurm_times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
 
 _DISK = re.compile(r"(?:^|,)fs/disk=([^,]{0,40})")
 _LIMIT: Final = 1 << 62

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.formats.gpu_positions import DevicePosition
+from gpuwaste.slurm.site.associations import AccountPlace
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
-from gpuwaste.slurm.site.sacctmgr import AccountPlace
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 
 class SlurmClient(Protocol):

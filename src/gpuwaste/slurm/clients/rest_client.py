@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import records
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.clients.client import ComposedClient
 from gpuwaste.slurm.clients.rest_http import LateError, RestError, RestServer, TokenError, TooLargeError
-from gpuwaste.slurm.clients.rest_live import parse_requests
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.clients.slurmctld_jobs import parse_requests
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 _NARROWED: Final = log_event.info("accounting-window-reduced: {error}: window of {width} s instead of {asked} s")
 VERSIONS: Final = (*(f"v0.0.{minor}" for minor in range(44, 37, -1)), "v0.0.45")

@@ -25,10 +25,10 @@ from typing import Any, Final
 
 from gpuwaste.core.errors import ConfigError, ParseError, UsageError
 from gpuwaste.core.job_states import ENDED
-from gpuwaste.slurm.accounting.job import JobDetails, JobRecord
+from gpuwaste.slurm.accounting.job_record import JobDetails, JobRecord
 from gpuwaste.slurm.accounting.requested import is_no_number
-from gpuwaste.slurm.accounting.tres import gpu_count, memory_b, parse_tres
-from gpuwaste.slurm.formats.times import zone_of
+from gpuwaste.slurm.accounting.tres_amounts import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.formats.slurm_times import zone_of
 
 REQUEST: Final = {"req_cpus": "cpu", "req_mem_b": "mem", "req_nodes": "node", "req_gpus": "gres/gpu"}
 _NOT_MAPPED: Final = frozenset({"cluster", "printed_id", "het_job_id", "het_offset", "verdict_id"})

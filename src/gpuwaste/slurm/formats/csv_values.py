@@ -14,7 +14,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.slurm.accounting.requested import each_b, is_no_number, total_b
 from gpuwaste.slurm.formats.csv_mapping import CsvMapping, TresList, read_tres
-from gpuwaste.slurm.formats.times import parse_time_s
+from gpuwaste.slurm.formats.slurm_times import parse_time_s
 
 _ABSENT: Final = frozenset(
     {"", "NULL", "None", "null", "NA", "N/A", "nan", "NaN", "-", "-1", "Unknown", "None assigned", "(null)", "\\N"}

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpuwaste.slurm.accounting.tres import parse_tres
+from gpuwaste.slurm.accounting.tres_amounts import parse_tres
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.formats.times import parse_time_s
+from gpuwaste.slurm.formats.slurm_times import parse_time_s
 from gpuwaste.slurm.site import slurm_settings as settings
 from gpuwaste.slurm.site import slurm_values as values
+from gpuwaste.slurm.site.associations import Row
 from gpuwaste.slurm.site.cluster_model import (
     NEVER,
     Association,
@@ -22,7 +23,6 @@ from gpuwaste.slurm.site.cluster_model import (
 )
 from gpuwaste.slurm.site.model_checks import DescribedModel, checked
 from gpuwaste.slurm.site.node_states import is_usable
-from gpuwaste.slurm.site.sacctmgr import Row
 from gpuwaste.slurm.site.site_fields import scheduled, sorted_nodes
 from gpuwaste.slurm.site.slurm_values import Fields
 

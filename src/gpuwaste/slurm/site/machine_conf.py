@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.slurm.accounting.tres_amounts import parse_weights
 from gpuwaste.slurm.formats.conf_file import ConfLine, read_conf
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.site import site_fields as hardware
@@ -17,7 +18,6 @@ from gpuwaste.slurm.site import slurm_settings as settings
 from gpuwaste.slurm.site import slurm_values as values
 from gpuwaste.slurm.site.cluster_model import DOWN, ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.model_checks import MAX_NAMES, MAX_NODES, DescribedModel, Place, located
-from gpuwaste.slurm.site.tres_weights import parse_weights
 
 TITLE: Final = "slurm.conf, or the directory with slurm.conf and gres.conf"
 _KEYS = re.compile(

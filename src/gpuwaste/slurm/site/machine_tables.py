@@ -12,7 +12,7 @@ from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.typed_toml import Reader, nearest, plain_value, toml_value
 from gpuwaste.core.units import format_duration
-from gpuwaste.slurm.accounting.tres import amounts_text, tres_amounts
+from gpuwaste.slurm.accounting.tres_amounts import amounts_text, parse_weights, tres_amounts, weights_text
 from gpuwaste.slurm.formats.hostlist import MAX_NAMES, compressed, expand
 from gpuwaste.slurm.site import slurm_values as values
 from gpuwaste.slurm.site.cluster_model import (
@@ -28,7 +28,6 @@ from gpuwaste.slurm.site.cluster_model import (
     Qos,
     Reservation,
 )
-from gpuwaste.slurm.site.tres_weights import parse_weights, weights_text
 
 ALL: Final = ("ALL",)
 """The hostlist that stands for all nodes."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from gpuwaste.slurm.site.cluster_model import Partition, SlurmConfig
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 _NO_CONFIG: Final = SlurmConfig({})
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.formats.gres import parse_gres
+from gpuwaste.slurm.accounting.tres_amounts import weights_or_none
+from gpuwaste.slurm.formats.gpu_positions import parse_gres
 from gpuwaste.slurm.formats.hostlist import expand, natural_key
 from gpuwaste.slurm.site import slurm_values as values
 from gpuwaste.slurm.site.cluster_model import DOWN, UP, Node, Partition, PreemptMode, SlurmConfig
 from gpuwaste.slurm.site.slurm_values import Fields
-from gpuwaste.slurm.site.tres_weights import weights_or_none
 
 WHOLE_NODES: Final = frozenset({"NODE", "TOPO"})
 """Values of Exclusive= by which a job holds its nodes alone."""

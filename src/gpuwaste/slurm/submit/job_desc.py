@@ -15,7 +15,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import decoded
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm.submit.gpu_items import GpusAsked, Settled, counted, cpus_by_gpus, cpus_of, gpu_items, settle
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 _HASH: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _AMOUNT: Final = re.compile(r"[:=](\d{1,15})$", re.ASCII)

@@ -15,9 +15,9 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.submit.gpu_items import GpusAsked, counted, cpus_by_gpus, cpus_of, gpu_item, settle, typed_count
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch_components import MEMORY_OPTIONS, two_memories
-from gpuwaste.slurm.submit.sbatch_words import Given, refusal
+from gpuwaste.slurm.submit.sbatch_options import Given, refusal
 
 _KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}  # what the last letter of a number of nodes stands for
 _NODES: Final = re.compile(r"(\d{1,9})([km]?)(?:-(\d{1,9})([km]?)(?::(\d{1,9}))?)?", re.ASCII | re.IGNORECASE)

@@ -10,8 +10,18 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.text import storable
-from gpuwaste.slurm.submit.sbatch_options import BY_NAME, INHERITED, OPTIONS, Argument
-from gpuwaste.slurm.submit.sbatch_words import COMMAND_LINE, MAX_COMPONENTS, Given, Word, refusal, walk
+from gpuwaste.slurm.submit.sbatch_options import (
+    BY_NAME,
+    COMMAND_LINE,
+    INHERITED,
+    MAX_COMPONENTS,
+    OPTIONS,
+    Argument,
+    Given,
+    Word,
+    refusal,
+    walk,
+)
 
 MEMORY_OPTIONS: Final = frozenset({"mem", "mem-per-cpu", "mem-per-gpu"})
 _ENABLED: Final = re.compile(r"|yes|[+-]?\d*[1-9]\d*", re.IGNORECASE | re.ASCII)

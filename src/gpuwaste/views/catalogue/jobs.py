@@ -6,7 +6,7 @@ from typing import Any, Final
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.show.chart import Axis, Bars, Chart, Series
 from gpuwaste.show.view_document import Column, ViewFacts, ratio
-from gpuwaste.slurm.accounting.job import MAX_STEPS
+from gpuwaste.slurm.accounting.job_record import MAX_STEPS
 from gpuwaste.views.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, gpus_note, step_axis, words
 from gpuwaste.views.view_query import Answer, ViewQuery
 

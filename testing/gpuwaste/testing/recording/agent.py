@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpuwaste.agent.agent_ports import NodeEdges
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
 from gpuwaste.agent.daemon import run_agent
 from gpuwaste.agent.device_map import DeviceMap, Questioner, node_sources
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun
-from gpuwaste.agent.facts.positions import PositionTable
-from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.agent.model import GpuCollector, GpuIdentity, GpuScan, HostCollector, HostUse, JobMap
-from gpuwaste.agent.runs import RunTracker
+from gpuwaste.agent.facts.gpu_identities import PositionTable
+from gpuwaste.agent.facts.prolog_files import PrologSource
+from gpuwaste.agent.facts.run_facts import Facts, FactSource, LocalRun
+from gpuwaste.agent.node_runs import RunTracker
+from gpuwaste.agent.readings import GpuCollector, GpuIdentity, GpuScan, HostCollector, HostUse, JobMap
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import GpuwasteError

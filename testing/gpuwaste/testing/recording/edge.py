@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import Collectors, CollectorSettings
 from gpuwaste.agent.device_map import DeviceMap, Questioner
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.facts.base import Facts, LocalRun
-from gpuwaste.agent.facts.positions import PositionTable
-from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.agent.model import GpuScan, HostUse
-from gpuwaste.agent.runs import RunTracker
+from gpuwaste.agent.facts.gpu_identities import PositionTable
+from gpuwaste.agent.facts.prolog_files import PrologSource
+from gpuwaste.agent.facts.run_facts import Facts, LocalRun
+from gpuwaste.agent.node_runs import RunTracker
+from gpuwaste.agent.readings import GpuScan, HostUse
 from gpuwaste.core.clock import Clock
 from gpuwaste.ledger.sample import MapSource
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.recording.format import Accounted, Devices, RecordedMap, RecordedTick, SiteFacts
 

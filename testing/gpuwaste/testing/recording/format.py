@@ -13,13 +13,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
-from gpuwaste.agent.model import GpuScan, HostUse
+from gpuwaste.agent.facts.run_facts import LocalRun, MinorFacts, PositionFacts
+from gpuwaste.agent.readings import GpuScan, HostUse
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.ledger.sample import MapSource, UnknownReason
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.testing.simnvml import OracleEvent
 

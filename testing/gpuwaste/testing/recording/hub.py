@@ -13,14 +13,14 @@ from gpuwaste.hub.daemon import make_checkers, serve
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import HubSockets
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.clients.client import SlurmClient
-from gpuwaste.slurm.clients.commands import CommandClient
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.formats.slurmd_g import DevicePosition
+from gpuwaste.slurm.clients.command_client import CommandClient
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.formats.gpu_positions import DevicePosition
+from gpuwaste.slurm.site.associations import AccountPlace
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
-from gpuwaste.slurm.site.sacctmgr import AccountPlace
 from gpuwaste.testing.recording.format import Accounted, RecordedMap, SiteFacts
 from gpuwaste.testing.recording.tape import Tape
 

@@ -13,10 +13,10 @@ from tests.unit.act.events.stream import node_silent, open_stream
 from gpuwaste.act.events.outlet import Outlet, OutletDownError, load_outlet
 from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
 from gpuwaste.core.typed import convert
-from gpuwaste.jobs.events.catalogue import catalogue
 from gpuwaste.jobs.events.envelope import event_of, tell
+from gpuwaste.jobs.events.kind_catalogue import catalogue
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.kafka_broker import KafkaBroker, kafka_broker

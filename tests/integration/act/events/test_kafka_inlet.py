@@ -15,8 +15,8 @@ from gpuwaste.act.events.inlet_parts import InletReader
 from gpuwaste.act.events.inlet_store import InletStore
 from gpuwaste.act.events.intake import Intake
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.kafka_broker import KafkaBroker, kafka_broker

@@ -10,8 +10,7 @@ import pytest
 from tests.unit.act.events.stream import node_silent, open_stream
 
 from gpuwaste.act.events.outlet import Outlet, OutletDownError, load_outlet
-from gpuwaste.jobs.events.envelope import event_of
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.envelope import StoredEvent, event_of
 from gpuwaste.testing.webhook_receiver import WebhookReceiver, webhook_receiver
 
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()

@@ -185,7 +185,7 @@ def test_garbage_is_no_value(in_process: Callable[..., str]) -> None:
 import ctypes
 from gpuwaste.agent.collectors._amd_library import percent
 from gpuwaste.agent.collectors._library import device_count, text
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.bounded_calls import CollectorError
 print(percent(2**32 - 1), percent(65535), percent(100), ascii(text(b"MI300X\\x1b[2J" + bytes([255, 254]) + b"\\0rest")))
 for count in (None, 2**31):
     try: device_count(count, "AMD SMI")

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors.dcgm import DcgmCollector, parse_metrics
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import GpuProfile
+from gpuwaste.agent.readings import GpuProfile
 from gpuwaste.testing.page_server import PageServer
 from gpuwaste.testing.patience import patient
 

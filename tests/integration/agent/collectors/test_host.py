@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors.host import HostUseCollector
-from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.model import HostUse
+from gpuwaste.agent.readings import HostUse
 from gpuwaste.testing.cluster_process import wait_until
 
 pytestmark = pytest.mark.sockets

@@ -12,7 +12,7 @@ PROLOGUE = """
 import sys, time
 from pathlib import Path
 from gpuwaste.agent.collectors import CollectorSettings, create_collectors
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.testing.simnvml import *
 node = SimNode(Path(sys.argv[1])) if len(sys.argv) > 1 else None
@@ -263,7 +263,7 @@ def test_a_hopper_s_instance_has_gpm_s_utilization_and_dcgm_s_profile(
         node,
         f"""
 from gpuwaste.agent.collectors.dcgm import parse_metrics
-from gpuwaste.agent.profiles import with_profiles
+from gpuwaste.agent.readings import with_profiles
 page = {page!r}
 scan = until(lambda scan: all(r.util_pct is not None for r in scan.readings.values() if r.uuid.startswith("MIG-")))
 found = with_profiles(scan.gpus, scan.readings, parse_metrics(page.encode(), "page"))

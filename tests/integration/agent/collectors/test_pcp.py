@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors.pcp import PcpCollector, parse_fetch
-from gpuwaste.agent.errors import CollectorError
 from gpuwaste.testing.page_server import PageServer
 from gpuwaste.testing.patience import patient
 

@@ -8,8 +8,8 @@ from gpuwaste.testing.simnvml import SimNode
 HELPERS = """
 import subprocess, sys, time
 from pathlib import Path
-from gpuwaste.agent.bounded import BoundedCollector
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.bounded_calls import BoundedCollector
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.testing.simnvml import *
 node = SimNode(Path(sys.argv[1]))
 def by_index(scan, field):

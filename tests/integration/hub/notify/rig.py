@@ -12,7 +12,7 @@ from gpuwaste.act.notify.notice_runner import Accounting, NoticeRunner
 from gpuwaste.act.notify.notice_store import NoticeStore
 from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.core.act_config import NotifyConfig
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.mail_server import MailServer, running_mail_server

@@ -14,9 +14,9 @@ import pytest
 from tests.unit.jobs.importers.rows import T0, jobs_of, log, opened, row, step
 
 from gpuwaste.core.errors import NoDataError, ParseError, StoreError
+from gpuwaste.jobs.importers.bulk_import import import_again, import_source
 from gpuwaste.jobs.importers.history_store import HistoryStore
 from gpuwaste.jobs.importers.import_result import ImportResult
-from gpuwaste.jobs.importers.importer import import_again, import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.jobs.importers.sources.swf import SwfFile
 from gpuwaste.jobs.importers.user_names import parse_user_names
@@ -286,7 +286,7 @@ def test_the_hub_opens_what_was_imported(path: Path, tmp_path: Path) -> None:
 DIE = """
 import os, pathlib, signal, sys, threading
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.jobs.importers.importer import import_source
+from gpuwaste.jobs.importers.bulk_import import import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.jobs.importers.history_store import HistoryStore
 from gpuwaste.jobs.importers.import_result import ImportResult
@@ -333,7 +333,7 @@ def test_an_import_that_is_killed_goes_on(path: Path, tmp_path: Path) -> None:
 ORPHANS = """
 import os, pathlib, psutil, signal, sys
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.jobs.importers.importer import import_source
+from gpuwaste.jobs.importers.bulk_import import import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.jobs.importers.history_store import HistoryStore
 from gpuwaste.jobs.importers.import_result import ImportResult

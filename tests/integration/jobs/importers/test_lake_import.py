@@ -10,9 +10,9 @@ import pytest
 from tests.integration.cli.test_train import swf
 from tests.unit.jobs.importers.rows import T0, log, row, step
 
+from gpuwaste.jobs.importers.bulk_import import import_again, import_source
 from gpuwaste.jobs.importers.history_store import HistoryStore
 from gpuwaste.jobs.importers.import_result import ImportResult
-from gpuwaste.jobs.importers.importer import import_again, import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctFile
 from gpuwaste.jobs.importers.sources.swf import SwfFile
 from gpuwaste.store.database import Database, schema_tables

@@ -4,7 +4,7 @@ import pytest
 from tests.integration.models.evaluate.logs import mixed_jobs, table
 
 from gpuwaste.advice.predict.vectors import replay_vectors
-from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
+from gpuwaste.models.evaluate.log_evaluation import Evaluation, evaluate
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Iterable
 
-from gpuwaste.jobs.history.table import JobTable, table_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import JobTable, table_of
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 HOUR = 3600
 

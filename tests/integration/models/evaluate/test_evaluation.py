@@ -12,11 +12,11 @@ from gpuwaste.advice.predict.rolling import busy_users, roll
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
 from gpuwaste.models.evaluate.evaluation_text import JFP, evaluation_json, evaluation_text
+from gpuwaste.models.evaluate.log_evaluation import Evaluation, evaluate
+from gpuwaste.models.evaluate.method import EvaluationTask
 from gpuwaste.models.evaluate.methods.model import said
-from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.models.split import split_by_time
+from gpuwaste.models.training_rows import split_by_time
 
 pytestmark = pytest.mark.long
 

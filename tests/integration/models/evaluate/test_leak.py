@@ -9,12 +9,11 @@ from tests.integration.models.evaluate.logs import HOUR, mixed_jobs, table
 
 from gpuwaste.advice.predict.targets import BY_NAME
 from gpuwaste.advice.predict.vectors import replay_vectors
-from gpuwaste.models.evaluate.evaluation import Evaluation
-from gpuwaste.models.evaluate.method import all_methods
+from gpuwaste.models.evaluate.log_evaluation import Evaluation
+from gpuwaste.models.evaluate.method import EvaluationTask, all_methods, learn
 from gpuwaste.models.evaluate.methods.jfp import after_run
-from gpuwaste.models.evaluate.task import EvaluationTask, learn
-from gpuwaste.models.split import split_by_time
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.models.training_rows import split_by_time
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 pytestmark = pytest.mark.long
 

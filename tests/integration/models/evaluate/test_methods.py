@@ -8,10 +8,9 @@ import pytest
 from tests.integration.models.evaluate.logs import job, table
 
 from gpuwaste.advice.predict.targets import BY_NAME
-from gpuwaste.models.evaluate.method import MethodAnswer, all_methods
-from gpuwaste.models.evaluate.task import EvaluationTask
-from gpuwaste.models.split import HistorySplit
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.models.evaluate.method import EvaluationTask, MethodAnswer, all_methods
+from gpuwaste.models.training_rows import HistorySplit
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 
 def ask(name: str, target: str, jobs: Sequence[JobRecord], learn: int, test: int) -> MethodAnswer:

@@ -4,7 +4,7 @@ import pytest
 
 from gpuwaste.act.actions.action_kind import ActionKind, SiteProgram, actions
 from gpuwaste.act.rules.intent import Intent
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 GOOD = {
     "comment": {"text": "idle for two hours"},

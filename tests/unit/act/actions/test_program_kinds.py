@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gpuwaste.act.actions.action_kind import ActionRequest, SiteProgram, actions
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 

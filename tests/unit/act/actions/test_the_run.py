@@ -6,8 +6,8 @@ import pytest
 
 from gpuwaste.act.actions.action_kind import ActionRequest, actions
 from gpuwaste.act.actions.action_target import key_of, target_of
-from gpuwaste.slurm.clients.scontrol import RunningJob
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 JOB = RunningJob(

@@ -1,9 +1,8 @@
 """A stream with events of runs and events that carry their data, for the tests of this room."""
 
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.events.kinds.node import NodeHeard
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock

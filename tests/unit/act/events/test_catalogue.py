@@ -7,8 +7,8 @@ from jsonschema import Draft202012Validator
 from tests.unit.act.events.stream import node_silent, open_stream
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.jobs.events.catalogue import catalogue, kinds_of
 from gpuwaste.jobs.events.envelope import event_of
+from gpuwaste.jobs.events.kind_catalogue import catalogue, kinds_of
 from gpuwaste.jobs.events.kinds.job import OF_RUN
 
 

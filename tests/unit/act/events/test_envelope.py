@@ -8,11 +8,10 @@ from cloudevents.core.bindings.http import HTTPMessage, from_structured_event
 from cloudevents.core.formats.json import JSONFormat
 from tests.unit.act.events.stream import node_silent, open_stream
 
-from gpuwaste.jobs.events.envelope import MEDIA_TYPE, cloud_event, encoded, event_id, event_of, tell
+from gpuwaste.jobs.events.envelope import MEDIA_TYPE, StoredEvent, cloud_event, encoded, event_id, event_of, tell
 from gpuwaste.jobs.events.kinds.node import NodeHeard
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.jobs.job_event import HistoryEvent
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.hub_rows import HOUR
 
 

@@ -8,7 +8,7 @@ from tests.unit.act.events.site import LICENCES, WEBHOOK, written
 from gpuwaste.act.events.inlet import WAYS, is_inlet, load_inlet, load_inlets
 from gpuwaste.act.events.outlet import load_outlet
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.jobs.events.catalogue import kinds_of
+from gpuwaste.jobs.events.kind_catalogue import kinds_of
 
 
 def test_a_file_is_an_inlet(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from gpuwaste.act.events.inlet import load_inlet
 from gpuwaste.act.events.inlet_store import MOST_ASIDE, AsideEvent, InletStore, LogPlaces, SentRequest
 from gpuwaste.act.events.intake import MAX_BATCH, MAX_EVENT, EventBudget, Intake, SiteReader, texts_of
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.testing.clocks import FakeClock
 
 NOW = 1_700_000_000

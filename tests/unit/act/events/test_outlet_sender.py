@@ -11,9 +11,9 @@ from tests.unit.act.events.stream import node_silent, open_stream
 
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError, OutletFile
 from gpuwaste.act.events.outlet_sender import IDLE_S, OutletSender
-from gpuwaste.jobs.events.catalogue import kinds_of
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.kind_catalogue import kinds_of
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.hub_rows import record

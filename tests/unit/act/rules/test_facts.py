@@ -13,8 +13,8 @@ from gpuwaste.act.rules.rule_matching import matches, subjects
 from gpuwaste.act.rules.rule_moments import Moment, node_facts, running_facts, waiting_facts
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.hub_rows import HOUR, record
 

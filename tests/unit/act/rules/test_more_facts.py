@@ -17,8 +17,8 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
 from gpuwaste.ledger.held import held_runs
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.hub_rows import HOUR, hour, record
 

@@ -13,7 +13,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.ledger_settings import LedgerSettings
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.hub_rows import HOUR, hour, record
 

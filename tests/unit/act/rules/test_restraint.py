@@ -8,7 +8,7 @@ import pytest
 from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
 from gpuwaste.act.rules.rule_matching import StepsSpent, Subject, at_rest, exemption, needed
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 IDLE = 'where = "ledger.idle_s > 1.0"\n'
 PLAIN = 'where = "job.gpus > 0"\n'

@@ -8,7 +8,7 @@ from typing import Any
 from gpuwaste.advice.policy.policy_case import Expectation, PolicyOutcome, Spent, SubmissionFacts, Suggestion
 from gpuwaste.advice.policy.policy_loading import built_in, policy_from_toml
 from gpuwaste.advice.policy.policy_set import PolicySet
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 NOON = datetime(2026, 11, 18, 12)  # noqa: DTZ001 a Wednesday, in the site's own time
 REQUEST = JobRequest(

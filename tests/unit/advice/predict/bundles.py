@@ -9,7 +9,7 @@ from onnx import helper, numpy_helper
 from gpuwaste.advice.predict.bundle import FeatureSet
 from gpuwaste.advice.predict.manifest import Manifest, PlattScaling, TargetModel
 from gpuwaste.advice.predict.onnx_session import INPUT, OUTPUT
-from gpuwaste.models.export import serialized, write_files
+from gpuwaste.models.bundle_export import serialized, write_files
 
 FEATURES = FeatureSet(7, "f" * 64, ("a", "b", "c"))
 FAILURE = TargetModel("failure", "failure.onnx", calibration=PlattScaling(1.2, -0.1), thresholds={"warn": 0.5}, rows=9)

@@ -25,7 +25,7 @@ from gpuwaste.advice.predict.manifest import NAME, sha256_hex
 from gpuwaste.advice.predict.onnx_session import Session
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
-from gpuwaste.models.export import write_files
+from gpuwaste.models.bundle_export import write_files
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from gpuwaste.advice.predict.predictor import cap
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS, labels, request_cap
 from gpuwaste.advice.verdicts.hits import RunEnd, came_true
 from gpuwaste.core.job_states import ENDED
-from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
-from gpuwaste.models.evaluate.task import truth
-from gpuwaste.models.fit import learnable
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.jobs.history.job_table import GpuUse, JobTable, table_of
+from gpuwaste.models.evaluate.method import truth
+from gpuwaste.models.target_fit import learnable
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.histories import made_table, requests
 
 QUANTITIES = [target.name for target in TARGETS if target.kind == "quantiles"]

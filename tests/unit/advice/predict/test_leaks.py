@@ -13,9 +13,9 @@ from gpuwaste.advice.predict.feature_group import Block, Feature, Group, Step, c
 from gpuwaste.advice.predict.features import GROUPS
 from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.core.codec import annotated
+from gpuwaste.jobs.history.job_table import GpuUse, JobTable, table_of
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.table import GpuUse, JobTable, table_of
-from gpuwaste.slurm.accounting.job import JobRecord, KnownAt
+from gpuwaste.slurm.accounting.job_record import JobRecord, KnownAt
 from gpuwaste.testing.histories import made_jobs, made_table
 
 Groups = Callable[[JobTable], tuple[Group, ...]]

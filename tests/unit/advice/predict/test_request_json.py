@@ -10,7 +10,7 @@ from tests.unit.advice.predict.site_of_predict import TRAIN
 
 from gpuwaste.advice.predict.request_json import MAX_REQUESTS, requests_from_json
 from gpuwaste.core.errors import UsageError
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -19,8 +19,8 @@ from gpuwaste.advice.predict.recalibration import Recalibration
 from gpuwaste.advice.predict.rolling import Rolling, busy_users, roll, static
 from gpuwaste.advice.predict.targets import labels, request_cap
 from gpuwaste.core.errors import ModelError, ParseError, StoreError
-from gpuwaste.jobs.history.table import JobTable, table_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import JobTable, table_of
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 
 def jobs(n: int, seed: int = 1, limit_s: int = 3600) -> tuple[JobTable, np.ndarray[tuple[int], np.dtype[np.float64]]]:

@@ -13,7 +13,7 @@ from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_submission
 
 FITTING = FormulaModel(

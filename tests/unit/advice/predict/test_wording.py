@@ -10,7 +10,7 @@ from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.vector_words import OWN, VectorView, amount, feature_text, others_text
 from gpuwaste.advice.predict.vectors import vector_of
 from gpuwaste.core.units import say_duration
-from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.history_keys import KEYS
 from gpuwaste.jobs.history.outcome import Outcome
 
 BY_NAME = {feature.name: feature for feature in FEATURES}

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors._capabilities import PERFMON, SYS_PTRACE, holds
-from gpuwaste.agent.collectors._errors import FieldError
 from gpuwaste.agent.collectors._level_zero import EngineGroup, LevelZero, Process, ZeDevice
-from gpuwaste.agent.collectors._rate import CounterRate
-from gpuwaste.agent.collectors.intel import IntelCollector, busiest, groups_to_read, using
-from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.collectors._library import FieldError
+from gpuwaste.agent.collectors.intel import CounterRate, IntelCollector, busiest, groups_to_read, using
 from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.ledger.sample import UnknownReason

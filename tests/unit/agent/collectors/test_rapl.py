@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors.rapl import RaplCollector
-from gpuwaste.agent.errors import CollectorError
 from gpuwaste.testing.clocks import FakeClock
 
 RANGE_UJ = 262_143_328_850

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.estimate.calibrate.folder import CalibrationJob, prepare, read_facts
-from gpuwaste.estimate.calibrate.plan import FAMILIES, programs
-from gpuwaste.estimate.calibrate.records import progress_of
+from gpuwaste.estimate.calibrate.calibration_folder import CalibrationJob, prepare, read_facts
+from gpuwaste.estimate.calibrate.calibration_plan import FAMILIES, programs
+from gpuwaste.estimate.calibrate.calibration_records import progress_of
 
 JOB = CalibrationJob(gres="gpu:h100:1", python="/opt/jax env/bin/python", budget_minutes=50, partition="gpu")
 

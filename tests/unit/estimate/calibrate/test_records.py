@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.estimate.calibrate.records import read_records
+from gpuwaste.estimate.calibrate.calibration_records import read_records
 
 GOOD = {"id": "a", "status": "ok", "family": "mlp", "program": "programs/a.hlo", "step_s": 0.01, "spread": 0.02}
 

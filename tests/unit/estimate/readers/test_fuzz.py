@@ -11,7 +11,7 @@ from tests.unit.estimate.programs import LOOP, PRODUCT
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.estimate import reading
-from gpuwaste.estimate.memory import estimate_memory, fits
+from gpuwaste.estimate.program_memory import estimate_memory, fits
 
 read_program = partial(reading.read_program, native=None)  # a test here starts no process
 

@@ -15,15 +15,15 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history.follow import Follower
-from gpuwaste.jobs.history.follow_types import Scores
 from gpuwaste.jobs.history.from_store import TableSnapshot, read_table
+from gpuwaste.jobs.history.job_table import GpuUse, table_of
+from gpuwaste.jobs.history.scored_runs import Scores
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.jobs.history.table import GpuUse, table_of
-from gpuwaste.jobs.job_event import EventKind, HistoryEvent, RunUse, event_from_json
+from gpuwaste.jobs.job_event import HistoryEvent, HistoryEventKind, RunUse, event_from_json
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.run import RunKey
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.store.hub.hub_store import HubStore
 
 T0 = 1_700_000_000
@@ -73,7 +73,7 @@ def some_jobs(count: int, seed: int) -> tuple[list[JobRecord], list[GpuUse | Non
 
 def told(jobs: Sequence[JobRecord], uses: Sequence[GpuUse | None], after: int = 0) -> list[HistoryEvent]:
     """Return the stream of these runs in the order of time."""
-    events: list[tuple[int, EventKind, JobRecord, RunUse | None]] = []
+    events: list[tuple[int, HistoryEventKind, JobRecord, RunUse | None]] = []
     for job, use in zip(jobs, uses, strict=True):
         events.append((job.submit, "submitted", job, None))
         if job.start is not None:

@@ -14,13 +14,13 @@ from tests.examples import examples
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job_states import ENDED
 from gpuwaste.jobs.history.from_store import read_table
-from gpuwaste.jobs.history.table import Categories, GpuUse, JobTable, table_of
+from gpuwaste.jobs.history.job_table import Categories, GpuUse, JobTable, table_of
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.ledger_settings import LedgerSettings
-from gpuwaste.ledger.load import Selection, job_ledgers, judge_runs
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.ledger.judging_load import Selection, job_ledgers, judge_runs
+from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 
 pytestmark = pytest.mark.long

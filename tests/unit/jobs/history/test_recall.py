@@ -7,11 +7,11 @@ import pytest
 
 from gpuwaste.advice.predict.from_history import gpus_needed, own_sentences
 from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.jobs.history.job_table import GpuUse, table_of
 from gpuwaste.jobs.history.outcome import Outcome, outcome_of
 from gpuwaste.jobs.history.recall import RING, Recall
-from gpuwaste.jobs.history.table import GpuUse, table_of
-from gpuwaste.slurm.accounting.job import JobRecord
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.histories import made_jobs
 
 T0 = 1_700_000_000

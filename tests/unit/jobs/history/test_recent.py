@@ -6,9 +6,9 @@ import pytest
 from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.vectors import vector_of
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.recent import RUNS, RecentRuns
+from gpuwaste.jobs.history.recent_runs import RUNS, RecentRuns
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 AT = {feature.name: place for place, feature in enumerate(FEATURES)}
 BEGIN = 1_700_000_000

@@ -12,11 +12,11 @@ from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.vectors import replay_vectors, vector_of
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.jobs.history import snapshot
+from gpuwaste.jobs.history import history_snapshot
+from gpuwaste.jobs.history.job_table import GpuUse
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.state import HistoryState
-from gpuwaste.jobs.history.table import GpuUse
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.histories import made_table, requests, tell
 
 PLACE = {feature.name: place for place, feature in enumerate(FEATURES)}
@@ -68,7 +68,7 @@ def test_a_snapshot_has_the_rule_by_which_it_was_counted(tmp_path: Path) -> None
         (lambda data: data[: len(data) // 2], "truncated"),
         (lambda data: data + b"more", "truncated"),
         (lambda data: data[:-40] + b"\x01" + data[-39:], "corrupt"),
-        (lambda data: data.replace(snapshot._LAYOUT.encode(), b"0" * 64), "another version"),
+        (lambda data: data.replace(history_snapshot._LAYOUT.encode(), b"0" * 64), "another version"),
         (lambda data: data.replace(b'"rows": ', b'"rows": -'), "not a history snapshot"),
         (lambda data: data.replace(b'"below_pct": 5.0', b'"below_pct": "5"'), "under_use|below_pct"),
         (lambda data: data.replace(b"gpuwaste history 1", b"gpuwaste history 2"), "not a history snapshot"),

@@ -11,8 +11,8 @@ from tests.unit.jobs.importers.rows import COLUMNS, T0, jobs_of, opened, row, st
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod, window_pages
+from gpuwaste.jobs.importers.bulk_import import import_source
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.importer import import_source
 from gpuwaste.jobs.importers.sources.sacct import SacctLive
 from gpuwaste.jobs.importers.sources.slurmrestd import Slurmrestd
 from gpuwaste.slurm.accounting.sacct_file import Cut

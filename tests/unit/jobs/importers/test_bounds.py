@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.unit.jobs.importers.rows import opened
 
+from gpuwaste.jobs.importers.bulk_import import import_source
 from gpuwaste.jobs.importers.file_source import csv_file, sacct_file
-from gpuwaste.jobs.importers.importer import import_source
-from gpuwaste.jobs.importers.source import ImportSource
+from gpuwaste.jobs.importers.history_source import ImportSource
 from gpuwaste.jobs.importers.sources.swf import SwfFile
 
 HUGE = "999999999999"

@@ -7,9 +7,8 @@ import pytest
 from tests.unit.jobs.importers.rows import opened
 
 from gpuwaste.cli.main import main
-from gpuwaste.jobs.importers.history_status import status_document
-from gpuwaste.jobs.importers.history_text import status_text
-from gpuwaste.jobs.importers.importer import import_again, import_source
+from gpuwaste.jobs.importers.bulk_import import import_again, import_source
+from gpuwaste.jobs.importers.history_status import status_document, status_text
 from gpuwaste.jobs.importers.sources.csv import CsvFile
 
 T0 = 1_700_000_000

@@ -12,10 +12,10 @@ from tests.unit.jobs.importers.rows import opened
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError, UsageError
+from gpuwaste.jobs.importers.bulk_import import import_again, import_source
 from gpuwaste.jobs.importers.file_source import sacct_file
-from gpuwaste.jobs.importers.importer import import_again, import_source
 from gpuwaste.jobs.importers.sources.sacct_json import SacctJson
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.json_jobs import job_pages, looks_like_json
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
 from gpuwaste.slurm.accounting.sacct_file import Cut

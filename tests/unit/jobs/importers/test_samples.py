@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.jobs.importers.file_source import csv_file, sacct_file
-from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import ImportSource, parser_of
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.importers.history_source import ImportSource, Notes, parser_of
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"

@@ -12,9 +12,9 @@ from tests.examples import examples
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import J_PER_KWH
-from gpuwaste.ledger.energy import tariff_file
+from gpuwaste.ledger.energy import site_tariff
+from gpuwaste.ledger.energy.site_tariff import parse_hours, read_tariff
 from gpuwaste.ledger.energy.tariff import Bill, DrawnEnergy, EnergyPrice, Tariff
-from gpuwaste.ledger.energy.tariff_file import parse_hours, read_tariff
 
 HOUR = 1_774_746_000  # 2026-03-29T01:00:00Z, when clocks in Europe are put forward
 HEADER = "hour,price_per_kwh,g_co2e_per_kwh\n"
@@ -134,12 +134,12 @@ def test_a_bad_file_is_refused_with_its_line(name: str) -> None:
 
 def test_too_many_hours_and_too_many_bytes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file without an end costs no memory: it is read up to a limit, of bytes and of hours."""
-    monkeypatch.setattr(tariff_file, "MAX_HOURS", 1)
+    monkeypatch.setattr(site_tariff, "MAX_HOURS", 1)
     with pytest.raises(ParseError, match="line 3: more than 1 hours"):
         rates(f"{GOOD}2026-03-29T02:00Z,1,1\n")
     path = tmp_path / "hours.csv"
     path.write_bytes(b"")
-    os.truncate(path, tariff_file.MAX_B + 1)
+    os.truncate(path, site_tariff.MAX_B + 1)
     with pytest.raises(ParseError, match="too large for a tariff by hour"):
         read_tariff(EnergyConfig(hours_file=str(path)))
 

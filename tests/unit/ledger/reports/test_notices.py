@@ -8,7 +8,7 @@ from tests.unit.ledger.builders import GIB, LATER, T0, job, judged_run, untouche
 
 from gpuwaste.act.notify.notice_decisions import NoticeDecision, NoticeRules, UserState, addressed, staff_list
 from gpuwaste.act.notify.notice_decisions import decide as decisions
-from gpuwaste.ledger.judged import JudgedRun
+from gpuwaste.ledger.judged_run import JudgedRun
 
 WEEK = 7 * 86400
 PERIOD = (T0 - WEEK // 2, T0 + WEEK // 2)

@@ -15,7 +15,7 @@ from gpuwaste.advice.renewal import card_types, model_types
 from gpuwaste.advice.verdicts import verdict_score, verdict_types
 from gpuwaste.core.fields import Document
 from gpuwaste.jobs import map_types
-from gpuwaste.jobs.importers import history_status, history_types
+from gpuwaste.jobs.importers import history_status
 from gpuwaste.ledger.now import now_types
 from gpuwaste.ledger.reports import report_types
 from gpuwaste.net import health_types
@@ -26,7 +26,7 @@ ROOMS = (
         card_types,
         health_types,
         history_status,
-        history_types,
+        history_status,
         map_types,
         model_types,
         notice_types,

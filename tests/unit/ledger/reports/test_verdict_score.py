@@ -10,7 +10,7 @@ from tests.unit.advisor.verdicts import verdict
 from gpuwaste.advice.verdicts.verdict_score import score_document
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gpuwaste.models.waits.replay import WaitLog, most_held
-from gpuwaste.plan.waits.instant import JobRows
+from gpuwaste.models.wait_replay import WaitLog, most_held
+from gpuwaste.plan.wait_knowledge import JobRows
 
 
 def drawn_log(count: int, seed: int = 3) -> WaitLog:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpuwaste.models.waits.learnt import pinball
+from gpuwaste.models.wait_trees import pinball
 
 
 def test_pinball_by_hand() -> None:

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from tests.unit.models.waits.logs import drawn_log
 
-from gpuwaste.jobs.history.table import table_of
-from gpuwaste.models.waits.replay import LAST, REQUEST, ROLLED, WaitLog, submissions, wait_log, wait_rows
-from gpuwaste.plan.waits.instant import JobRows
-from gpuwaste.plan.waits.knowledge import Knowledge
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import table_of
+from gpuwaste.models.wait_replay import LAST, REQUEST, ROLLED, WaitLog, submissions, wait_log, wait_rows
+from gpuwaste.plan.wait_knowledge import JobRows, Knowledge
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 
 def column(*values: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

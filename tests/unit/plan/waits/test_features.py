@@ -5,13 +5,11 @@ import math
 import numpy as np
 from tests.unit.plan.test_live_queue import NOW, job
 
-from gpuwaste.plan.waits.features import NAMES, vector
-from gpuwaste.plan.waits.instant import JobRows, QueueInstant
-from gpuwaste.plan.waits.knowledge import Knowledge, learnt_of
-from gpuwaste.plan.waits.live_rows import MAX_TASKS, LiveRows
-from gpuwaste.plan.waits.simulated import simulated
-from gpuwaste.plan.waits.trees import PoolSize, WaitMachine
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.plan.learnt_waits import MAX_TASKS, LiveRows
+from gpuwaste.plan.wait_bundle import PoolSize, WaitMachine
+from gpuwaste.plan.wait_features import NAMES, simulated, vector
+from gpuwaste.plan.wait_knowledge import JobRows, Knowledge, QueueInstant, learnt_of
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 MACHINE = WaitMachine([PoolSize("other", 4, 0), PoolSize("gpu", 8, 8)], 5)
 

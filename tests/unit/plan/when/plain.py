@@ -6,7 +6,7 @@ Job by job it is what plan/start_time/forward.py does; it keeps no verdict from 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpuwaste.plan.start_time.queue import Ints
+from gpuwaste.plan.start_time.scheduler_queue import Ints
 
 NEVER = 1 << 60
 

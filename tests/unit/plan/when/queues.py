@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpuwaste.plan.start_time.queue import LEVELS, QueuedRequest, SchedulerQueue, jobs_of, one_node_each
+from gpuwaste.plan.start_time.scheduler_queue import LEVELS, QueuedRequest, SchedulerQueue, jobs_of, one_node_each
 
 
 def exactly(asks: Sequence[int], limit: int, run: int, pools: int = 1, since: int = 0) -> QueuedRequest:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from gpuwaste.plan.start_time.correction import TIE_S, WaitShifts
-from gpuwaste.plan.start_time.open_waits import OpenWaits
-from gpuwaste.plan.start_time.past_runs import ENOUGH, PastRuns
-from gpuwaste.plan.start_time.queue import LEVELS, NO_LIMIT_S
+from gpuwaste.plan.start_time.run_times import ENOUGH, PastRuns
+from gpuwaste.plan.start_time.scheduler_queue import LEVELS, NO_LIMIT_S
+from gpuwaste.plan.start_time.wait_correction import TIE_S, OpenWaits, WaitShifts
 
 
 @pytest.mark.parametrize(("factor", "width"), [(8.0, 0.1), (0.2, 0.5), (1.0, 3.0)])

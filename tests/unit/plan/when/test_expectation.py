@@ -11,10 +11,17 @@ from tests.examples import examples
 from tests.unit.plan.when.queues import exactly, queue, spread
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.plan.start_time.checks import checked
-from gpuwaste.plan.start_time.expectation import CORRECTED, SIMULATED, expect
-from gpuwaste.plan.start_time.play import waits_of
-from gpuwaste.plan.start_time.queue import LEVELS, MAX_POOLS, NO_LIMIT_S, QueuedRequest, SchedulerQueue, jobs_of
+from gpuwaste.plan.start_time.drawn_waits import waits_of
+from gpuwaste.plan.start_time.scheduler_queue import (
+    LEVELS,
+    MAX_POOLS,
+    NO_LIMIT_S,
+    QueuedRequest,
+    SchedulerQueue,
+    checked,
+    jobs_of,
+)
+from gpuwaste.plan.start_time.start_expectation import CORRECTED, SIMULATED, expect
 from gpuwaste.sim.schedulers import easy, fcfs
 from gpuwaste.sim.trace import Planned
 

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.plan.when.plain import Job, Plain
 
-from gpuwaste.plan.start_time.checks import checked
-from gpuwaste.plan.start_time.expectation import expect
-from gpuwaste.plan.start_time.play import waits_of
-from gpuwaste.plan.start_time.queue import (
+from gpuwaste.plan.start_time.drawn_waits import waits_of
+from gpuwaste.plan.start_time.scheduler_queue import (
     LEVELS,
     Holdings,
     Nodes,
@@ -19,11 +17,12 @@ from gpuwaste.plan.start_time.queue import (
     QueueJobs,
     QueueLimits,
     SchedulerQueue,
+    checked,
     jobs_of,
 )
+from gpuwaste.plan.start_time.start_expectation import expect
 from gpuwaste.sim.accounts import accounts_of
-from gpuwaste.sim.limits import limit_table
-from gpuwaste.sim.tres import tres_names, tres_row
+from gpuwaste.sim.assoc_limits import limit_table, tres_names, tres_row
 from gpuwaste.slurm.site.cluster_model import Association, ClusterModel, LimitSet, Node, Partition, Qos
 
 GPU = "gres/gpu"

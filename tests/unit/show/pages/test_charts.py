@@ -7,9 +7,7 @@ import pytest
 from tests.unit.show.documents import one_job, read
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.charts.day_bars import MAX_DAYS, day_bars
-from gpuwaste.ledger.charts.level_bar import level_bar
-from gpuwaste.ledger.charts.strip import stretches, strip
+from gpuwaste.ledger.level_charts import MAX_DAYS, day_bars, level_bar, stretches, strip
 from gpuwaste.ledger.reports.report_types import DayRow, HourCell
 
 LIMITS = read(one_job()).thresholds

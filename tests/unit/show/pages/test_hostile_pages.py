@@ -13,8 +13,7 @@ from tests.unit.show.test_hostile_documents import changed, places
 from gpuwaste.advice.renewal.models_resource import models_page
 from gpuwaste.advice.verdicts.verdicts_page import verdicts_page
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.ledger.reports.helpdesk_page import helpdesk_page
-from gpuwaste.ledger.reports.job_page import job_page
+from gpuwaste.ledger.reports.job_page import helpdesk_page, job_page
 from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.show.environment import Frame, error_page

@@ -3,7 +3,7 @@
 import gzip
 from xml.etree import ElementTree as ET
 
-from gpuwaste.ledger.charts.node_grid import MOST_NODES, node_grid
+from gpuwaste.ledger.level_charts import MOST_NODES, node_grid
 from gpuwaste.ledger.now.now_types import NodeRow
 
 

@@ -7,7 +7,7 @@ from tests.unit.show.pages.view_documents import view
 
 from gpuwaste.show.environment import Frame
 from gpuwaste.sim.kept_simulations import KeptEntry, KeptSimulation
-from gpuwaste.sim.simulation_page import simulation_page, simulations_page
+from gpuwaste.sim.simulations_resource import simulation_page, simulations_page
 
 FRAME = Frame(user="oper", path="/simulations", operator=True)
 KEPT = KeptSimulation(id="0123456789ab", at=1_769_904_000, title="Simulation", view=view())

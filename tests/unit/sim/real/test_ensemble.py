@@ -2,9 +2,9 @@
 
 import pytest
 
+from gpuwaste.sim.document import spread
 from gpuwaste.sim.real.engine import agreement, run_figures
-from gpuwaste.sim.real.jobs import Ended, ReplayedOutcome, TraceSubmission
-from gpuwaste.sim.spread import spread
+from gpuwaste.sim.real.real_jobs import Ended, ReplayedOutcome, TraceSubmission
 
 
 def outcome(job: int, submit: int, start: int | None, end: int | None, state: str = "COMPLETED") -> ReplayedOutcome:

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.jobs.history.table import table_of
-from gpuwaste.sim.real.given import starts_at
+from gpuwaste.jobs.history.job_table import table_of
 from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, MAIN, STARTED, SUBMITTED, TESTED, ControllerInstant
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.sim.real.replayed_instants import starts_at
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Outage, Partition
 
 MODEL = ClusterModel("small", (Node("n1", 1, 1),), (Partition("p", ("n1",), default=True),))

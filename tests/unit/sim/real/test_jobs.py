@@ -3,9 +3,9 @@
 import pytest
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.jobs.history.table import table_of
-from gpuwaste.sim.real.jobs import TraceSubmission, submissions
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.jobs.history.job_table import table_of
+from gpuwaste.sim.real.real_jobs import TraceSubmission, submissions
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
 MODEL = ClusterModel(

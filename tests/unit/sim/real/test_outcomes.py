@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.sim.real.jobs import COLUMNS, Ended, ReplayedOutcome, read_csv, read_ended, write_csv
+from gpuwaste.sim.real.real_jobs import COLUMNS, Ended, ReplayedOutcome, read_csv, read_ended, write_csv
 
 LINE = (
     "JobId=4 UserId=root(0) GroupId=root(0) Name=wrap JobState=TIMEOUT Partition=gpu TimeLimit=1"

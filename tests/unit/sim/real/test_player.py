@@ -1,6 +1,6 @@
 """When the engine takes nodes down and up again: as the model has it, whatever its outages are."""
 
-from gpuwaste.sim.real.player import node_events
+from gpuwaste.sim.real.run_player import node_events
 from gpuwaste.slurm.site.cluster_model import NEVER, ClusterModel, Node, Outage, Partition
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from gpuwaste.slurm.site import sacctmgr
+from gpuwaste.slurm.site import associations
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 from gpuwaste.slurm.site.live_site import live_model
 from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions, records
@@ -23,15 +23,15 @@ def model(changed: Mapping[str, str] = MappingProxyType({}), *, events: bool = F
     def text(name: str) -> str:
         return changed.get(name) or printed(name)
 
-    usage = sacctmgr.parse_table(text("usage"), sacctmgr.USAGE, "sshare")
+    usage = associations.parse_table(text("usage"), associations.USAGE, "sshare")
     return live_model(
         parse_config(text("config")),
         parse_nodes(text("node")),
         parse_partitions(text("partition")),
         reservations=records(text("reservation"), "ReservationName"),
-        qos=sacctmgr.qos_of(sacctmgr.parse_table(text("qos"), sacctmgr.QOS, "qos")),
-        associations=sacctmgr.associations_of(
-            sacctmgr.parse_table(text("assoc"), sacctmgr.ASSOCIATION, "assoc"), usage
+        qos=associations.qos_of(associations.parse_table(text("qos"), associations.QOS, "qos")),
+        associations=associations.associations_of(
+            associations.parse_table(text("assoc"), associations.ASSOCIATION, "assoc"), usage
         ),
-        events=sacctmgr.parse_table(text("event"), sacctmgr.EVENT, "event") if events else (),
+        events=associations.parse_table(text("event"), associations.EVENT, "event") if events else (),
     )

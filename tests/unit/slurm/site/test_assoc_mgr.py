@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.plan.facts import LIMITS
 
-from gpuwaste.slurm.site.assoc_mgr import parse_assoc_mgr
+from gpuwaste.slurm.site.associations import parse_assoc_mgr
 from gpuwaste.slurm.site.cluster_model import LimitSet, UserShare
 
 

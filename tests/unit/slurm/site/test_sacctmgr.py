@@ -3,7 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.site.sacctmgr import (
+from gpuwaste.slurm.site.associations import (
     AccountPlace,
     parse_admin_levels,
     parse_clusters,

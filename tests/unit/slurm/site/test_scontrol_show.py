@@ -4,9 +4,9 @@ import pytest
 from tests.unit.plan.facts import PARTITIONS as RULES
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.accounting.tres_amounts import billing
 from gpuwaste.slurm.site.site_defaults import whole_node_partitions
 from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions
-from gpuwaste.slurm.site.tres_weights import billing
 
 CONFIG = """Configuration data as of 1700000000
 ClusterName             = gw

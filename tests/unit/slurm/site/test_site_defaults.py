@@ -3,7 +3,7 @@
 from gpuwaste.slurm.site.cluster_model import Partition, SlurmConfig
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.slurm.site.site_fields import parse_partitions
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 SITE = SiteDefaults.of(
     [Partition("long", max_time_s=9000), Partition("gpu", default=True, max_time_s=7200, default_time_s=600)]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import gpuwaste.slurm
 from gpuwaste.core.errors import ParseError
-from gpuwaste.sim.priority_settings import priority_settings
-from gpuwaste.sim.tres import tres_row
-from gpuwaste.sim.usage import billing as billing_of_all
+from gpuwaste.sim.assoc_limits import tres_row
+from gpuwaste.sim.fair_tree import billing as billing_of_all
+from gpuwaste.sim.multifactor import priority_settings
+from gpuwaste.slurm.accounting.tres_amounts import billing, parse_weights, weights_text
 from gpuwaste.slurm.site.site_fields import parse_partitions
-from gpuwaste.slurm.site.tres_weights import billing, parse_weights, weights_text
 
 MIB = 2**20
 
@@ -100,4 +100,4 @@ def test_no_other_module_reads_weights() -> None:
     root = Path(next(iter(gpuwaste.slurm.__path__))).parent
     reader = re.compile(r"^def \w*weights\w*\(text", re.MULTILINE)
     found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if reader.search(path.read_text())}
-    assert found == {"slurm/site/tres_weights.py"}
+    assert found == {"slurm/accounting/tres_amounts.py"}

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.targets import Target
-from gpuwaste.jobs.history.table import ABSENT, JobTable
-from gpuwaste.models.evaluate.method import MethodAnswer
+from gpuwaste.jobs.history.job_table import ABSENT, JobTable
+from gpuwaste.models.evaluate.method import EvaluationTask, MethodAnswer
 from gpuwaste.models.evaluate.methods.model import said
-from gpuwaste.models.evaluate.task import EvaluationTask
 
 TITLE: Final = "JFP protocol"
 ORDER: Final = 90

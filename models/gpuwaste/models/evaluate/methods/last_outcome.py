@@ -5,8 +5,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.advice.predict.targets import Target
-from gpuwaste.models.evaluate.method import MethodAnswer, by_user
-from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.evaluate.method import EvaluationTask, MethodAnswer, by_user
 
 TITLE: Final = "user's last outcome"
 ORDER: Final = 20

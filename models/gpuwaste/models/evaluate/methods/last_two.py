@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.advice.predict.targets import Target, request_cap
-from gpuwaste.models.evaluate.method import MethodAnswer, State, by_user
-from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.evaluate.method import EvaluationTask, MethodAnswer, State, by_user
 
 TITLE: Final = "Tsafrir's last two"
 ORDER: Final = 20

@@ -3,8 +3,7 @@
 from typing import Final
 
 from gpuwaste.advice.predict.targets import Target
-from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.evaluate.task import EvaluationTask, FittedModel
+from gpuwaste.models.evaluate.method import EvaluationTask, FittedModel, MethodAnswer
 
 TITLE: Final = "model"
 ORDER: Final = 50

@@ -5,8 +5,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.advice.predict.targets import Target, request_cap
-from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.evaluate.method import EvaluationTask, MethodAnswer
 
 TITLE: Final = "raw quantiles"
 ORDER: Final = 30

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.features import GROUPS
 from gpuwaste.advice.predict.targets import Target
-from gpuwaste.models.evaluate.method import MethodAnswer
+from gpuwaste.models.evaluate.method import EvaluationTask, MethodAnswer
 from gpuwaste.models.evaluate.methods.model import said
-from gpuwaste.models.evaluate.task import EvaluationTask
 
 TITLE: Final = "request fields only"
 ORDER: Final = 40

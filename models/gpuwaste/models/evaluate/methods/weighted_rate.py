@@ -3,8 +3,7 @@
 from typing import Final
 
 from gpuwaste.advice.predict.targets import Target
-from gpuwaste.models.evaluate.method import MethodAnswer, by_user
-from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.evaluate.method import EvaluationTask, MethodAnswer, by_user
 from gpuwaste.models.prediction_metrics import best_f1_threshold
 
 TITLE: Final = "weighted rate"

@@ -4,7 +4,7 @@ from typing import Final
 
 from gpuwaste.act.actions.action_kind import ActionKind, ActionRequest, ActionSlurm, Execution, LookResult, Plan
 from gpuwaste.act.actions.action_target import HELD, WAITING, command, on_run
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 
 def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:

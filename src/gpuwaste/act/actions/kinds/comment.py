@@ -14,7 +14,7 @@ from gpuwaste.act.actions.action_kind import (
 )
 from gpuwaste.act.actions.action_target import HELD, WAITING, command, on_run, target_of
 from gpuwaste.core.text import words_of
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 _TEXT: Final = 200
 _NONE: Final = "(null)"  # what squeue prints where there is none

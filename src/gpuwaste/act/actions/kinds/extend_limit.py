@@ -14,7 +14,7 @@ from gpuwaste.act.actions.action_kind import (
 )
 from gpuwaste.act.actions.action_target import HELD, command, on_run, planned
 from gpuwaste.core.units import DAY_S, MINUTE_S, format_duration, parse_duration_s
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 _LONGEST_S: Final = 365 * DAY_S
 _MINUTES: Final = duration(MINUTE_S, _LONGEST_S)

@@ -13,7 +13,7 @@ from gpuwaste.act.actions.action_kind import (
     choice,
 )
 from gpuwaste.act.actions.action_target import WAITING, on_run
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 _COMMANDS: Final = {"user": "uhold", "operator": "hold"}
 

@@ -12,7 +12,7 @@ from gpuwaste.act.actions.action_kind import (
     SiteProgram,
 )
 from gpuwaste.act.actions.action_target import RUNNING, on_run, owner_problem
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 
 def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:

@@ -13,7 +13,7 @@ from gpuwaste.act.actions.action_kind import (
     choice,
 )
 from gpuwaste.act.actions.action_target import HELD, on_run, planned
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 _COMMANDS: Final = {"no": "requeue", "yes": "requeuehold"}
 

@@ -20,7 +20,7 @@ from gpuwaste.act.actions.action_kind import (
 )
 from gpuwaste.act.actions.action_target import WAITING, on_run, owner_problem
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, parse_duration_s
-from gpuwaste.slurm.clients.scontrol import RunningJob
+from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 _MOST_JOBS: Final = 6
 

@@ -8,8 +8,7 @@ from typing import Final, TextIO
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key
-from gpuwaste.jobs.events.envelope import encoded
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.envelope import StoredEvent, encoded
 
 PRIORITIES: Final = {"debug": 7, "info": 6, "notice": 5}
 

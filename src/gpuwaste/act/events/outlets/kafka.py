@@ -8,8 +8,7 @@ from gpuwaste.act.events.kafka_client import KafkaConnection, check_connection, 
 from gpuwaste.act.events.outlet import DeliveryResult, OutletDownError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.typed_toml import key
-from gpuwaste.jobs.events.envelope import MEDIA_TYPE, encoded
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.envelope import MEDIA_TYPE, StoredEvent, encoded
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from gpuwaste.core.config_files import expanded
 from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.core.text import decoded, words_of
 from gpuwaste.core.typed_toml import key
-from gpuwaste.jobs.events.envelope import BATCH_TYPE, MEDIA_TYPE, encoded
-from gpuwaste.jobs.events.stored_event import StoredEvent
+from gpuwaste.jobs.events.envelope import BATCH_TYPE, MEDIA_TYPE, StoredEvent, encoded
 from gpuwaste.net.addresses import Endpoint, embedded_address, ip_address, is_public, parse_target_url
 from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, tls_context
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
+from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import EventStore
-from gpuwaste.jobs.events.stored_event import StoredEvent
-from gpuwaste.ledger.now.now import Now
+from gpuwaste.ledger.now.now_document import Now
 from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.store.hub.hub_store import HubStore
 

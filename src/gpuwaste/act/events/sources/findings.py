@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.waste import CauseFound
-from gpuwaste.jobs.events.stored_event import StoredEvent
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
 _MARK: Final = "findings_told"  # UTC seconds: the causes of runs that ended by then are told

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpuwaste.act.events.sources import OpenSubjects, SourceSnapshot, SourceStores
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.waste import IdleHeld
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.ledger.held import HeldRun
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 
 _OPENED, _GROWN, _CLOSED = "waste.opened", "waste.grown", "waste.closed"
 

@@ -5,10 +5,9 @@ from typing import Final
 
 from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.gpu import GpuLost
-from gpuwaste.jobs.events.stored_event import StoredEvent
-from gpuwaste.slurm.run import RunKey
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
 _BACK_S: Final = 24 * HOUR_S  # hours may come late; what was told is known by its id for longer

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.model import ModelInUse
-from gpuwaste.jobs.events.stored_event import StoredEvent
 
 _PROMOTED = "model.promoted"
 _IN_USE = (_PROMOTED, "model.rolled_back")

@@ -7,9 +7,8 @@ from msgspec import Struct
 
 from gpuwaste.act.events.sources import SourceSnapshot, SourceStores
 from gpuwaste.core.errors import NoDataError, StoreError
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.policy import PolicyProposed
-from gpuwaste.jobs.events.stored_event import StoredEvent
 from gpuwaste.sim import kept_simulations
 from gpuwaste.sim.document import Proposal
 

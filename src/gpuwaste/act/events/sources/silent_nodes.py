@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from gpuwaste.act.events.sources import OpenSubjects, SourceSnapshot, SourceStores
-from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.node import NodeHeard
-from gpuwaste.jobs.events.stored_event import StoredEvent
 
 _SILENT, _BACK = "node.silent", "node.back"
 

@@ -16,7 +16,7 @@ from typing import Final
 from gpuwaste.advice.policy.policy_case import Expectation, PolicyCase, Suggestion, Trigger
 from gpuwaste.advice.policy.policy_file import GPUS, QUANTITIES, TargetRule, Threshold
 from gpuwaste.jobs.verdict import Action
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 ORDER: Final = 200
 NO_POINT_WARN: Final = 0.75

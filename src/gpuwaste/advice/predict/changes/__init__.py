@@ -11,9 +11,9 @@ from typing import Any, Final
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.registry import ModuleRegistry
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_submission
-from gpuwaste.slurm.submit.sbatch_words import Given
+from gpuwaste.slurm.submit.sbatch_options import Given
 
 Score = Callable[[Sequence[JobRequest]], list[tuple[TargetPrediction, ...]]]
 MORE_RISK: Final = 0.02  # a change that makes a failure or a timeout this much more likely does not help

@@ -9,8 +9,8 @@ from gpuwaste.advice.predict.changes import ChangeProposal, asked, safe
 from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.advice.predict.vector_words import number
 from gpuwaste.slurm.submit.gpu_items import GPU_OPTIONS, GpuRequest, tasks_of
-from gpuwaste.slurm.submit.request import JobRequest
-from gpuwaste.slurm.submit.sbatch_words import Given
+from gpuwaste.slurm.submit.job_request import JobRequest
+from gpuwaste.slurm.submit.sbatch_options import Given
 
 LEAST: Final = 0.9
 _MIB: Final = 1 << 20

@@ -8,7 +8,7 @@ from typing import Final
 from gpuwaste.advice.predict.changes import ChangeProposal, asked, gpus, safe
 from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.core.units import format_size
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 LEAST: Final = 0.95
 HEADROOM: Final = 1.2  # accounting samples memory: a peak between two samples is not in it

@@ -12,7 +12,7 @@ from typing import Final
 from gpuwaste.advice.predict.changes import ChangeProposal, safe, share_text
 from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, say_duration
-from gpuwaste.slurm.submit.request import JobRequest
+from gpuwaste.slurm.submit.job_request import JobRequest
 
 LEAST: Final = 0.85  # a quantile below this leaves too many jobs that the new limit would end
 GAIN: Final = 0.8  # a new limit above this share of the old one changes too little

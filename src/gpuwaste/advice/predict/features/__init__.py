@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpuwaste.advice.predict.feature_context import Context
 from gpuwaste.advice.predict.feature_group import Feature, Group, Step, feature_list
 from gpuwaste.advice.predict.features import ended_jobs, predecessors, queue_state, request_features, used_resources
-from gpuwaste.jobs.history.keys import KEYS
+from gpuwaste.jobs.history.history_keys import KEYS
 
 FEATURE_VERSION: Final = 3  # of what the names mean: raise it when a formula, or what history remembers, changes
 GROUPS: Final[tuple[Group, ...]] = (

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gpuwaste.advice.predict.feature_context import Context
 from gpuwaste.advice.predict.feature_group import Block, Feature, Group, Step, copied
 from gpuwaste.core.units import DAY_S
-from gpuwaste.jobs.history.keys import BY_NAME, EXACT
-from gpuwaste.jobs.history.recent import ALIKE, ALIKE_AT, MOMENTS, MOMENTS_AT, RUNS
+from gpuwaste.jobs.history.history_keys import BY_NAME, EXACT
+from gpuwaste.jobs.history.recent_runs import ALIKE, ALIKE_AT, MOMENTS, MOMENTS_AT, RUNS
 from gpuwaste.jobs.history.recurrences import FAILED_OF
 
 KEYS: Final = (BY_NAME["user"], *(BY_NAME.get(name, EXACT) for name in ALIKE))

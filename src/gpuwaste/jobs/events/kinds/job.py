@@ -7,10 +7,10 @@ from msgspec import Meta
 
 from gpuwaste.core.codec import Int64, Number
 from gpuwaste.jobs.events.event_kind import EventKind, OfRun
-from gpuwaste.jobs.job_event import EventKind as HistoryKind
+from gpuwaste.jobs.job_event import HistoryEventKind as HistoryKind
 from gpuwaste.jobs.job_event import RunUse
 from gpuwaste.jobs.verdict import Verdict
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 
 
 class RunTold(OfRun, frozen=True):

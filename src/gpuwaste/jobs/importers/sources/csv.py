@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import UsageError
+from gpuwaste.jobs.importers.file_pages import file_pages, first_line, plain_size
+from gpuwaste.jobs.importers.history_source import PAGE_B, Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.lines import file_pages, first_line, plain_size
-from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import PAGE_B, RawPage
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.accounting.sacct_file import Cut
 from gpuwaste.slurm.formats.csv_jobs import header_of, read_csv

@@ -9,15 +9,14 @@ from typing import Final, Protocol
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod, window_pages
+from gpuwaste.jobs.importers.file_pages import file_pages, first_lines, plain_size
+from gpuwaste.jobs.importers.history_source import PAGE_B, Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.lines import file_pages, first_lines, plain_size
-from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import PAGE_B, RawPage
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import Cut, columns_of, cut_pages, header_columns, hint
-from gpuwaste.slurm.clients.commands import new_delimiter
-from gpuwaste.slurm.formats.times import zone_of
+from gpuwaste.slurm.clients.command_client import new_delimiter
+from gpuwaste.slurm.formats.slurm_times import zone_of
 
 KIND: Final = "sacct"
 

@@ -6,11 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.jobs.importers.file_pages import plain_size
+from gpuwaste.jobs.importers.history_source import PAGE_B, Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.lines import plain_size
-from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import PAGE_B, RawPage
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.json_jobs import job_pages
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
 from gpuwaste.slurm.accounting.sacct import BadRow

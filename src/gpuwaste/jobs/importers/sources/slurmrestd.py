@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from gpuwaste.jobs.importers.accounting_windows import AccountingPeriod, window_pages
+from gpuwaste.jobs.importers.history_source import Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import RawPage
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.accounting.sacct_file import Cut

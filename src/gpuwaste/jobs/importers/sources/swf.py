@@ -7,11 +7,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.jobs.importers.file_pages import cut_lines, file_pages, plain_size
+from gpuwaste.jobs.importers.history_source import PAGE_B, Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
-from gpuwaste.jobs.importers.lines import cut_lines, file_pages, plain_size
-from gpuwaste.jobs.importers.parsed_page import Notes
-from gpuwaste.jobs.importers.source import PAGE_B, RawPage
-from gpuwaste.slurm.accounting.job import JobRecord
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.formats.log_file import read_lines
 from gpuwaste.slurm.formats.swf import read_swf

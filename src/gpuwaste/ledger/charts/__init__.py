@@ -1,1 +1,0 @@
-"""Charts of GPU time by level."""

@@ -1,1 +1,0 @@
-"""What owners say of the judgement on their runs."""
