@@ -1,9 +1,4 @@
-"""The submit plugin: configured in slurm.conf, installed, and built for the running release of Slurm.
-
-A Slurm plugin exports `plugin_version`, a uint32 of major, minor and micro in a byte each, and `plugin_type`, a text;
-slurmctld compares the first with its own before it calls anything. Both are looked up in the table of dynamic symbols
-(ELF64, little-endian, as x86_64 and aarch64 are).
-"""
+"""The submit plugin: configured in slurm.conf, installed, and built for the running release of Slurm."""
 
 import re
 import struct
@@ -16,6 +11,9 @@ from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.slurm.formats.conf_file import read_text
 
+# A Slurm plugin exports `plugin_version`, a uint32 of major, minor and micro in a byte each, and `plugin_type`, a text;
+# slurmctld compares the first with its own before it calls anything. Both are looked up in the table of dynamic symbols
+# (ELF64, little-endian, as x86_64 and aarch64 are).
 PLACE: Final = 75
 NAME: Final = "plugin"
 ROLES: Final = frozenset({Role.ADVISOR})
