@@ -85,7 +85,7 @@ def pinball(waited: Floats, said: Floats) -> float:
 def figures(rows: WaitRows, raw: Floats) -> tuple[list[WaitFigures], int]:
     """Return the figures of the baselines and of the predictions, and how many jobs were judged.
 
-    `raw` [m, 3] is what trees said that were fitted in the order of time (learnt.py).
+    `raw` [m, 3] is what trees said that were fitted in the order of time (learnt_waits.py).
     """
     said = {
         **rows.baselines,

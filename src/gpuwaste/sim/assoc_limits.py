@@ -97,7 +97,7 @@ def limit_table(
 ) -> LimitTable:
     """Return the limits of a cluster: QOS by their place in the model, associations by their node of `accounts`.
 
-    `names` are the columns of tres.py. `hold`: whether AccountingStorageEnforce lets limits hold at all.
+    `names` are the TRES. `hold`: whether AccountingStorageEnforce lets limits hold at all.
     """
     qos = [*(each.limits if hold else LimitSet() for each in model.qos), LimitSet()]
     assoc = [each.limits if hold else LimitSet() for each in accounts.associations]

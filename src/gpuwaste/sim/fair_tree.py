@@ -71,7 +71,7 @@ def billing(amounts: Floats, weights: Floats | None, *, max_tres: bool = False) 
     """Return the billing TRES [n] of jobs that hold `amounts` [n, TRES], by a partition's TRESBillingWeights [TRES].
 
     Without weights that is the CPUs. With MAX_TRES of PriorityFlags the largest of cpu, mem, node and gres counts, and
-    only other TRES are added; all columns of tres.py but billing are such ones.
+    only other TRES are added; all columns of assoc_limits.py but billing are such ones.
     """
     if weights is None:
         return amounts[:, CPU].astype(np.float64)

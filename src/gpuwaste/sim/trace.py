@@ -21,7 +21,7 @@ class Planned(NamedTuple):
     """What a scheduler is given, n jobs by submission: `believed` is the walltime that it plans with, at least 1 s.
 
     A job that outlasts it is planned with its limit then. Where `user` has rows, a scheduler believes the last two jobs
-    of each user instead (recent.py). A tuple, so that compiled code takes it as it is.
+    of each user instead (believed_times.py). A tuple, so that compiled code takes it as it is.
     """
 
     submit: Ints

@@ -1,6 +1,7 @@
 """What readers have in common: a program as a graph of arrays, before it is known which of them stay in memory.
 
-A reader adds nodes in an order in which each comes after its inputs. kernels.py makes operations and buffers of them.
+A reader adds nodes in an order in which each comes after its inputs. graph_steps.py makes operations and buffers of
+them.
 """
 
 from typing import Final, Literal

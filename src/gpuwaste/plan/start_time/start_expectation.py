@@ -38,7 +38,7 @@ class StartExpectation(NamedTuple):
 
 
 class Correction(Protocol):
-    """What a site's own ended waits have taught (correction.py)."""
+    """What a site's own ended waits have taught (wait_correction.py)."""
 
     def apply(self, waits_s: Sequence[float]) -> Sequence[float]:
         """Return better quantiles for p10, p50 and p90 of a wait, in seconds."""

@@ -1,6 +1,6 @@
 """Corrects the quantiles of waits by a site's own errors: each is moved so that it would have held over the last waits.
 
-The shifts are those of walltimes (predict/conformal.py): of logarithms, on a rolling window, with the level led by what
+The shifts are those of walltimes (conformal_shifts.py): of logarithms, on a rolling window, with the level led by what
 was missed lately. Waits below a minute are alike, so a minute is added to each before its logarithm. Many jobs do not
 wait at all, and no quantile divides equal waits into shares: waits below TIE_S are spread over it at random. The level
 is led by what is really missed, in full seconds: a wait of p10 or p90 itself is inside. A wait teaches at its start,

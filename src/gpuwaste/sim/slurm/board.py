@@ -124,7 +124,7 @@ class Holds(NamedTuple):
 
 
 class PlacementLog(NamedTuple):
-    """What jobs held of some nodes in a window (placement_log.py); without `rows` nothing is kept."""
+    """What jobs held of some nodes in a window (placement.py); without `rows` nothing is kept."""
 
     rows: Ints  # [r, LOG_COLUMNS]
     nodes: Flags  # [m]: those that are logged

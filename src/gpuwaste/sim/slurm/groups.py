@@ -48,7 +48,7 @@ class Groups(NamedTuple):
     picked: Ints  # [m]
     begins: Ints  # [m]: when a group is believed to have room for the job that is looked at, -1 outside its partition
     listed: Ints  # [n, 2]: the list of ends in which a running job is, and its place there
-    ends: Ints  # [n], of running jobs (end_windows.py)
+    ends: Ints  # [n], of running jobs (flow.py)
     sizes: Ints
 
 

@@ -58,8 +58,8 @@ def play(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.
 
     `node_events` [e, 3] are instants, nodes and changes, by time; a reservation's bounds have node -1. `passes` [p, 2]
     are the instants, by time, at which the main loop (MAIN, FULL) and backfill (CYCLE) run; without any they run as the
-    settings say. `learns`: walltimes are believed to be the mean of the user's last two jobs (recent.py). A log of
-    placements ends the play with its window.
+    settings say. `learns`: walltimes are believed to be the mean of the user's last two jobs (believed_times.py). A log
+    of placements ends the play with its window.
     """
     jobs, settings, counters = board.jobs, board.settings, board.counters
     n, origin = len(jobs), jobs[0, b.SUBMIT]

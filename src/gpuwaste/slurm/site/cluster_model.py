@@ -95,7 +95,7 @@ class Node:
 class Partition:
     """One partition; empty sets of names allow everybody. `whole_nodes`: a job there holds its nodes alone.
 
-    `billing_weights` are TRESBillingWeights as tres_weights.py has them, None where they cannot be read.
+    `billing_weights` are TRESBillingWeights as tres_amounts.py has them, None where they cannot be read.
     """
 
     name: str

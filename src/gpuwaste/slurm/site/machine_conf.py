@@ -157,7 +157,7 @@ class _Site:
     ) -> Partition:
         with located(line.place):
             names = self._names(fields.get("nodes", ""), order, features)
-            # A name that no node has stays, at the end: checked.py refuses it.
+            # A name that no node has stays, at the end: model_checks.py refuses it.
             chosen = sorted(dict.fromkeys(names), key=lambda name: order.get(name, len(order)))
             parse_weights(fields.get("tresbillingweights", ""))  # an error names the item
             return hardware.scheduled(hardware.partition_of(fields, ()), chosen, config)

@@ -36,7 +36,7 @@ class HubStore:
     """An open store, its writer, and what commits change; each subject reads and writes its own tables through it."""
 
     packs: ClassVar[bool] = True
-    """Whether rows are put in the order of users (packing.py)."""
+    """Whether rows are put in the order of users (ledger/rollup.py)."""
     not_copied: ClassVar[str] = ""
     """Why `copy_to` makes no copy of this kind of store, and what to do instead."""
     upkeep_s: ClassVar[float] = 3600.0

@@ -96,7 +96,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_no_other_module_reads_weights() -> None:
-    """tres_weights.py is the one reader: the others call it."""
+    """tres_amounts.py is the one reader: the others call it."""
     root = Path(next(iter(gpuwaste.slurm.__path__))).parent
     reader = re.compile(r"^def \w*weights\w*\(text", re.MULTILINE)
     found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if reader.search(path.read_text())}
