@@ -2,8 +2,6 @@
 
 import inspect
 import sys
-from collections.abc import Sequence
-from itertools import groupby
 from typing import Final
 
 from gpuwaste.advice.predict.feature_group import Group
@@ -25,20 +23,15 @@ def keys() -> str:
     return table(("key", "which earlier jobs", "equal in"), rows)
 
 
-def section(module: str, groups: Sequence[Group]) -> str:
-    """Return the section of the groups of a module."""
-    first = groups[0]
-    of = "for each key" if first.per_key else "of the user's last jobs" if first.history else "of the request"
-    title = f"## {module.rpartition('.')[2]}: {of}"
-    rows = [
-        (code(f"KEY_{f.name}" if group.per_key else f.name), f.unit, f.text) for group in groups for f in group.features
-    ]
-    about = inspect.cleandoc(str(sys.modules[module].__doc__))
-    return f"{title}\n\n{about}\n\n{table(('feature', 'unit', 'in words'), rows)}"
+def group_of(group: Group) -> str:
+    """Return a group's section."""
+    of = "for each key" if group.per_key else "of the user's last jobs" if group.history else "of the request"
+    rows = [(code(f"KEY_{f.name}" if group.per_key else f.name), f.unit, f.text) for f in group.features]
+    about = inspect.cleandoc(str(sys.modules[group.steps.__module__].__doc__))
+    return f"## {group.name}: {of}\n\n{about}\n\n{table(('feature', 'unit', 'in words'), rows)}"
 
 
 def page() -> str:
-    """Return the page: the keys, then a section for each file of groups."""
+    """Return the page: the keys, then a section for each group."""
     intro = _INTRO.format(count=len(FEATURES), version=FEATURE_VERSION)
-    files = groupby(GROUPS, lambda group: group.steps.__module__)
-    return document("Features", intro, keys(), *(section(module, list(groups)) for module, groups in files))
+    return document("Features", intro, keys(), *(group_of(group) for group in GROUPS))

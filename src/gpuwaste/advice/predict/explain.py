@@ -71,9 +71,8 @@ def bundled() -> tuple[Bundled, ...]:
     """Return the groups; every feature is in exactly one."""
     subjects: dict[str, tuple[str, str]] = {}
     for group in GROUPS:
-        subject = group.steps.__module__.rpartition(".")[2]
         for key in _KEYS if group.per_key else ("",):
-            subjects |= {f"{key}_{f.name}" if key else f.name: (key, subject) for f in group.features}
+            subjects |= {f"{key}_{f.name}" if key else f.name: (key, group.name) for f in group.features}
     found: dict[str, list[int]] = {}
     for place, feature in enumerate(FEATURES):
         found.setdefault(_bundle_of(feature.name, *subjects[feature.name]), []).append(place)

@@ -52,7 +52,7 @@ def request_steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, asked[:, OVER_AT:UNDER_AT], asked[:, UNDER_AT:PAIR_AT], out[:, SCRIPT_AT:])
 
 
-REQUEST = Group(REQUEST_FEATURES, request_steps, per_key=False, history=False)
+REQUEST = Group("request", REQUEST_FEATURES, request_steps, per_key=False, history=False)
 
 
 def script_steps(context: Context, out: Block) -> Iterator[Step]:
@@ -60,4 +60,4 @@ def script_steps(context: Context, out: Block) -> Iterator[Step]:
     yield copied(out, context.requests[:, SCRIPT_AT:OVER_AT])
 
 
-SCRIPT = Group(SCRIPT_FEATURES, script_steps, per_key=False, history=False)
+SCRIPT = Group("script", SCRIPT_FEATURES, script_steps, per_key=False, history=False)

@@ -38,7 +38,7 @@ def memory_steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, bytes_, context.requests[:, AT["mem_b"], None, None], out[..., 2:])
 
 
-MEMORY = Group(MEMORY_FEATURES, memory_steps)
+MEMORY = Group("memory", MEMORY_FEATURES, memory_steps)
 
 
 def gpu_steps(context: Context, out: Block) -> Iterator[Step]:
@@ -50,4 +50,4 @@ def gpu_steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, lasts[..., _ACTIVE], lasts[..., _ASKED], out[..., _COPIED])
 
 
-GPU = Group(GPU_FEATURES, gpu_steps)
+GPU = Group("gpu", GPU_FEATURES, gpu_steps)
