@@ -27,7 +27,7 @@ def group_of(group: Group) -> str:
     """Return a group's section."""
     of = "for each key" if group.per_key else "of the user's last jobs" if group.history else "of the request"
     rows = [(code(f"KEY_{f.name}" if group.per_key else f.name), f.unit, f.text) for f in group.features]
-    about = inspect.cleandoc(str(sys.modules[group.steps.__module__].__doc__))
+    about = group.text or inspect.cleandoc(str(sys.modules[group.steps.__module__].__doc__))
     return f"## {group.name}: {of}\n\n{about}\n\n{table(('feature', 'unit', 'in words'), rows)}"
 
 

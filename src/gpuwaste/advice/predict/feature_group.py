@@ -37,10 +37,11 @@ class Group:
     With `per_key` they stand for every key, and out is [n, keys, len(features)]; the name of a key is put before
     theirs and "{jobs}" in their texts becomes that key's. "Not known" is NaN or infinite. `history` says whether they
     come from earlier jobs; those of the request alone come first in GROUPS. A reason is told of a group
-    by its `name`, since what moves together is explained together.
+    by its `name`, since what moves together is explained together; `text` says what it is, "" for what its file says.
     """
 
     name: str
+    text: str
     features: tuple[Feature, ...]
     steps: Callable[[Context, Block], Iterable[Step]]
     per_key: bool = True

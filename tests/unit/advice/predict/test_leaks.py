@@ -38,7 +38,7 @@ def leak(values: Callable[[JobTable], NDArray[Any]]) -> Groups:
             rows = np.searchsorted(table.submit, context.submit)
             yield copied(out[:, 0], column[rows])
 
-        return (*GROUPS, Group("leak", (Feature("leak", "", "a planted leak"),), steps, per_key=False))
+        return (*GROUPS, Group("leak", "", (Feature("leak", "", "a planted leak"),), steps, per_key=False))
 
     return groups
 

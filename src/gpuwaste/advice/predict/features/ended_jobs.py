@@ -71,7 +71,7 @@ def outcome_steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, failed, share, share)
 
 
-OUTCOMES = Group("outcomes", OUTCOME_FEATURES, outcome_steps)
+OUTCOMES = Group("outcomes", "How the earlier jobs of each key ended.", OUTCOME_FEATURES, outcome_steps)
 
 
 def duration_steps(context: Context, out: Block) -> Iterator[Step]:
@@ -90,4 +90,9 @@ def duration_steps(context: Context, out: Block) -> Iterator[Step]:
     yield copied(out[..., _RUN_RATES:], rows["ews"][..., _MEAN:])
 
 
-DURATIONS = Group("durations", DURATION_FEATURES, duration_steps)
+DURATIONS = Group(
+    "durations",
+    "How long the earlier jobs of each key ran, beside this request's limit.",
+    DURATION_FEATURES,
+    duration_steps,
+)

@@ -129,4 +129,4 @@ def _summed(room: _Room, columns: Block) -> Iterator[Step]:
     yield partial(np.maximum.reduce, ages, 2, None, columns[..., _AGE])
 
 
-GROUP = Group("predecessors", FEATURES, steps, per_key=False)
+GROUP = Group("predecessors", "", FEATURES, steps, per_key=False)

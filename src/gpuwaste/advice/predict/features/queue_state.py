@@ -42,4 +42,4 @@ def steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.subtract, context.submit[:, None, None], instants, out[..., _SENT:], casting="unsafe")
 
 
-GROUP = Group("queue", FEATURES, steps)
+GROUP = Group("queue", "", FEATURES, steps)

@@ -52,7 +52,14 @@ def request_steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, asked[:, OVER_AT:UNDER_AT], asked[:, UNDER_AT:PAIR_AT], out[:, SCRIPT_AT:])
 
 
-REQUEST = Group("request", REQUEST_FEATURES, request_steps, per_key=False, history=False)
+REQUEST = Group(
+    "request",
+    "The request itself: amounts, limit, time of day, facts of the name. Partition and QOS count only by their history.",
+    REQUEST_FEATURES,
+    request_steps,
+    per_key=False,
+    history=False,
+)
 
 
 def script_steps(context: Context, out: Block) -> Iterator[Step]:
@@ -60,4 +67,11 @@ def script_steps(context: Context, out: Block) -> Iterator[Step]:
     yield copied(out, context.requests[:, SCRIPT_AT:OVER_AT])
 
 
-SCRIPT = Group("script", SCRIPT_FEATURES, script_steps, per_key=False, history=False)
+SCRIPT = Group(
+    "script",
+    "Facts of the batch script, where there is one: what it starts and how careful it is.",
+    SCRIPT_FEATURES,
+    script_steps,
+    per_key=False,
+    history=False,
+)

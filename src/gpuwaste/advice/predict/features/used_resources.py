@@ -38,7 +38,12 @@ def memory_steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, bytes_, context.requests[:, AT["mem_b"], None, None], out[..., 2:])
 
 
-MEMORY = Group("memory", MEMORY_FEATURES, memory_steps)
+MEMORY = Group(
+    "memory",
+    "The peak memory of earlier jobs of each key, where accounting knows it, beside what is asked for.",
+    MEMORY_FEATURES,
+    memory_steps,
+)
 
 
 def gpu_steps(context: Context, out: Block) -> Iterator[Step]:
@@ -50,4 +55,4 @@ def gpu_steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, lasts[..., _ACTIVE], lasts[..., _ASKED], out[..., _COPIED])
 
 
-GPU = Group("gpu", GPU_FEATURES, gpu_steps)
+GPU = Group("gpu", "What the ledger said of the last judged GPU job of each key.", GPU_FEATURES, gpu_steps)
