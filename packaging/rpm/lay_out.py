@@ -32,6 +32,7 @@ BASELINE: Final = PurePosixPath("advice/predict/baseline")
 OF_HUB: Final = frozenset(
     {
         "sim/__init__.py",
+        "sim/document.py",
         "sim/hub_parts.py",
         "sim/kept_simulations.py",
         "sim/simulations_resource.py",

@@ -54,7 +54,8 @@ def request_steps(context: Context, out: Block) -> Iterator[Step]:
 
 REQUEST = Group(
     "request",
-    "The request itself: amounts, limit, time of day, facts of the name. Partition and QOS count only by their history.",
+    "The request itself: amounts, limit, time of day, facts of the name. "
+    "Partition and QOS count only by their history.",
     REQUEST_FEATURES,
     request_steps,
     per_key=False,
