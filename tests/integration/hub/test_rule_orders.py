@@ -10,8 +10,8 @@ from tests.integration.hub.test_rules import LADDER, firings, later, passed, wor
 
 from gpuwaste.act.actions.action_manager import ActionManager
 from gpuwaste.act.actions.action_parts import ActionParts
-from gpuwaste.act.actions.action_store import ActionQuestion, ActionRow
-from gpuwaste.act.actions.action_types import ActionReport
+from gpuwaste.act.actions.action_store import ActionRow
+from gpuwaste.act.actions.action_types import ActionQuestion, ActionReport
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.testing.clocks import ShiftedClock
 
@@ -37,7 +37,7 @@ def lent(rig: Rig) -> str:
 
 def rows(rig: Rig, kind: str) -> list[ActionRow]:
     """Return the actions of a kind, the oldest first."""
-    found = rig.hub.get(ActionParts).store.listed(ActionQuestion(0, 2**40))
+    found = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))
     return [row for row in reversed(found) if row.intent.kind == kind]
 
 

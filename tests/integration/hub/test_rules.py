@@ -10,8 +10,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_now import ALICE, NOW, OPEN, OPER, used
 
 from gpuwaste.act.actions.action_parts import ActionParts
-from gpuwaste.act.actions.action_store import ActionQuestion
-from gpuwaste.act.actions.action_types import ActionReport
+from gpuwaste.act.actions.action_types import ActionQuestion, ActionReport
 from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.rule_moments import ModelMoment
 from gpuwaste.act.rules.rule_service import RuleService
@@ -105,7 +104,7 @@ def firings(rig: Rig) -> list[tuple[str, str, int, bool]]:
 
 def intents(rig: Rig) -> list[tuple[str, str]]:
     """Return kind and subject of the actions that the store has, the oldest first."""
-    rows = rig.hub.get(ActionParts).store.listed(ActionQuestion(0, 2**40))
+    rows = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))
     return sorted((row.intent.kind, row.intent.subject) for row in rows)
 
 
@@ -145,7 +144,7 @@ def test_the_texts_name_the_facts(rig: Rig) -> None:
     """What the user reads has the job's id and a duration; the intent keeps the facts as they were."""
     write(rig, LADDER.replace("MODE", "notify"))
     passed(rig, 1)
-    intent = rig.hub.get(ActionParts).store.listed(ActionQuestion(0, 2**40))[0].intent
+    intent = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))[0].intent
     assert intent.options["text"] == "Your job 7 has held 1 idle GPUs for 33 min."
     assert (intent.user, intent.account, str(intent.run)) == ("alice", "proj1", RUN)
     assert json.loads(intent.facts)["ledger.idle_s"] == 2000
@@ -172,7 +171,7 @@ def test_what_waits_is_dropped_once_the_condition_holds_no_more(rig: Rig, *, sen
     passed(rig, 1)
     passed(rig, 2, 480)
     manager = rig.hub.get(ActionParts).manager
-    (waiting,) = manager.store.listed(ActionQuestion(0, 2**40))
+    (waiting,) = manager.store.listed(ActionQuestion(start=0, end=2**40))
     assert manager.decide(waiting, "oper", approve=True)
     if sent:
         assert manager.report(waiting, ActionReport(actor="a", status="sent", plan={"job": "7"})) == ""
@@ -194,7 +193,7 @@ def test_a_restart_of_the_hub_drops_only_what_is_over(rig: Rig, *, works: bool, 
     write(rig, f'{head}notify = "none"\n[[do]]\nafter = "0s"\naction = "cancel"\n')
     passed(rig, 1)
     store = rig.hub.get(ActionParts).store
-    (waiting,) = store.listed(ActionQuestion(0, 2**40))
+    (waiting,) = store.listed(ActionQuestion(start=0, end=2**40))
     assert isinstance(rig.clock, ShiftedClock)
     rig.clock.later_s += 7200
     passed(rig, 1)
@@ -429,7 +428,7 @@ def test_a_rule_about_the_model_in_use(rig: Rig) -> None:
     passed(rig, 3, 60)
     assert firings(rig) == [("drift", "model/night", step, True) for step in (1, 2)]
     assert intents(rig) == [("notify", "model/night"), ("rollback", "model/night")]
-    rows = rig.hub.get(ActionParts).store.listed(ActionQuestion(0, 2**40))
+    rows = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))
     assert {(row.intent.run, row.intent.user, row.intent.options.get("subject")) for row in rows} == {
         (None, "", "Model night"),
         (None, "", None),

@@ -9,12 +9,13 @@ import msgspec
 from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.actions.action_manager import ActionManager, entry
 from gpuwaste.act.actions.action_parts import ActionParts
-from gpuwaste.act.actions.action_store import ActionQuestion, ActionRow
+from gpuwaste.act.actions.action_store import ActionRow
 from gpuwaste.act.actions.action_types import (
     STATUSES,
     ActionClaim,
     ActionDocument,
     ActionLent,
+    ActionQuestion,
     ActionReport,
     ActionsDocument,
     ActionsStop,
@@ -28,12 +29,10 @@ from gpuwaste.core.groups import uid_named
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, LATER, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.net.request_signing import Caller, Checkers, SignedAnswer, proven_caller, sender_of, sign_ack
 
 LEASE_S: Final = 60
-_WINDOW_S: Final = 60 * DAY_S
 _T = TypeVar("_T")
 
 
@@ -65,11 +64,6 @@ class ActionService(Part):
             actor=self._store.holder(),
             actions=[entry(row) for row in self._store.listed(question)],
         )
-
-    def question(self, start: int | None, end: int | None, limit: int) -> ActionQuestion:
-        """Return a question about a window, UTC seconds: the last 60 days by default."""
-        until = self._store.now() + 1 if end is None else end
-        return ActionQuestion(until - _WINDOW_S if start is None else start, until, limit=limit)
 
     def one(self, scope: Scope, action_id: str) -> ActionDocument:
         """Return one action, to operators and staff."""

@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpuwaste.act.actions.action_types import ActionQuestion
 from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
-from gpuwaste.core.units import HOUR_S
+from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.slurm.run_key import RunKey
@@ -17,6 +18,7 @@ from gpuwaste.store.hub.json_rows import to_json
 
 WAITING: Final[tuple[ActionStatus, ...]] = ("intended", "approved")
 STOPPED: Final = "actions:stopped"  # UTC second since which no action is sent, 0 for none
+_WINDOW_S: Final = 60 * DAY_S
 _LEASE: Final = "actor"
 _MAX_REASON: Final = 500
 _MAX_ANSWER: Final = 2000
@@ -55,18 +57,6 @@ class StoredStep:
     plan: Mapping[str, str] | None = None
     answer: str | None = None
     sent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ActionQuestion:
-    """Which actions are asked for; None is every one."""
-
-    start: int
-    end: int
-    status: str | None = None
-    rule: str | None = None
-    user: str | None = None
-    limit: int = 1000
 
 
 class ActionStore:
@@ -114,12 +104,13 @@ class ActionStore:
 
     def listed(self, question: ActionQuestion) -> list[ActionRow]:
         """Return actions, the newest first."""
+        until = self.now() + 1 if question.end is None else question.end
         values = {
             "status": question.status,
             "rule": question.rule,
             "user": question.user,
-            "from_s": question.start,
-            "to_s": question.end,
+            "from_s": until - _WINDOW_S if question.start is None else question.start,
+            "to_s": until,
             "limit": question.limit,
         }
         with self._store.reader() as db:

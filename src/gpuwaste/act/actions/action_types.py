@@ -1,15 +1,29 @@
 """The types of what the hub says of actions: to people, and to the actor."""
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
 from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
-from gpuwaste.core.fields import Document, MaybeUtc, Utc
+from gpuwaste.core.fields import Document, MaybeUtc, Name, Number, Utc
 from gpuwaste.slurm.run_key import RunKey
 
 STATUSES: Final[tuple[str, ...]] = get_args(ActionStatus)
 Outcome = Literal["sent", "confirmed", "failed", "moot"]
+MAX_ACTIONS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class ActionQuestion:
+    """Which actions; None is every one, of a window the last 60 days. Times are UTC seconds."""
+
+    status: Name | None = None
+    rule: Name | None = None
+    user: Name | None = None
+    start: Number | None = None
+    end: Number | None = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)] = 1000
 
 
 class ActionEntry(Struct, kw_only=True, frozen=True):

@@ -1,31 +1,22 @@
 """What rules want done, for people to read and decide on: /v1/actions."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from gpuwaste.act.actions.action_types import ActionDocument, ActionsDocument, ActionsStop, ActionsStopped
-from gpuwaste.core.fields import Name, Number
+from gpuwaste.act.actions.action_types import (
+    ActionDocument,
+    ActionQuestion,
+    ActionsDocument,
+    ActionsStop,
+    ActionsStopped,
+)
 from gpuwaste.core.scope import Scope
 from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
 
 if TYPE_CHECKING:
     from gpuwaste.act.actions.action_service import ActionService
-
-MAX_ACTIONS: Final = 10_000
-
-
-@dataclass(frozen=True)
-class ActionsQuestion:
-    """Which actions."""
-
-    status: Name | None = None
-    rule: Name | None = None
-    user: Name | None = None
-    start: Number | None = None
-    end: Number | None = None
-    limit: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)] = 1000
 
 
 @dataclass(frozen=True)
@@ -41,11 +32,9 @@ def _actions(reading: Reading) -> "ActionService":
     return reading.get(ActionService)
 
 
-def listed(reading: Reading, scope: Scope, question: ActionsQuestion) -> ActionsDocument:
+def listed(reading: Reading, scope: Scope, question: ActionQuestion) -> ActionsDocument:
     """List actions, the newest first, the last 60 days by default; for operators and staff."""
-    actions = _actions(reading)
-    asked = actions.question(question.start, question.end, question.limit)
-    return actions.listed(scope, replace(asked, status=question.status, rule=question.rule, user=question.user))
+    return _actions(reading).listed(scope, question)
 
 
 def one(reading: Reading, scope: Scope, question: OneAction) -> ActionDocument:
@@ -69,7 +58,7 @@ def stop(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> ActionsS
 
 
 RESOURCES = (
-    Resource(path="/v1/actions", question=ActionsQuestion, document=ActionsDocument, read=listed),
+    Resource(path="/v1/actions", question=ActionQuestion, document=ActionsDocument, read=listed),
     Resource(path="/v1/actions/{action_id}", question=OneAction, document=ActionDocument, read=one),
     Order(path="/v1/actions/{action_id}/approve", question=OneAction, document=ActionDocument, do=approve),
     Order(path="/v1/actions/{action_id}/refuse", question=OneAction, document=ActionDocument, do=refuse),
