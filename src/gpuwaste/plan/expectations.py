@@ -240,7 +240,7 @@ class Expectations(Part):
         now = self._now()
         if self._live is not None and 0 <= now - self._live.queue.now < KEPT_S:
             return self._live
-        _need_simulator()  # says what is missing before Slurm is asked
+        need_simulator()  # says what is missing before Slurm is asked
         from gpuwaste.plan.live_queue import live_queue  # noqa: PLC0415 needs the extra `sim`
 
         try:
@@ -275,7 +275,7 @@ def _wait_row(request: JobRequest, one: "StartExpectation", now: int) -> WaitRow
     )
 
 
-def _need_simulator() -> None:
+def need_simulator() -> None:
     """Load what plays queues. Raises Refusal where it is not installed, or the service may not compile."""
     try:
         from gpuwaste.plan.start_time import start_expectation  # noqa: F401, PLC0415 needs the extra `sim`
