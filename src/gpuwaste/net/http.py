@@ -213,6 +213,8 @@ class HttpExchange:
             yield
         except ssl.SSLCertVerificationError as error:
             raise AuthError(f"{url}: its certificate is not trusted ({error.verify_message}): see hub_ca") from error
+        except TimeoutError as error:  # of a socket that waits as long as all may take
+            raise self._too_late() from error
         except (OSError, IncompleteRead) as error:
             raise RetryableWireError(f"{url}: {_words(error)}: {self._endpoint.hint}") from error
         except (HTTPException, ValueError) as error:
