@@ -136,8 +136,9 @@ def _page(asked: PageRequest, document: ViewDocument | ComparisonDocument) -> st
     from gpuwaste.views.comparison_page import comparison_page
 
     path, charts = f"/analytics/{document.view}", len(_charts(document))
+    clusters, offset = text(asked.query, "clusters"), number(asked.query, "offset", MAX_OFFSET_S)
     if isinstance(document, ViewDocument):
-        linked = urlencode(_fixed(document, asked))
+        linked = urlencode(_fixed(document, clusters, offset))
         return view_page(
             document,
             page_number(asked.query),
@@ -145,7 +146,8 @@ def _page(asked: PageRequest, document: ViewDocument | ComparisonDocument) -> st
             lambda other: f"{path}?{linked}&page={other}#table",
             _form(asked.query, document.clusters),
         )
-    before, after = _fixed(document.before, asked, other=True), _fixed(document.after, asked)
+    before = _fixed(document.before, text(asked.query, "other_clusters") or clusters, offset)
+    after = _fixed(document.after, clusters, offset)
     others = {f"other_{key}": value for key, value in before.items() if key != "offset"}
     return comparison_page(
         document,
@@ -155,12 +157,9 @@ def _page(asked: PageRequest, document: ViewDocument | ComparisonDocument) -> st
     )
 
 
-def _fixed(document: ViewDocument, asked: PageRequest, *, other: bool = False) -> dict[str, str | int]:
+def _fixed(document: ViewDocument, clusters: str | None, offset: int | None) -> dict[str, str | int]:
     """Return the parameters of a link that leads to the same figures tomorrow: its window is in UTC seconds."""
-    now = asked.reading.now()
-    question = _question(asked.query, now)
-    question = (_other(asked.query, question, now) or question) if other else question
-    more = {"clusters": question.clusters, "offset": question.offset}
+    more = {"clusters": clusters, "offset": offset}
     return {"start": document.start, "end": document.end} | {key: value for key, value in more.items() if value}
 
 
