@@ -25,7 +25,7 @@ import numpy as np
 from gpuwaste.advice.predict.bundle import BASELINE, Registry
 from gpuwaste.advice.submit_frames import HEADER, encode_frame
 from gpuwaste.advisor.advisor_history import SAVED
-from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.slurm.accounting.job_record import JobRecord

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.agent.agent_daemon import Agent
 from gpuwaste.agent.agent_ports import AgentPorts, NodeEdges
 from gpuwaste.agent.bounded_calls import BoundedCollector
 from gpuwaste.agent.collectors import Collectors
@@ -20,7 +21,6 @@ from gpuwaste.agent.collectors.amd import AmdCollector
 from gpuwaste.agent.collectors.host import HostUseCollector
 from gpuwaste.agent.collectors.intel import IntelCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
-from gpuwaste.agent.daemon import Agent
 from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.agent_config import AgentConfig

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.agent.segment import Segment
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.slurm.run_key import RunKey
 
 GPUS: Final = 8

@@ -28,7 +28,7 @@ from gpuwaste.agent.node_store import RAW, NodeStore
 from gpuwaste.agent.segment import to_line
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.curves.agent_curves import checked
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.net.munge_credentials import Munge, MungeIssuer
 from gpuwaste.net.request_signing import sign_request
 from gpuwaste.net.sample_query import RunWindow, SampleQuestion

@@ -20,8 +20,8 @@ from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.jobs.history.history_keys import KEYS
 from gpuwaste.jobs.history.history_replay import replay
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.histories import made_table, requests, vector_told
 from gpuwaste.testing.plain_history import PlainHistory

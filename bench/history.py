@@ -26,7 +26,7 @@ import psutil
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_fields
+from gpuwaste.slurm.accounting.sacct_rows import FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_fields
 from gpuwaste.store.hub.hub_store import HubStore
 
 TARGET_S: Final = 60

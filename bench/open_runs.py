@@ -24,10 +24,10 @@ from bench.judged import judge_at_once
 from bench.year_site import fill
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.judging_load import Selection, job_ledgers, judge_runs, judge_seen, name_causes
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import OpenRunJudge, OpenRunSnapshot
-from gpuwaste.ledger.reports.report import report_document, report_totals, totals_by_account
+from gpuwaste.ledger.reports.report_builder import report_document, report_totals, totals_by_account
+from gpuwaste.ledger.run_judging import Selection, job_ledgers, judge_runs, judge_seen, name_causes
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -30,8 +30,8 @@ from gpuwaste.advice.predict.targets import BY_NAME, labels
 from gpuwaste.advice.rescore_store import EARLY_S, SHARE
 from gpuwaste.advice.rescorer import limit_chance
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
 from gpuwaste.jobs.history.job_table import JobTable, known_at
 from gpuwaste.jobs.history.recurrences import NEAR_LIMIT

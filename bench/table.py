@@ -20,10 +20,10 @@ from typing import Any, Final, TypeVar
 from bench.report import fill
 from bench.year import MEMORY_MB
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import read_table, read_tables
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.run_store import history_events
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore

@@ -29,8 +29,8 @@ from bench.report import job_document_ms
 from bench.year_site import USERS, fill, roll_up_at_once
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.judging_load import HANG_LIMITS
 from gpuwaste.ledger.rollup import DayPacking, JobPacking, JudgedPacking, Packing, Rollup
+from gpuwaste.ledger.run_judging import HANG_LIMITS
 from gpuwaste.net.batch import Envelope
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore

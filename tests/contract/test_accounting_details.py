@@ -10,7 +10,7 @@ import pytest
 from gpuwaste.jobs.importers.file_source import sacct_file
 from gpuwaste.jobs.importers.history_source import ImportSource, Notes, parser_of
 from gpuwaste.slurm.accounting.job_record import AccountedRun
-from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT
+from gpuwaste.slurm.accounting.sacct_rows import ADMIN_COMMENT
 from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.clients.rest_client import RestClient
 from gpuwaste.slurm.clients.rest_http import RestServer

@@ -11,7 +11,7 @@ from gpuwaste.core.errors import UsageError
 from gpuwaste.jobs.importers.file_source import sacct_file
 from gpuwaste.jobs.importers.history_source import ImportSource, Notes, parser_of
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster

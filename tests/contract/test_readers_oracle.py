@@ -16,8 +16,8 @@ import slurm2sql
 
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.requested import each_b
-from gpuwaste.slurm.accounting.sacct import parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of
+from gpuwaste.slurm.accounting.sacct_rows import parse_sacct
 from gpuwaste.slurm.formats.slurm_times import parse_cpu_s
 
 CASES = 700

@@ -9,7 +9,7 @@ import pytest
 
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.clients.rest_client import VERSIONS, RestClient
 from gpuwaste.slurm.clients.rest_http import RestError, RestServer, TokenError

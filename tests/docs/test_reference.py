@@ -15,8 +15,8 @@ from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
 from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config, site_keys
 from gpuwaste.hub.openapi import schema
 from gpuwaste.ledger.findings import FINDINGS
+from gpuwaste.ledger.gpu_sample import UnknownReason
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour
-from gpuwaste.ledger.sample import UnknownReason
 from gpuwaste.slurm.run_key import RunKey
 
 ROOT = Path(__file__).parents[2]

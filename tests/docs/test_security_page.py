@@ -9,8 +9,8 @@ import pytest
 
 from gpuwaste.core.thread_pool import REPORTS_AT_ONCE
 from gpuwaste.hub.admission_control import MOST
+from gpuwaste.hub.exchange import REPORTS_OF_USER
 from gpuwaste.hub.protocol import BOUNDS
-from gpuwaste.hub.threads import REPORTS_OF_USER
 
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS.parent / "docs/explanation/security.md").read_text(encoding="utf-8")

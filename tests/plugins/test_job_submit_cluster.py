@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.advice.submit_frames import encode_reply
-from gpuwaste.slurm.formats.run_texts import token_of
+from gpuwaste.slurm.formats.printed_run import token_of
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import ClusterError, wait_until

@@ -11,7 +11,7 @@ from tests.plugins.client_driver import Client
 
 from gpuwaste.advice.submit_frames import HEADER, encode_reply
 from gpuwaste.jobs.verdict import MAX_LINE, Action
-from gpuwaste.slurm.formats.run_texts import token_of
+from gpuwaste.slurm.formats.printed_run import token_of
 from gpuwaste.testing.patience import patient
 
 pytestmark = pytest.mark.core

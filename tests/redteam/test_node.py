@@ -9,7 +9,7 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.hub.batch_counts import MAX_NODES, BatchCounts
+from gpuwaste.hub.ingest import MAX_NODES, BatchCounts
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours

@@ -26,7 +26,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.site_config import CommonConfig
 from gpuwaste.hub.hub import Hub
-from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.hub_ports import HubPorts
 from gpuwaste.hub.server import WebServer, open_tcp
 from gpuwaste.ledger.curves.curve_service import Curves
 from gpuwaste.net.hub_client import HubClient

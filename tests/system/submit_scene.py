@@ -14,7 +14,7 @@ from typing import Final
 
 from tests.system.fault_cases import CASES, Measured, write_measured
 
-from gpuwaste.slurm.formats.run_texts import token_of
+from gpuwaste.slurm.formats.printed_run import token_of
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch

@@ -7,10 +7,10 @@ import pytest
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.cluster_facts import ClusterFacts
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import read_table
+from gpuwaste.jobs.history.history_follower import Follower
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.importers.accounting import ImportSettings
 from gpuwaste.jobs.importers.accounting_importer import Importer, QuarantinedRows
 from gpuwaste.jobs.run_store import history_events

@@ -22,7 +22,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.importers.page_files import PageFiles
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.ledger import LedgerSettings
-from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.reports.report_builder import report_document
 from gpuwaste.net.batch import Envelope
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database

@@ -161,7 +161,7 @@ def test_links_in_the_place_of_the_agent_s_files_are_not_written_through(tmp_pat
         (run / name).symlink_to(precious)
     code = (
         "import sys; from pathlib import Path; from types import SimpleNamespace as N\n"
-        "from gpuwaste.agent.control_socket import ControlServer; from gpuwaste.agent.health import HealthSink\n"
+        "from gpuwaste.agent.control_socket import ControlServer; from gpuwaste.agent.agent_health import HealthSink\n"
         "run = Path(sys.argv[1])\n"
         "HealthSink(run, N(size=0), frozenset())._write(1)\n"
         "c = ControlServer(run, {}); c.start(); sys.stdin.read(); c.stop()\n"

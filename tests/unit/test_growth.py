@@ -40,14 +40,14 @@ from gpuwaste.show.machine_formats import csv_rows
 from gpuwaste.show.page_words import unbroken
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.requested import request_tres
-from gpuwaste.slurm.accounting.sacct import DELIMITER, FIELDS, parse_sacct
+from gpuwaste.slurm.accounting.sacct_rows import DELIMITER, FIELDS, parse_sacct
 from gpuwaste.slurm.accounting.tres_amounts import parse_tres
 from gpuwaste.slurm.clients.slurmctld_jobs import parse_job, parse_jobs
 from gpuwaste.slurm.formats.gpu_positions import parse_gres, parse_positions, parse_slurmd_g
 from gpuwaste.slurm.formats.hostlist import expand, task_text
-from gpuwaste.slurm.formats.run_texts import is_interactive, task_count, token_of
+from gpuwaste.slurm.formats.printed_run import is_interactive, task_count, token_of
 from gpuwaste.slurm.formats.slurm_times import parse_cpu_s, parse_time_s
-from gpuwaste.slurm.formats.swf import read_swf
+from gpuwaste.slurm.formats.swf_log import read_swf
 from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.submit.gpu_items import gpu_items, typed_count
 from gpuwaste.slurm.submit.job_desc import read_job_desc

@@ -31,9 +31,9 @@ from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.cli.main import main
 from gpuwaste.core.config import config_from_dict
-from gpuwaste.hub.daemon import make_checkers
 from gpuwaste.hub.hub import Hub
-from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.hub_daemon import make_checkers
+from gpuwaste.hub.hub_ports import HubPorts
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer

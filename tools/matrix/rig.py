@@ -14,7 +14,7 @@ from typing import Any, Final
 from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.jobs.verdict import Action
-from gpuwaste.slurm.formats.run_texts import token_of
+from gpuwaste.slurm.formats.printed_run import token_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ManagedProcess, wait_until
 from gpuwaste.testing.running_site import Site

@@ -26,9 +26,9 @@ from gpuwaste.agent.node_metrics import METRICS
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.parts import Part
 from gpuwaste.hub import inbox_parts
-from gpuwaste.hub.batch_counts import BatchCounts
 from gpuwaste.hub.hub_health import store_families
-from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.hub_metrics import HubMetrics
+from gpuwaste.hub.ingest import BatchCounts
 from gpuwaste.hub.sign_in.visitors import SignInMetrics
 from gpuwaste.hub.verdict_ingest import verdict_counters
 from gpuwaste.jobs.events.event_store import Behind

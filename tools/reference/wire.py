@@ -14,9 +14,9 @@ from gpuwaste.core.parts import Parts
 from gpuwaste.hub import models
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.exchange import Exchange
+from gpuwaste.hub.hub_ports import ServiceLimits
 from gpuwaste.hub.mount import HubReading
 from gpuwaste.hub.openapi import schema
-from gpuwaste.hub.ports import ServiceLimits
 from gpuwaste.jobs.map_types import MapAnswer
 from gpuwaste.ledger.curves.curve_types import JobCurves, NodeSamples
 from gpuwaste.ledger.hour import HOUR_CODEC, AllocationHour, encode_hour

@@ -6,8 +6,8 @@ from typing import Self
 
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from gpuwaste.agent.agent_health import HealthSink
 from gpuwaste.agent.agent_ports import AgentPorts
-from gpuwaste.agent.health import HealthSink
 from gpuwaste.agent.hour_aggregator import GAP_INTERVALS
 from gpuwaste.agent.jobstats_metrics import JobstatsCollector, Owners
 from gpuwaste.agent.node_metrics import Health, SnapshotCollector

@@ -16,7 +16,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.worker import backoff_s
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 LIMIT_S: Final = 5.0
 _T = TypeVar("_T")

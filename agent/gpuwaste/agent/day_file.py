@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import sync_directory
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 

@@ -17,8 +17,8 @@ from gpuwaste.agent.facts.remote import RemoteSource, RunAnswer
 from gpuwaste.agent.facts.run_facts import Facts, FactSource, LocalRun, PositionFacts
 from gpuwaste.agent.node_runs import RunTracker
 from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, JobMap
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, UnknownReason
 from gpuwaste.ledger.hour import MISSING_PREFIX
-from gpuwaste.ledger.sample import Confidence, MapSource, UnknownReason
 from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.slurm.run_key import RunKey
 

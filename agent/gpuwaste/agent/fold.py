@@ -25,7 +25,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import open_lock
 from gpuwaste.core.logs import set_up_logging
-from gpuwaste.ledger.sample import Sample
+from gpuwaste.ledger.gpu_sample import Sample
 
 _NO_ACCESS: Final = log_event.error(
     "raw-samples-no-access: cannot fold raw samples: {path}: {error}",

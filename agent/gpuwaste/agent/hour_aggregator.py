@@ -17,8 +17,8 @@ from typing import Final
 from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, OpenHour
 from gpuwaste.agent.meter import Meter, MeterTick, state_of
 from gpuwaste.agent.readings import GpuAllocation, JobMap
+from gpuwaste.ledger.gpu_sample import Confidence, Sample, UnknownReason
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
-from gpuwaste.ledger.sample import Confidence, Sample, UnknownReason
 from gpuwaste.slurm.run_key import RunKey
 
 GAP_INTERVALS: Final = 2.5

@@ -28,7 +28,7 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import open_lock
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.ledger.curves.curve_types import MOST_GPUS, QUANTITIES, SCHEMA, CurveSeries, GpuCurves, NodeSamples
-from gpuwaste.ledger.sample import Confidence, Sample
+from gpuwaste.ledger.gpu_sample import Confidence, Sample
 from gpuwaste.net.sample_query import MOST_POINTS, RunWindow
 from gpuwaste.store.database import Database
 

@@ -17,7 +17,7 @@ from gpuwaste.agent.observation import Observation, SinkPart
 from gpuwaste.agent.readings import GpuIdentity
 from gpuwaste.agent.snapshot import SnapshotView
 from gpuwaste.core.parts import Parts
-from gpuwaste.ledger.sample import Confidence, Sample
+from gpuwaste.ledger.gpu_sample import Confidence, Sample
 
 LABELS: Final = ("ordinal", "minor_number", "uuid", "name", "GPU_I_ID", "jobid", "userid")
 _MAX_OWNERS: Final = 4096

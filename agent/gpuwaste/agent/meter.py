@@ -14,8 +14,8 @@ from gpuwaste.agent.cpu_energy import CpuEnergy, CpuPower
 from gpuwaste.agent.readings import GpuAllocation, GpuReading, HostUse, PackageReading
 from gpuwaste.agent.valid_ranges import MAX_GPU_W
 from gpuwaste.core.clock import StepDetector
+from gpuwaste.ledger.gpu_sample import Sample, UnknownReason
 from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, MISSING_PREFIX
-from gpuwaste.ledger.sample import Sample, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from gpuwaste.core.job_states import WAITING
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker, backoff_s
 from gpuwaste.jobs.map_types import MapAnswer, MapRun
-from gpuwaste.ledger.sample import MapSource
+from gpuwaste.ledger.gpu_sample import MapSource
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 _JITTER_INTERVALS: Final = 3  # over which the nodes of one job spread their questions to slurmctld

@@ -12,10 +12,10 @@ from typing import Final, Literal
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from gpuwaste.agent.health import GpuHealth
+from gpuwaste.agent.agent_health import GpuHealth
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import SnapshotView
-from gpuwaste.ledger.sample import Sample
+from gpuwaste.ledger.gpu_sample import Sample
 
 Row = tuple[tuple[str, ...], float]
 

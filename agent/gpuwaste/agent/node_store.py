@@ -22,7 +22,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.parts import Part, Parts, Reloads
-from gpuwaste.ledger.sample import Sample
+from gpuwaste.ledger.gpu_sample import Sample
 
 _DROPPED: Final = log_event.warning(
     "raw-samples-dropped: deleted the oldest day of raw samples: {error}",

@@ -8,7 +8,7 @@ from typing import Protocol
 from gpuwaste.agent.accumulator import SUSPENDED
 from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, GpuReading, HostUse, JobMap, PackageReading
 from gpuwaste.core.parts import Part
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)

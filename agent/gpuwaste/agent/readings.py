@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from gpuwaste.ledger.sample import Confidence, MapSource, UnknownReason
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, UnknownReason
 from gpuwaste.slurm.formats.gpu_positions import NVIDIA_MAJOR, DeviceNode
 from gpuwaste.slurm.run_key import RunKey
 

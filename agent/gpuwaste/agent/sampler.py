@@ -27,7 +27,7 @@ from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, StepDetector
 from gpuwaste.core.repeat_suppressor import EventLog
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 _CLOCK_SET: Final = log_event.warning(
     "clock-set: wall clock was set, GPU use of this interval is unknown",

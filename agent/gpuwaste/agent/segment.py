@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from gpuwaste.core import log_event
 from gpuwaste.core.files import sync_directory
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.slurm.run_key import RunKey
 
 _DAMAGED: Final = log_event.warning(

@@ -10,7 +10,7 @@ from gpuwaste.agent.hour_aggregator import GAP_INTERVALS
 from gpuwaste.agent.observation import Observation, SinkPart
 from gpuwaste.core.config import Config
 from gpuwaste.core.parts import Parts
-from gpuwaste.ledger.sample import Confidence, Sample, UnknownReason
+from gpuwaste.ledger.gpu_sample import Confidence, Sample, UnknownReason
 
 IDLE: Final = "idle"
 ACTIVE: Final = "active"

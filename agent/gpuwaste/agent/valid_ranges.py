@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from gpuwaste.agent.readings import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.core import log_event
 from gpuwaste.core.repeat_suppressor import EventLog
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 _IMPOSSIBLE: Final = log_event.warning(
     "impossible-value: collector {source}: impossible value ({reason}): {about}: counted as unknown",

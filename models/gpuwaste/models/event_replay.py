@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from gpuwaste.advice.predict.bundle import Bundle
 from gpuwaste.advice.predict.corrections import BundleCorrections, corrections_of
 from gpuwaste.advice.predict.predictor import Predictor
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
 from gpuwaste.jobs.history.job_table import ABSENT, Floats, JobTable, known_at
 from gpuwaste.jobs.history.outcome import Outcome, state_of

@@ -29,8 +29,8 @@ from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.advice.predict.targets import labels, request_cap
 from gpuwaste.advice.verdicts.hits import HIT_SHARE
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
 from gpuwaste.jobs.history.job_table import ABSENT, Floats, JobTable, known_at
 from gpuwaste.jobs.job_event import HistoryEvent, ScriptSays

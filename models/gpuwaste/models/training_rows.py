@@ -17,9 +17,9 @@ from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.targets import BY_NAME, TARGETS, Target, labels
 from gpuwaste.advice.predict.vectors import replay_vectors
 from gpuwaste.core.errors import ModelError, NoDataError, UsageError
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import Categories, JobTable
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 
 Rows = NDArray[np.intp]
 SHARES: Final = (0.6, 0.1, 0.3)  # train, validation, test

@@ -17,7 +17,7 @@ static bool is_word(char one)
 
 /*
  * Whether a token is here, up to what belongs to no word: a semicolon, a blank, a line break, the end. That is more than
- * token_of (slurm/formats/run_texts.py) finds, so that no other reader finds one that was brought along.
+ * token_of (slurm/formats/printed_run.py) finds, so that no other reader finds one that was brought along.
  */
 static bool is_token(const char *at)
 {

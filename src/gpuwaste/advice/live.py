@@ -19,10 +19,10 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import read_tables
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.run_store import history_events
 from gpuwaste.net.snapshot_tar import write_tar
 from gpuwaste.store.hub.hub_store import HubStore

@@ -21,8 +21,8 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Bus
-from gpuwaste.jobs.history.follow import Follower
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.history_follower import Follower
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.job_event import HistoryEvent, event_from_json
 from gpuwaste.net.hub_client import HubClient
 from gpuwaste.slurm.submit.job_request import JobRequest, request_of

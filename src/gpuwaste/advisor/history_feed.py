@@ -24,7 +24,7 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Bus, Worker, backoff_s
-from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.job_event import event_from_json
 from gpuwaste.net.health_types import HealthAnswer
 from gpuwaste.net.hub_client import HubClient

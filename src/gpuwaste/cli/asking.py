@@ -120,7 +120,7 @@ def _here(asked: PredictQuery, model: Path, history: Path | None) -> list[Predic
     bundle = load_program("gpuwaste.advice.predict.bundle", "predict", "this host, or ask the hub").load_bundle(model)
     from gpuwaste.advice.predict.corrections import corrections_of, history_beside
     from gpuwaste.advice.predict.predictor import Predictor
-    from gpuwaste.jobs.history.state import HistoryState
+    from gpuwaste.jobs.history.history_state import HistoryState
 
     state = HistoryState.load(history) if history else history_beside(model)
     predictor = Predictor(bundle, state or HistoryState(), corrections_of(bundle))

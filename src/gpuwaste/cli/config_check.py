@@ -272,7 +272,7 @@ def _dcgm(config: Config) -> None:
 
 
 def _xids(config: Config) -> None:
-    from gpuwaste.agent.health import health_xids
+    from gpuwaste.agent.agent_health import health_xids
 
     health_xids(config.agent.health_xids)
 

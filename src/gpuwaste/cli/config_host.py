@@ -92,8 +92,8 @@ def _slurm_user(config: Config) -> None:
 
 
 def _callers(config: Config) -> None:
-    from gpuwaste.hub.daemon import agent_issuer, make_checkers
-    from gpuwaste.hub.ports import agent_uid
+    from gpuwaste.hub.hub_daemon import agent_issuer, make_checkers
+    from gpuwaste.hub.hub_ports import agent_uid
 
     checkers = make_checkers(config)
     agent_uid(config.hub.agent_user, checkers)

@@ -9,7 +9,7 @@ from gpuwaste.core.groups import user_name
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.scope import Scope
-from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.hub_ports import HubPorts
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError

@@ -1,8 +1,12 @@
-"""Exchange: what every route does with a request: read it, find out who asks, put the answer on the wire."""
+"""Exchange: what every route does with a request: read it, authenticate the caller, send the answer.
+
+Threads of requests are a pool for each kind of work, so that no kind waits for another.
+"""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Final, TypeVar
 
@@ -13,15 +17,24 @@ from starlette.requests import ClientDisconnect
 from gpuwaste.core.refusal import BAD, NO_SUCH_ENCODING, TOO_LARGE, TOO_SLOW, Refusal
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.thread_pool import ThreadPool
+from gpuwaste.core.thread_pool import REPORTS_AT_ONCE, ThreadPool, UserPlaces
 from gpuwaste.hub.admission_control import AdmissionControl, PerUserLimit
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.ports import ServiceLimits
+from gpuwaste.hub.hub_ports import ServiceLimits
 from gpuwaste.hub.sign_in.visitors import Visitors
-from gpuwaste.hub.threads import Threads
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.show.resource import Reading
 
+REPORTS_OF_USER: Final = 2  # a third of the places, and of the memory that all of them take
+_READERS: Final = 64
+_QUESTIONS: Final = 32
+_QUESTIONS_OF_USER: Final = 4
+_PROOFS: Final = 16
+_PROOFS_OF_USER: Final = 4
+_CURVES: Final = 24
+_CURVES_OF_USER: Final = 2
+_STREAMS: Final = 4
+_FILES: Final = 4
 _MAX_NUMBER: Final = 2**40
 _FAILURES_QUIET_S: Final = 60.0
 _T = TypeVar("_T")
@@ -30,6 +43,38 @@ Name = Annotated[str, Query(min_length=1, max_length=256)]
 Content = Struct | dict[str, Any] | bytes
 """What is answered: a declared type, an object that is JSON already, or the bytes of one."""
 _PLAIN: Final = frozenset({"", "identity"})
+
+
+def _heavy() -> UserPlaces:
+    return UserPlaces(REPORTS_OF_USER)
+
+
+@dataclass(slots=True)
+class Threads:
+    """The pools of a hub."""
+
+    heavy: UserPlaces = field(default_factory=_heavy)
+    """Places of a user for reports and pages together."""
+    health: ThreadPool = field(default_factory=lambda: ThreadPool(1))
+    metrics: ThreadPool = field(default_factory=lambda: ThreadPool(1))
+    proofs: ThreadPool = field(default_factory=lambda: ThreadPool(_PROOFS, UserPlaces(_PROOFS_OF_USER)))
+    """Who asks: credentials, sessions and roles. Whose a request is has to be proven: a session counts as a user."""
+    questions: ThreadPool = field(default_factory=lambda: ThreadPool(_QUESTIONS, UserPlaces(_QUESTIONS_OF_USER)))
+    """Documents and orders that are no reports."""
+    curves: ThreadPool = field(default_factory=lambda: ThreadPool(_CURVES, UserPlaces(_CURVES_OF_USER)))
+    """Samples: they wait for nodes."""
+    streams: ThreadPool = field(default_factory=lambda: ThreadPool(_STREAMS, UserPlaces(1)))
+    """Reading events for those who stay connected."""
+    files: ThreadPool = field(default_factory=lambda: ThreadPool(_FILES))
+    """Reading files that are sent."""
+    reports: ThreadPool = field(init=False)
+    """Reports and long documents: each takes tens of MB of the store's memory while it is made."""
+    readers: ThreadPool = field(init=False)
+    """Pages that are made together for all who ask: `Reads` bounds how many are made at once."""
+
+    def __post_init__(self) -> None:
+        self.reports = ThreadPool(REPORTS_AT_ONCE, self.heavy)
+        self.readers = ThreadPool(_READERS, self.heavy)
 
 
 class Exchange:

@@ -15,11 +15,11 @@ from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.hub_health import HubHealth
+from gpuwaste.hub.hub_metrics import HubMetrics
+from gpuwaste.hub.hub_ports import HubPorts, ServiceLimits
 from gpuwaste.hub.inbox_parts import InboxParts
 from gpuwaste.hub.inbox_room import InboxRoom
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.mount import HubReading
-from gpuwaste.hub.ports import HubPorts, ServiceLimits
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.store_choice import open_store
 from gpuwaste.net.metrics_server import ProgramCollector

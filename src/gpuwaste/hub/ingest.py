@@ -1,12 +1,14 @@
-"""POST /v1/hours: rows of hours from the agent of each node."""
+"""POST /v1/hours: rows of hours from the agent of each node, and their counts for Prometheus."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Final, Self
 
-from prometheus_client.core import Metric
+from prometheus_client import Counter
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -15,7 +17,6 @@ from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.authentication import Identity
-from gpuwaste.hub.batch_counts import BatchCounts
 from gpuwaste.hub.batch_receiver import BatchReceiver, LocalUid, OpenedBatch
 from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.inbox_room import InboxRoom
@@ -32,9 +33,66 @@ from gpuwaste.net.request_signing import Caller, sender_of
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
+MAX_NODES: Final = 16_384  # with a batch age each; without check_origin a node's name is what its agent writes
 _AHEAD_S: Final = DAY_S  # how far a node's clock may have gone before this host's
 _EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller's, which tells the start
 _FIRST_S: Final = 946_684_800  # 2000-01-01: before it there was no Slurm
+
+
+class BatchCounts:
+    """What any thread counts of batches."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last_batch_us: dict[str, int] = {}
+        self._rows = Counter("gpuwaste_hub_rows", "Hour rows received, by result.", ["result"], registry=None)
+        for result in ("accepted", "changed", "rejected"):
+            self._rows.labels(result)
+        self._commits = Counter(
+            "gpuwaste_hub_commits", "Commits of hour rows; one can contain the batches of many nodes.", registry=None
+        )
+        self._committed = Counter(
+            "gpuwaste_hub_committed_batches", "Batches of hour rows that were committed.", registry=None
+        )
+
+    def batch(self, node: str, accepted: int, changed: int, rejected: int, age_us: int = 0) -> None:
+        """Note a batch that was acknowledged `age_us` ago."""
+        self._rows.labels("accepted").inc(accepted)
+        self._rows.labels("changed").inc(changed)
+        self._rows.labels("rejected").inc(rejected)
+        with self._lock:
+            self._last_batch_us.pop(node, None)
+            self._last_batch_us[node] = self._clock.mono_us() - age_us
+            if len(self._last_batch_us) > MAX_NODES:
+                del self._last_batch_us[next(iter(self._last_batch_us))]  # the one that sent nothing for longest
+
+    def rejected(self, rows: int) -> None:
+        """Note rows of a batch that were rejected, where another hub counts the others."""
+        self._rows.labels("rejected").inc(rows)
+
+    def committed(self, batches: int) -> None:
+        """Note a commit of hours rows, and how many batches were in it."""
+        self._commits.inc()
+        self._committed.inc(batches)
+
+    def batch_ages_s(self) -> dict[str, float]:
+        """Return the seconds since each node's last batch; nodes that sent none since the start are not in it."""
+        now = self._clock.mono_us()
+        with self._lock:
+            return {node: (now - at) / 1e6 for node, at in sorted(self._last_batch_us.items())}
+
+    def counted(self) -> Iterator[Metric]:
+        """Yield what was counted."""
+        for counter in (self._rows, self._commits, self._committed):
+            yield from counter.collect()
+
+    def ages(self) -> Iterator[Metric]:
+        """Yield the time since each node's last batch."""
+        ages = GaugeMetricFamily("gpuwaste_hub_batch_age_seconds", "Time since a node's last batch.", labels=["node"])
+        for node, age_s in self.batch_ages_s().items():
+            ages.add_metric([node], age_s)
+        yield ages
 
 
 class Ingest(BatchReceiver[AllocationHour], Part):

@@ -11,7 +11,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuwaste.hub.exchange import json_response
-from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.hub_metrics import HubMetrics
 from gpuwaste.show.resource import Reading
 
 OTHER: Final = "other"

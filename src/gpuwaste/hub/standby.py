@@ -17,8 +17,8 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.hub import Hub
+from gpuwaste.hub.hub_ports import HubPorts
 from gpuwaste.hub.inbox_room import InboxRoom
-from gpuwaste.hub.ports import HubPorts
 from gpuwaste.hub.server import HubSockets, WebServer
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.standby_gate import StandbyGate

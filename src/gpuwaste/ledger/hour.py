@@ -15,7 +15,7 @@ from msgspec import Meta
 from gpuwaste.core.codec import OPTIONAL, SPARSE, Codec, KeyColumn, Whole, Wire, in_seconds, map_in_seconds
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.ledger.sample import Confidence, MapSource
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource
 from gpuwaste.net.batch import Batch, json_line, parse_rows
 from gpuwaste.slurm.run_key import RunKey
 

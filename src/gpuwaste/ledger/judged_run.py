@@ -82,7 +82,7 @@ _FIELDS: Final = tuple(f.name for f in fields(JudgedRun))
 
 
 def judged_last(db: Database) -> list[JudgedRun]:
-    """Return the runs that were judged last on a connection (ledger/judging_load.py), in their order."""
+    """Return the runs that were judged last on a connection (ledger/run_judging.py), in their order."""
     return [JudgedRun.from_row(row) for row in db.rows("ledger_judged", {"rules": None})]
 
 

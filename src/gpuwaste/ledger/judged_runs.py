@@ -14,11 +14,11 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.few_runs import FEW_RUNS, FewRuns, finding_counts, groups_of
 from gpuwaste.ledger.findings import CAUSE_ORDER
 from gpuwaste.ledger.judged_run import Group, JudgedRun, RunSums, add_reasons, added, finding_order, group_of, named
-from gpuwaste.ledger.judging_load import Selection, add_judged, judge_into
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import PARTS, RUNS, OpenRunSnapshot, OutdatedError
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.rows import JobLine, by_user, job_lines
+from gpuwaste.ledger.run_judging import Selection, add_judged, judge_into
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.database import Database, query_text
 

@@ -12,8 +12,8 @@ from itertools import takewhile
 from typing import Final, Self
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.judging_load import judge_due
 from gpuwaste.ledger.ledger import VERSION, LedgerSettings
+from gpuwaste.ledger.run_judging import judge_due
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.store_changes import Changes, Run

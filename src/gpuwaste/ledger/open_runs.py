@@ -19,8 +19,8 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.judging_load import NO_RULES, Selection, judge_into
 from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.run_judging import NO_RULES, Selection, judge_into
 from gpuwaste.store.database import Database, query_text
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.store_changes import ChangedEnds

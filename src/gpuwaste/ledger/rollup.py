@@ -22,7 +22,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.hour_store import note_rolled
-from gpuwaste.ledger.judging_load import HANG_LIMITS
+from gpuwaste.ledger.run_judging import HANG_LIMITS
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.table_parts import STRETCH_S
@@ -43,7 +43,7 @@ class ChangedError(StoreError):
 
 
 class Rollup:
-    """Rolls up one store; one thread at a time. `hang` are the ledger's limits of hang_ms (ledger/judging_load.py)."""
+    """Rolls up one store; one thread at a time. `hang` are the ledger's limits of hang_ms (ledger/run_judging.py)."""
 
     def __init__(self, store: HubStore, hang: Mapping[str, float], step_hours: int = STEP_HOURS) -> None:
         self._store = store

@@ -21,8 +21,8 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Imported
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.judging import Judging
-from gpuwaste.ledger.judging_load import Selection
 from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.hub.hub_store import HubStore
 

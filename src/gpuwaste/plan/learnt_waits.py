@@ -22,7 +22,7 @@ from gpuwaste.plan.wait_bundle import WaitMachine, WaitTrees, load_trees
 from gpuwaste.plan.wait_features import simulated, vector, wait_features
 from gpuwaste.plan.wait_knowledge import Ints, JobRows, Knowledge, QueueInstant, learnt_of, no_rows
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
-from gpuwaste.slurm.formats.run_texts import task_count
+from gpuwaste.slurm.formats.printed_run import task_count
 from gpuwaste.slurm.submit.job_request import JobRequest, request_from_tres, request_like
 from gpuwaste.store.hub.hub_store import HubStore
 

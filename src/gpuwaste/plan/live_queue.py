@@ -21,7 +21,7 @@ from gpuwaste.plan.start_time.scheduler_queue import NO_LIMIT_S, Holdings, Queue
 from gpuwaste.slurm.accounting.tres_amounts import tres_or_none
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.formats.run_texts import task_count, throttle
+from gpuwaste.slurm.formats.printed_run import task_count, throttle
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node
 from gpuwaste.slurm.submit.job_request import JobRequest, request_from_tres, request_like
 

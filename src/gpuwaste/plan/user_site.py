@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_duration_s
-from gpuwaste.slurm.formats.run_texts import task_count
+from gpuwaste.slurm.formats.printed_run import task_count
 from gpuwaste.slurm.site.associations import parse_assoc_mgr, parse_table
 from gpuwaste.slurm.site.cluster_model import Association, Node, Partition, Qos, SlurmConfig
 from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions

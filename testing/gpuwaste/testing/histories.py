@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.vectors import vector_of
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import ABSENT, Categories, GpuUse, JobTable, table_of
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.plain_history import PlainHistory

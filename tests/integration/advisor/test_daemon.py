@@ -20,8 +20,8 @@ from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
-from gpuwaste.jobs.history.follow import Follower
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.history_follower import Follower
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, read_reply, run_as, spooled

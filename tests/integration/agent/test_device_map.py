@@ -18,7 +18,7 @@ from gpuwaste.agent.node_runs import RunTracker
 from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, JobMap
 from gpuwaste.agent.step_daemons import BATCH_STEP, EXTERN_STEP
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.ledger.sample import Confidence, MapSource
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource
 from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.cluster_process import wait_until

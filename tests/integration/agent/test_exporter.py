@@ -18,14 +18,14 @@ from tests.self_signed import self_signed
 from tests.unit.agent.fakes import START_US, a_gpu
 
 from gpuwaste.agent.agent_exporter import Exporter
-from gpuwaste.agent.health import GpuHealth
+from gpuwaste.agent.agent_health import GpuHealth
 from gpuwaste.agent.node_metrics import METRICS, Health
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.readings import GpuAllocation, GpuReading, JobMap, PackageReading
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.ledger.sample import Confidence, MapSource, UnknownReason
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, UnknownReason
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.patience import patient
 

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.agent.samples import BASE, EMPTY, a_segment, at
 
 from gpuwaste.agent.segment import from_line, segments
-from gpuwaste.ledger.sample import Sample
+from gpuwaste.ledger.gpu_sample import Sample
 from gpuwaste.store.database import Database
 from gpuwaste.store.duckdb_connection import connect
 

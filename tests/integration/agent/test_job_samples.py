@@ -17,7 +17,7 @@ from tests.integration.agent.test_node_store import wait_for_fold
 from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, at
 
-from gpuwaste.ledger.sample import Confidence
+from gpuwaste.ledger.gpu_sample import Confidence
 from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
 from gpuwaste.net.request_signing import Caller, request_digest, sign_request
 from gpuwaste.net.sample_query import SampleQuestion

@@ -15,7 +15,7 @@ import pytest
 from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import BASE, EMPTY, a_store, at
 
-from gpuwaste.agent.daemon import StateLock
+from gpuwaste.agent.agent_daemon import StateLock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.duckdb_connection import connect
 
@@ -107,7 +107,7 @@ def test_each_day_has_its_file_and_yesterday_is_compacted(tmp_path: Path) -> Non
 
 def test_the_agent_itself_never_loads_duckdb() -> None:
     """Whatever the daemon imports, DuckDB is not among it: it is half of what the agent took."""
-    program = "import sys, gpuwaste.agent.daemon; sys.exit([m for m in sys.modules if 'duckdb' in m] != [])"
+    program = "import sys, gpuwaste.agent.agent_daemon; sys.exit([m for m in sys.modules if 'duckdb' in m] != [])"
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
 
 

@@ -130,7 +130,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ),
     ("hub.server", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
     (
-        "hub.daemon",
+        "hub.hub_daemon",
         "agent_url needs munge",
         '[common]\nhub_url = "https://h"\ntoken_file = "{token}"\n[hub]\nagent_url = "http://{address}:9460"',
         "[hub] agent_url needs munge",
@@ -142,7 +142,7 @@ CASES: list[tuple[str, str, str, str]] = [
         '[hub]\nprometheus_url = "http://p/prom"',
         "prometheus_url 'http://p/prom': expected",
     ),
-    ("hub.ports", "agent_user", '[hub]\nagent_user = "nobody-here"', "this host has no user 'nobody-here'"),
+    ("hub.hub_ports", "agent_user", '[hub]\nagent_user = "nobody-here"', "this host has no user 'nobody-here'"),
     ("hub.store_choice", "store {}", '[hub]\nstore = "pond"', "store 'pond': expected file or lake"),
     ("hub.store_choice", "lake_catalog is empty", '[hub]\nstore = "lake"', "lake_catalog is empty"),
     (
@@ -295,7 +295,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("net.tokens", "has the same token", '[hub]\nnode_tokens_file = "{twice}"', "has the same token as"),
     ("net.tokens", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
     ("agent.collectors.__init__", "collectors", '[agent]\ncollectors = ["nvlm"]', "'nvlm' is not one of"),
-    ("agent.health", "health_xids", '[agent]\nhealth_xids = ["x"]', "'x' is not an Xid number"),
+    ("agent.agent_health", "health_xids", '[agent]\nhealth_xids = ["x"]', "'x' is not an Xid number"),
     (
         "net.daemon_client",
         "hub_user",

@@ -93,7 +93,7 @@ def test_munge_is_a_library_and_no_process() -> None:
 
 def test_a_hub_loads_no_parser_of_rules_and_no_client_that_it_may_never_use() -> None:
     """A site without rules starts its hub without CEL, one with Slurm's commands without what asks slurmrestd."""
-    argv = [sys.executable, "-c", "import sys; import gpuwaste.hub.daemon; print(*sys.modules)"]
+    argv = [sys.executable, "-c", "import sys; import gpuwaste.hub.hub_daemon; print(*sys.modules)"]
     found = (
         set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60)).stdout.split())
         - bare()
@@ -108,6 +108,6 @@ def test_what_a_daemon_imports_is_left_to_no_collection() -> None:
         "import gc, sys; from gpuwaste.cli.programs import load_daemon; load_daemon(sys.argv[1]);"
         "print(gc.get_freeze_count() > 1000, len(gc.get_objects()) < 1000, gc.isenabled())"
     )
-    argv = [sys.executable, "-c", program, "gpuwaste.agent.daemon"]
+    argv = [sys.executable, "-c", program, "gpuwaste.agent.agent_daemon"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60))
     assert done.stdout.split() == ["True"] * 3

@@ -22,8 +22,8 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.core.site_config import AnalyticsConfig, CommonConfig
 from gpuwaste.hub.admission_control import PerUserLimit
 from gpuwaste.hub.hub import Hub
-from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.ports import HubPorts, ServiceLimits
+from gpuwaste.hub.hub_metrics import HubMetrics
+from gpuwaste.hub.hub_ports import HubPorts, ServiceLimits
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.sign_in.visitors import Visitors

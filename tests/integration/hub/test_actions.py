@@ -16,7 +16,7 @@ from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.hub.admission_control import AdmissionLimits
-from gpuwaste.hub.ports import ServiceLimits
+from gpuwaste.hub.hub_ports import ServiceLimits
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.hub.roles import Roles
 from gpuwaste.slurm.run_key import RunKey

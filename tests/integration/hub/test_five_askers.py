@@ -33,8 +33,8 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.config import load_config
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.scope import Scope
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
 from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.jobs.importers.accounting_importer import Importer

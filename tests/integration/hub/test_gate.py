@@ -12,7 +12,7 @@ from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.hub.admission_control import RETRY_AFTER_S, AdmissionControl, AdmissionLimits
-from gpuwaste.hub.ports import ServiceLimits
+from gpuwaste.hub.hub_ports import ServiceLimits
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.hub_rows import AGENT_UID, batch, hour
 

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 
-from gpuwaste.hub.ports import ServiceLimits
+from gpuwaste.hub.hub_ports import ServiceLimits
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import AGENT_UID, HOUR, batch, hour

@@ -30,7 +30,7 @@ libc.fclose(out)
 """
 CYCLES = """
 import gc, weakref
-from gpuwaste.hub.daemon import collect_seldom
+from gpuwaste.hub.hub_daemon import collect_seldom
 collect_seldom()
 class Node: pass
 one = Node(); one.itself = one

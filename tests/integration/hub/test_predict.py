@@ -17,9 +17,9 @@ from gpuwaste.advice import live as live_module
 from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.hub.ports import ServiceLimits
-from gpuwaste.jobs.history.follow import Follower
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.hub.hub_ports import ServiceLimits
+from gpuwaste.jobs.history.history_follower import Follower
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
 from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.net.hub_client import HubClient

@@ -21,8 +21,8 @@ from gpuwaste.advice.verdicts.verdict_batch import encode_verdict
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError, WireError
-from gpuwaste.jobs.history.follow import Follower
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.history_follower import Follower
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.net.batch import Batch, Envelope
 from gpuwaste.net.hub_client import HubClient

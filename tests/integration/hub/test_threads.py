@@ -20,8 +20,8 @@ from gpuwaste.core.hub_config import WebConfig
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.thread_pool import REPORTS_AT_ONCE
 from gpuwaste.hub.admission_control import MOST
+from gpuwaste.hub.exchange import REPORTS_OF_USER
 from gpuwaste.hub.places import OF_USER
-from gpuwaste.hub.threads import REPORTS_OF_USER
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.reports.document_queries import DocumentQueries

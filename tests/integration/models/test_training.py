@@ -13,9 +13,9 @@ from gpuwaste.advice.predict.targets import TARGETS
 from gpuwaste.advice.renewal.card_types import TrainingSettings
 from gpuwaste.core.errors import ModelError, NoDataError, UsageError
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import ABSENT, JobTable
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.models.bundle_training import Trained, train
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.testing.planted import planted_table

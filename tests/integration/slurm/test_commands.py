@@ -8,7 +8,7 @@ import pytest
 
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT, FIELDS
+from gpuwaste.slurm.accounting.sacct_rows import ADMIN_COMMENT, FIELDS
 from gpuwaste.slurm.clients.command import CommandError
 from gpuwaste.slurm.clients.command_client import CommandClient
 

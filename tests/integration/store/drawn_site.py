@@ -18,7 +18,7 @@ from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.rollup import Roller
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.store.hub.hub_store import Aside
 from gpuwaste.testing.clocks import StandingClock

@@ -26,7 +26,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.ledger.rollup import Rollup
-from gpuwaste.ledger.judging_load import HANG_LIMITS
+from gpuwaste.ledger.run_judging import HANG_LIMITS
 store = HubStore.open(Path(sys.argv[1]), SystemClock())
 for taken in Rollup(store, HANG_LIMITS, 3).steps(int(sys.argv[2])):
     print(taken, flush=True)

@@ -8,7 +8,7 @@ from tests.unit.agent.fakes import START_US
 
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.segment import Segment
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.slurm.run_key import RunKey
 
 BASE = Sample(

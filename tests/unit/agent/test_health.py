@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests.unit.agent.fakes import START_US
 
+from gpuwaste.agent.agent_health import HealthSink, health_xids
 from gpuwaste.agent.facts.gpu_identities import PositionTable
-from gpuwaste.agent.health import HealthSink, health_xids
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.readings import GpuIdentity, GpuReading
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 
 GPUS = tuple(GpuIdentity(f"GPU-{minor}", minor, minor) for minor in range(3))

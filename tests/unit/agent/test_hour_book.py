@@ -13,8 +13,8 @@ from gpuwaste.agent.accumulator import SUSPENDED, State
 from gpuwaste.agent.hour_aggregator import HourAggregator, replay_from_us
 from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.readings import GpuAllocation, GpuReading, HostUse, JobMap
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour, hour_from_wire
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample
 from gpuwaste.slurm.run_key import RunKey
 
 HOUR_0 = 1_800_000_000 // 3600 * 3600 * 1000  # ms

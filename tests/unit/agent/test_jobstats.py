@@ -9,7 +9,7 @@ from gpuwaste.agent.jobstats_metrics import JobstatsCollector, Owners
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.readings import GpuAllocation, GpuReading, HostUse, JobMap
 from gpuwaste.agent.snapshot import SnapshotView
-from gpuwaste.ledger.sample import Confidence, UnknownReason
+from gpuwaste.ledger.gpu_sample import Confidence, UnknownReason
 
 GPUS = (a_gpu(0), a_gpu(1), a_gpu(2, instance="1/0", parent_uuid="GPU-9"), a_gpu(3))
 READINGS = {

@@ -10,7 +10,7 @@ import pytest
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
 from gpuwaste.agent.node_map import Questions
 from gpuwaste.core.errors import NoDataError, RetryableWireError, SlurmError
-from gpuwaste.ledger.sample import MapSource
+from gpuwaste.ledger.gpu_sample import MapSource
 from gpuwaste.slurm.clients.slurmctld_jobs import parse_jobs
 from gpuwaste.slurm.formats.gpu_positions import GresOnNode
 from gpuwaste.testing.clocks import FakeClock

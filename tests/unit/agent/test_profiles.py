@@ -11,8 +11,8 @@ from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, GpuProfile, GpuReading, JobMap, with_profiles
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.repeat_suppressor import EventLog
+from gpuwaste.ledger.gpu_sample import Confidence, Sample
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
-from gpuwaste.ledger.sample import Confidence, Sample
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.clocks import FakeClock
 

@@ -13,7 +13,7 @@ from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.readings import GpuAllocation, GpuReading, GpuScan, HostUse, JobMap, PackageReading
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.repeat_suppressor import EventLog
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample, UnknownReason
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample, UnknownReason
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.testing.clocks import FakeClock
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.agent.samples import BASE, EMPTY, a_segment, at
 
 from gpuwaste.agent.segment import Segment, from_line, lines_of, read_ticks, segments, to_line
-from gpuwaste.ledger.sample import Confidence, MapSource, Sample
+from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.slurm.run_key import RunKey
 
 COUNTS = st.none() | st.integers(-(2**63), 2**63)

@@ -8,7 +8,7 @@ from tests.unit.agent.fakes import START_US, a_gpu
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.readings import GpuAllocation, GpuReading, JobMap
 from gpuwaste.agent.snapshot import LatestSnapshot
-from gpuwaste.ledger.sample import Confidence
+from gpuwaste.ledger.gpu_sample import Confidence
 
 
 def observed(at_s: float, util_pct: float | None, *holdings: GpuAllocation) -> Observation:

@@ -16,7 +16,7 @@ from gpuwaste.agent.readings import GpuIdentity, GpuProfile, GpuReading, GpuScan
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.valid_ranges import RANGES, ReadingCheck
 from gpuwaste.core.repeat_suppressor import EventLog
-from gpuwaste.ledger.sample import Sample, UnknownReason
+from gpuwaste.ledger.gpu_sample import Sample, UnknownReason
 from gpuwaste.testing.clocks import FakeClock
 
 GOOD = GpuReading(

@@ -10,7 +10,7 @@ from tests.unit.advisor.verdicts import NOON_US, verdict
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.jobs.verdict import is_token, new_id, verdict_from_json
-from gpuwaste.slurm.formats.run_texts import token_of
+from gpuwaste.slurm.formats.printed_run import token_of
 
 
 def test_a_verdict_comes_back_from_json() -> None:

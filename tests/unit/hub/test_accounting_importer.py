@@ -10,7 +10,7 @@ from gpuwaste.jobs.importers.accounting import ImportSettings
 from gpuwaste.jobs.importers.accounting_importer import Importer, QuarantinedRows, RunsStored
 from gpuwaste.jobs.run_store import history_events, open_run_keys, runs_of_id
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.cluster_model import Partition
 from gpuwaste.store.hub.hub_store import HubStore

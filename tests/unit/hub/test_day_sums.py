@@ -16,11 +16,11 @@ from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judged_run import JudgedRun, RunSums
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
-from gpuwaste.ledger.judging_load import Selection
 from gpuwaste.ledger.ledger import LedgerSettings
-from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.reports.report_builder import report_document
 from gpuwaste.ledger.reports.report_types import Scope
 from gpuwaste.ledger.rollup import JudgedPacking
+from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.ledger.tally import ENERGY, Tally
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -15,7 +15,6 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.energy.energy_types import EnergyCost
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.judging_load import HANG_LIMITS
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.job_page import job_page
@@ -23,6 +22,7 @@ from gpuwaste.ledger.reports.report_question import ReportQuestion
 from gpuwaste.ledger.reports.report_text import job_text, report_text
 from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.ledger.rollup import Rollup
+from gpuwaste.ledger.run_judging import HANG_LIMITS
 from gpuwaste.show.environment import Frame
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine_formats import table, to_csv

@@ -18,10 +18,16 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.judged_runs import TAKEN_RUNS, judged_runs
-from gpuwaste.ledger.judging_load import Selection
 from gpuwaste.ledger.open_runs import OpenRunJudge, OpenRunSnapshot
-from gpuwaste.ledger.reports.report import ReportLines, report_document, report_totals, totals_by_account, user_reports
+from gpuwaste.ledger.reports.report_builder import (
+    ReportLines,
+    report_document,
+    report_totals,
+    totals_by_account,
+    user_reports,
+)
 from gpuwaste.ledger.reports.report_question import LineFilter
+from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore

@@ -14,7 +14,7 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import set_partitions, upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.open_runs import FRESH_S, OLD_S, OpenRunJudge, OpenRunSnapshot, OutdatedError, SharedRuns, Window
-from gpuwaste.ledger.reports.report import report_document, report_totals
+from gpuwaste.ledger.reports.report_builder import report_document, report_totals
 from gpuwaste.ledger.reports.report_types import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock

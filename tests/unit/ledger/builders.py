@@ -8,8 +8,8 @@ from typing import Any
 
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.judged_run import JudgedRun, judged_last
-from gpuwaste.ledger.judging_load import Selection, job_ledgers, judge_runs, judge_seen, name_causes
 from gpuwaste.ledger.ledger import DeviceUse, JobLedger, LedgerSettings
+from gpuwaste.ledger.run_judging import Selection, job_ledgers, judge_runs, judge_seen, name_causes
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.json_rows import to_json

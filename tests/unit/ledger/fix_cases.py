@@ -7,8 +7,8 @@ from tests.unit.ledger.builders import LATER, T0, job, judge_many, judged, untou
 
 from gpuwaste.ledger.finding import Finding
 from gpuwaste.ledger.findings import FINDINGS
-from gpuwaste.ledger.judging_load import job_ledgers
 from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
+from gpuwaste.ledger.run_judging import job_ledgers
 
 SUBMITTED: Final = (
     "sbatch job.sh",

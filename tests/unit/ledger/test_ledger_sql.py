@@ -14,8 +14,8 @@ from tests.unit.ledger.builders import GIB, SETTINGS, T0, job, judge_many
 
 from gpuwaste.ledger.findings import causes
 from gpuwaste.ledger.judged_run import JudgedRun, judged_last
-from gpuwaste.ledger.judging_load import job_ledgers
 from gpuwaste.ledger.ledger import DeviceLedger, DeviceUse
+from gpuwaste.ledger.run_judging import job_ledgers
 from gpuwaste.ledger.tally import ENERGY, Tally
 from gpuwaste.slurm.accounting.job_record import JobRecord
 

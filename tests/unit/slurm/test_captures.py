@@ -4,7 +4,7 @@ import pytest
 from tests.public_data import public
 
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
+from gpuwaste.slurm.accounting.sacct_rows import BadRow, parse_sacct
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob, parse_jobs
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.site.site_fields import parse_config, parse_partitions

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpuwaste.core.errors import ConfigError, GpuwasteError, UsageError
 from gpuwaste.jobs.run_changes import job_row
 from gpuwaste.slurm.accounting.job_record import AccountedRun, JobDetails, JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.accounting.tres_amounts import parse_tres
 from gpuwaste.slurm.formats.csv_jobs import header_of, read_csv
 from gpuwaste.slurm.formats.csv_mapping import parse_mapping

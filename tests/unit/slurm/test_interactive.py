@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuwaste.slurm.formats.run_texts import is_interactive
+from gpuwaste.slurm.formats.printed_run import is_interactive
 
 
 @pytest.mark.parametrize(

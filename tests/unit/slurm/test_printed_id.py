@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuwaste.slurm.formats.run_texts import task_count
+from gpuwaste.slurm.formats.printed_run import task_count
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.clients import pyslurm_client
 from gpuwaste.slurm.clients.pyslurm_client import PyslurmClient
 from gpuwaste.testing.fake_slurm import FakeSlurm

@@ -11,15 +11,15 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.slurm.accounting import requested, tres_amounts
 from gpuwaste.slurm.accounting.rest_value import load
-from gpuwaste.slurm.accounting.sacct import FIELDS, BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import header_columns, hint
+from gpuwaste.slurm.accounting.sacct_rows import FIELDS, BadRow, parse_sacct
 from gpuwaste.slurm.accounting.tres_amounts import parse_weights
 from gpuwaste.slurm.clients.slurmctld_jobs import parse_jobs
 from gpuwaste.slurm.formats import csv_mapping, slurm_times
 from gpuwaste.slurm.formats.csv_mapping import parse_mapping
 from gpuwaste.slurm.formats.gpu_positions import job_gres_on_node, parse_gres, parse_positions, parse_slurmd_g
-from gpuwaste.slurm.formats.run_texts import parse_printed
-from gpuwaste.slurm.formats.swf import read_swf
+from gpuwaste.slurm.formats.printed_run import parse_printed
+from gpuwaste.slurm.formats.swf_log import read_swf
 from gpuwaste.slurm.site import associations
 from gpuwaste.slurm.site import site_fields as hardware
 from gpuwaste.slurm.site import slurm_values as values

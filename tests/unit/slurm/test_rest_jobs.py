@@ -15,7 +15,7 @@ from tests.public_data import public
 from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.accounting.job_record import AccountedRun, JobDetails, JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
-from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT, FIELDS, BadRow, parse_sacct, sacct_fields
+from gpuwaste.slurm.accounting.sacct_rows import ADMIN_COMMENT, FIELDS, BadRow, parse_sacct, sacct_fields
 from gpuwaste.testing.rest_differences import DIFFERENCES, allowed, fields_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurmrestd"

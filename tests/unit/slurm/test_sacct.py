@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.accounting.job_record import MAX_STEPS, MAX_TEXT, AccountedRun, JobDetails, JobRecord, StepRecord
-from gpuwaste.slurm.accounting.sacct import (
+from gpuwaste.slurm.accounting.sacct_rows import (
     ADMIN_COMMENT,
     FIELDS,
     MORE_FIELDS,

@@ -9,8 +9,8 @@ from tests.public_data import public
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of, cut_pages, header_columns
+from gpuwaste.slurm.accounting.sacct_rows import BadRow, parse_sacct
 
 COLUMNS = ("JobIDRaw", "JobName", "Submit", "Start", "End", "ElapsedRaw", "State", "MaxRSS")
 ROW = b"%d|%s|1700000000|1700000010|1700000020|10|COMPLETED|\n"

@@ -4,8 +4,8 @@ import pytest
 
 from gpuwaste.slurm.accounting.job_record import AccountedRun
 from gpuwaste.slurm.accounting.requested import allocated_tres, request_tres
-from gpuwaste.slurm.accounting.sacct import parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of
+from gpuwaste.slurm.accounting.sacct_rows import parse_sacct
 from gpuwaste.slurm.accounting.tres_amounts import gpu_count, memory_b, parse_tres
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import columns_of, header_columns
 from gpuwaste.slurm.accounting.sacct_row import settle
+from gpuwaste.slurm.accounting.sacct_rows import BadRow, parse_sacct
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "sacct"
 MIDDLE = ("JobIDRaw", "JobName", "Submit", "State", "ExitCode")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.formats.log_file import read_lines
-from gpuwaste.slurm.formats.swf import SwfFacts, read_swf
+from gpuwaste.slurm.formats.swf_log import SwfFacts, read_swf
 
 ROW: dict[str, object] = {
     "job": 7, "submit": 1000, "wait": 50, "run": 300, "procs": 4, "cpu": 20, "mem": 9, "rprocs": 8, "limit": 600,

@@ -17,12 +17,12 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.judging_load import HANG_LIMITS
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.job_document import job_document
-from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.reports.report_builder import report_document
 from gpuwaste.ledger.reports.report_types import Scope
 from gpuwaste.ledger.rollup import Rollup
+from gpuwaste.ledger.run_judging import HANG_LIMITS
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore

@@ -8,7 +8,7 @@ import pytest
 
 from gpuwaste.agent.facts.run_facts import LocalRun, MinorFacts, PositionFacts
 from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan, HostUse
-from gpuwaste.ledger.sample import MapSource, UnknownReason
+from gpuwaste.ledger.gpu_sample import MapSource, UnknownReason
 from gpuwaste.slurm.formats.gpu_positions import DRM_MAJOR, DeviceNode
 from gpuwaste.testing.recording.format import (
     FORMAT,

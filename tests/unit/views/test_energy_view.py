@@ -10,7 +10,7 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.energy.tariff import EnergyPrice, Tariff
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger import LedgerSettings
-from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.reports.report_builder import report_document
 from gpuwaste.show.chart import Bars
 from gpuwaste.show.view_document import Column, ViewDocument
 from gpuwaste.slurm.run_key import RunKey

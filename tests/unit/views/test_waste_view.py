@@ -9,7 +9,7 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.findings import CAUSE_ORDER, FINDINGS, NOT_WASTE
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger import LedgerSettings
-from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.reports.report_builder import report_document
 from gpuwaste.show.chart import Bars
 from gpuwaste.show.view_document import ViewDocument
 from gpuwaste.slurm.run_key import RunKey

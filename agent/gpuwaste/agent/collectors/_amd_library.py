@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from gpuwaste.agent.collectors._library import MAX_DEVICES, MAX_PID, FieldError, Library
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 VRAM: Final = ctypes.c_uint32(0)
 """The type of GPU memory, among those that the libraries know."""

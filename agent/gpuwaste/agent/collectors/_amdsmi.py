@@ -29,7 +29,7 @@ from gpuwaste.agent.collectors._library import (
     text,
 )
 from gpuwaste.agent.valid_ranges import UTILIZATION
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 NAMES: Final = (
     *(f"libamd_smi.so.{generation}" for generation in (26, 25, 24)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.agent.bounded_calls import CollectorError
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 MAX_DEVICES: Final = 256  # far above what a node holds, partitions included
 MAX_PID: Final = 2**22  # of Linux

@@ -11,7 +11,7 @@ import pynvml
 from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors._library import FieldError, GpuLostError
 from gpuwaste.agent.readings import GpuIdentity
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 _DRIVER: Final = frozenset(
     {

@@ -14,7 +14,7 @@ from gpuwaste.agent.collectors._amd_library import (
     read_processes,
 )
 from gpuwaste.agent.collectors._library import ErrorCodes, FieldError, Library, address, device_count, load, text
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 NAMES: Final = (
     *(f"librocm_smi64.so.{version}" for version in (7, 6, 5, 1)),

@@ -16,7 +16,7 @@ from gpuwaste.agent.collectors._amd_library import AmdDevice, AmdLibrary
 from gpuwaste.agent.collectors._drm import minors_at, nodes_of
 from gpuwaste.agent.collectors._library import FieldError
 from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 KIND: Final = "gpu"
 _VENDOR: Final = "amd"

@@ -18,7 +18,7 @@ from gpuwaste.agent.collectors._drm import has_render_node, minors_at, nodes_of
 from gpuwaste.agent.collectors._level_zero import EngineGroup, LevelZero, Process, ZeDevice
 from gpuwaste.agent.collectors._library import FieldError
 from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 KIND: Final = "gpu"
 _VENDOR: Final = "intel"

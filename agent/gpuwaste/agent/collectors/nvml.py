@@ -27,7 +27,7 @@ from gpuwaste.agent.collectors._nvml_library import (
 from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.agent.valid_ranges import UTILIZATION
 from gpuwaste.core.clock import Clock, StepDetector
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 KIND: Final = "gpu"
 _VALUE_FIELDS: Final = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal")  # by nvmlValueType_t

@@ -13,7 +13,7 @@ from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.page_reader import ANSWER_S, ExporterReader
 from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 KIND: Final = "gpu"
 # Metric of PCP -> what it is here. Units as pmdanvidia declares them: percent, bytes, milliwatts, millijoules.

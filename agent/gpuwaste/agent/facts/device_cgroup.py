@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.agent.facts.run_facts import LocalRun, MinorFacts
-from gpuwaste.ledger.sample import MapSource
+from gpuwaste.ledger.gpu_sample import MapSource
 from gpuwaste.slurm.formats.gpu_positions import DRM_MAJOR, NVIDIA_MAJOR, DeviceNode
 
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")  # where systemd and slurmd mount it

@@ -13,7 +13,7 @@ from typing import Final
 
 from gpuwaste.agent.facts.run_facts import LocalRun, PositionFacts
 from gpuwaste.core.errors import ParseError
-from gpuwaste.ledger.sample import MapSource
+from gpuwaste.ledger.gpu_sample import MapSource
 from gpuwaste.slurm.formats.gpu_positions import parse_positions
 
 _MAX_BYTES: Final = 4096

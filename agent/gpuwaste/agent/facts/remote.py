@@ -5,7 +5,7 @@ from typing import Final
 
 from gpuwaste.agent.facts.run_facts import LocalRun, PositionFacts
 from gpuwaste.core.job_states import HOLDING
-from gpuwaste.ledger.sample import MapSource
+from gpuwaste.ledger.gpu_sample import MapSource
 
 RUNNING: Final = HOLDING - {"COMPLETING"}
 GONE: Final = "GONE"  # the one who was asked does not know the job (any more)

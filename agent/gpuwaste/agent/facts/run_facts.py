@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpuwaste.ledger.sample import MapSource
+from gpuwaste.ledger.gpu_sample import MapSource
 from gpuwaste.slurm.formats.gpu_positions import DeviceNode
 
 

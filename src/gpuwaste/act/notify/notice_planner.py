@@ -9,8 +9,8 @@ from gpuwaste.act.notify.notice_store import NoticeStore
 from gpuwaste.act.notify.notice_types import StaffList
 from gpuwaste.act.notify.notify_settings import NotifySettings
 from gpuwaste.ledger.judged_runs import judged_runs
-from gpuwaste.ledger.judging_load import Selection
 from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.store.hub.hub_store import HubStore
 
 Period = tuple[int, int]

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from gpuwaste.act.rules.rule_facts import GpuState
-from gpuwaste.ledger.held import IDLE_MS, HeldGpu, HeldRun
+from gpuwaste.ledger.held_gpus import IDLE_MS, HeldGpu, HeldRun
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 

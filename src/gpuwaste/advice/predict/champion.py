@@ -14,7 +14,7 @@ from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.jobs.history.follow import Follower
+from gpuwaste.jobs.history.history_follower import Follower
 
 _OTHER_RULE: Final = log_event.warning(
     "model-under-use: {note}",

@@ -15,9 +15,9 @@ from gpuwaste.advice.predict.vectors import vector_of
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import GpuUse, JobTable, table_of
 from gpuwaste.jobs.history.scored_runs import Scores
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import RunUse
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.submit.job_request import JobRequest

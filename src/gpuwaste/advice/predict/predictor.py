@@ -18,8 +18,8 @@ from gpuwaste.advice.predict.rolling import Rolling, busy_columns
 from gpuwaste.advice.predict.targets import ASKED, BY_NAME, OF_THE_LEDGER, TARGETS
 from gpuwaste.advice.predict.vector_words import ENDED, VectorView
 from gpuwaste.advice.predict.vectors import vector_of, vectors_of
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.recall import Recall
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.submit.job_request import JobRequest
 

@@ -12,9 +12,9 @@ from gpuwaste.advice.predict.feature_context import Context, contexts_of, facts_
 from gpuwaste.advice.predict.feature_group import Group, feature_list
 from gpuwaste.advice.predict.features import GROUPS, Plan
 from gpuwaste.jobs.history.history_replay import replay
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.jobs.history.recent_runs import HistoryRows
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 _KEPT: Final = 16  # requests at once for which a plan is kept

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
 
     config = config_of(options)
     if options.action == "run":
-        daemon = load_daemon("gpuwaste.agent.daemon", "", "the GPU nodes")
+        daemon = load_daemon("gpuwaste.agent.agent_daemon", "", "the GPU nodes")
         code: int = daemon.run_agent(config, path=options.config)
         return code
     request = {"command": options.action}

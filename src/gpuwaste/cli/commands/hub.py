@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "run":
         from gpuwaste.cli.programs import load_daemon
 
-        code: int = load_daemon("gpuwaste.hub.daemon").run_hub(config_of(options), options.config)
+        code: int = load_daemon("gpuwaste.hub.hub_daemon").run_hub(config_of(options), options.config)
         return code
     import json
 

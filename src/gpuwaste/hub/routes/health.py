@@ -6,7 +6,7 @@ from gpuwaste.core.refusal import LATER
 from gpuwaste.core.thread_pool import MadeTogether
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.hub_health import HubHealth
-from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.hub_metrics import HubMetrics
 from gpuwaste.hub.openapi import answers
 from gpuwaste.net.health_types import HealthAnswer
 

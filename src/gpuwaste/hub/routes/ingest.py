@@ -8,8 +8,8 @@ from gpuwaste.core.refusal import Refusal
 from gpuwaste.hub.admission_control import AdmissionControl
 from gpuwaste.hub.batch_receiver import LocalUid
 from gpuwaste.hub.exchange import Exchange, authorization, target
+from gpuwaste.hub.hub_metrics import HubMetrics
 from gpuwaste.hub.ingest import Ingest
-from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.models import AckAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.verdict_ingest import VerdictIngest

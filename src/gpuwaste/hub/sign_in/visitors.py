@@ -17,7 +17,7 @@ from gpuwaste.core.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusa
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.hub_metrics import HubMetrics
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.sign_in.lake_tokens import LakeTokens, tokens_of
 from gpuwaste.hub.sign_in.origins import (

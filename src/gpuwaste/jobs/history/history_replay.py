@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from gpuwaste.jobs.history.history_keys import EXACT, KEYS, Hashes, key_columns
 from gpuwaste.jobs.history.history_snapshot import OpenRun
+from gpuwaste.jobs.history.history_state import MAX_UNJUDGED, HistoryState
 from gpuwaste.jobs.history.job_table import JobTable
+from gpuwaste.jobs.history.key_windows import KeyHistory
 from gpuwaste.jobs.history.packed_rows import ROW
 from gpuwaste.jobs.history.recent_runs import ALIKE, HistoryRows, RecentHistory
 from gpuwaste.jobs.history.recurrences import half
-from gpuwaste.jobs.history.state import MAX_UNJUDGED, HistoryState
 from gpuwaste.jobs.history.table_events import Events, Known, events_of
-from gpuwaste.jobs.history.windows import KeyHistory
 
 Visit = Callable[[slice, HistoryRows], None]  # some runs of the table, and what was known of them at their submission
 _THREADS: Final = 2  # numpy works without the interpreter's lock in the long calls

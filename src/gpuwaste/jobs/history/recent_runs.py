@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.jobs.history.job_table import JobTable
+from gpuwaste.jobs.history.key_windows import KeyHistory, Positions
 from gpuwaste.jobs.history.packed_rows import KEY, NO_ROW, KeyRows
 from gpuwaste.jobs.history.table_events import LAST_INSTANT, Events, Kind
-from gpuwaste.jobs.history.windows import KeyHistory, Positions
 
 RUNS: Final = 16  # submitted runs remembered of each user, the newest first
 MAX_USERS: Final = 200_000  # above it the users whose last submission is oldest are forgotten

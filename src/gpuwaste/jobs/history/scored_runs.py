@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.job_event import RunUse
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.submit.job_request import JobRequest

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.job_table import JobTable, table_of
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.formats.log_file import read_lines
-from gpuwaste.slurm.formats.swf import SwfFacts, read_swf
+from gpuwaste.slurm.formats.swf_log import SwfFacts, read_swf
 
 KEPT: Final = 1000  # bad rows; facts.bad counts them all
 

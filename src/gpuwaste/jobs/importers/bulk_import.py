@@ -22,7 +22,7 @@ from gpuwaste.jobs.importers.page_files import Kept, PageFiles
 from gpuwaste.jobs.importers.user_names import SAME, UserNames
 from gpuwaste.jobs.run_changes import job_row, step_rows
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.store.hub.json_rows import NO_ROWS, to_json
 
 ASSUMED: Final = "submit + run"

@@ -15,7 +15,7 @@ from gpuwaste.core.text import storable
 from gpuwaste.jobs.importers import sources
 from gpuwaste.jobs.importers.history_store import UNREAD, PagePlace, Resume
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import Aside
 

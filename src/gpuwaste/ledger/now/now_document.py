@@ -7,14 +7,14 @@ from statistics import median_low
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.ledger.held import HeldGpu, HeldRun, SilentAgent, held_runs, silent_nodes
+from gpuwaste.ledger.held_gpus import HeldGpu, HeldRun, SilentAgent, held_runs, silent_nodes
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.now.now_types import IdleJob, NodeRow, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
-from gpuwaste.ledger.reports.report import is_recorded
+from gpuwaste.ledger.reports.report_builder import is_recorded
 from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.ledger.tally import seconds
 from gpuwaste.slurm.accounting.tres_amounts import gpu_count, parse_tres
-from gpuwaste.slurm.formats.run_texts import task_count
+from gpuwaste.slurm.formats.printed_run import task_count
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.database import Database
 

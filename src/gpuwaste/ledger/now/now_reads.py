@@ -20,7 +20,7 @@ from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
-from gpuwaste.ledger.held import HeldRun
+from gpuwaste.ledger.held_gpus import HeldRun
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.level_charts import node_grid

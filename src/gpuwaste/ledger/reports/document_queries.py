@@ -24,7 +24,7 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import SharedRuns
 from gpuwaste.ledger.reports.job_document import neighbours_of, picked_job_document
-from gpuwaste.ledger.reports.report import top_document
+from gpuwaste.ledger.reports.report_builder import top_document
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion, ReportQuestion
 from gpuwaste.ledger.reports.report_reads import ReportReads, report_subject
 from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, TopDocument

@@ -10,9 +10,8 @@ from gpuwaste.core.typed import convert
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import pick_named
 from gpuwaste.ledger.judged_run import RunSums, findings_json, judged_last
-from gpuwaste.ledger.judging_load import judge_job
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
-from gpuwaste.ledger.reports.report import is_recorded, notes_of, thresholds_of
+from gpuwaste.ledger.reports.report_builder import is_recorded, notes_of, thresholds_of
 from gpuwaste.ledger.reports.report_types import (
     DeviceHours,
     DeviceRow,
@@ -24,6 +23,7 @@ from gpuwaste.ledger.reports.report_types import (
     RunTime,
 )
 from gpuwaste.ledger.reports.rows import finding_rows, ratio
+from gpuwaste.ledger.run_judging import judge_job
 from gpuwaste.ledger.tally import Tally, seconds
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand

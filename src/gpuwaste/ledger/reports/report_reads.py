@@ -17,7 +17,7 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.energy.priced_energy import DrawnBy
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import OLD_S, OpenRunSnapshot, OutdatedError, SharedRuns, Window
-from gpuwaste.ledger.reports.report import (
+from gpuwaste.ledger.reports.report_builder import (
     Clusters,
     ReportLines,
     Tallies,

@@ -14,7 +14,7 @@ from gpuwaste.plan.outlook import cost_of
 from gpuwaste.plan.plan_request import PlanRequest
 from gpuwaste.plan.wrapping import AFTER_END_S, LONGEST_S, MANY, Gain, Way, gain, nearest_share
 from gpuwaste.plan.wrapping_study import CHAIN_JOBS, JOB_RUN_S
-from gpuwaste.slurm.formats.run_texts import task_count
+from gpuwaste.slurm.formats.printed_run import task_count
 
 RANK: Final = 11
 _AFTER: Final = re.compile(r"(?:after|singleton)", re.IGNORECASE)

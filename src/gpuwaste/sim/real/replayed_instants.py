@@ -20,7 +20,7 @@ from gpuwaste.sim.real.instants import BACKFILL, ENDED, FREED, FULL, MAIN, START
 from gpuwaste.sim.real.real_jobs import submissions
 from gpuwaste.sim.slurm import backfill, flow
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm import groups as g
+from gpuwaste.sim.slurm import node_groups as g
 from gpuwaste.sim.slurm import ranks as by
 from gpuwaste.sim.slurm.board import Board, Ints
 from gpuwaste.sim.slurm.board_setup import new_board, requests_of

@@ -11,10 +11,10 @@ import numpy as np
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import flow, holds, search
-from gpuwaste.sim.slurm import groups as g
+from gpuwaste.sim.slurm import node_groups as g
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
-from gpuwaste.sim.slurm.groups import Groups
+from gpuwaste.sim.slurm.node_groups import Groups
 
 
 class Notes(NamedTuple):

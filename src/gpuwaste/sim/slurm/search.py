@@ -6,11 +6,11 @@ import numpy as np
 
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm import groups as g
+from gpuwaste.sim.slurm import node_groups as g
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.best_fit import best_fit, none_usable, usable_cpus
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
-from gpuwaste.sim.slurm.groups import Groups
+from gpuwaste.sim.slurm.node_groups import Groups
 
 _JOB_BITS = 32  # an end is its time, the job and whether the job is on usable nodes, in one integer that sorts by time
 _COUNT_BITS: Final = 24  # an event is its time and a change of a count of nodes, in one integer that sorts by time

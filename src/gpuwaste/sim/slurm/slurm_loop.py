@@ -10,7 +10,7 @@ from gpuwaste.sim.believed_times import believed_of, ended, no_runs
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.slurm import backfill, flow
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm import groups as g
+from gpuwaste.sim.slurm import node_groups as g
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm import ranks as by
 from gpuwaste.sim.slurm.board import Board, Ints

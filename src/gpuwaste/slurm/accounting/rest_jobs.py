@@ -25,10 +25,10 @@ from gpuwaste.slurm.accounting.job_record import (
     short,
     within,
 )
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.accounting.tres_amounts import count_of_tres, held_gpus, memory_b, parse_tres
 from gpuwaste.slurm.formats.hostlist import NO_NODES, task_text
-from gpuwaste.slurm.formats.run_texts import is_interactive, token_of
+from gpuwaste.slurm.formats.printed_run import is_interactive, token_of
 from gpuwaste.slurm.formats.slurm_times import own_start
 
 _KEPT: Final = 2000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.slurm.accounting.sacct import ADMIN_COMMENT, FIELDS, MORE_FIELDS
 from gpuwaste.slurm.accounting.sacct_row import RowIds
+from gpuwaste.slurm.accounting.sacct_rows import ADMIN_COMMENT, FIELDS, MORE_FIELDS
 
 MAX_PAGE_B: Final = 64 * 1024**2
 _NAME = re.compile(r"[A-Za-z]{2,40}")

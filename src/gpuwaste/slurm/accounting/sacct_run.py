@@ -27,7 +27,7 @@ from gpuwaste.slurm.accounting.requested import allocated_tres, request_tres, to
 from gpuwaste.slurm.accounting.sacct_row import SacctRow
 from gpuwaste.slurm.accounting.tres_amounts import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
 from gpuwaste.slurm.formats.hostlist import NO_NODES
-from gpuwaste.slurm.formats.run_texts import is_interactive, parse_printed, token_of
+from gpuwaste.slurm.formats.printed_run import is_interactive, parse_printed, token_of
 from gpuwaste.slurm.formats.slurm_times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
 
 _DISK = re.compile(r"(?:^|,)fs/disk=([^,]{0,40})")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.slurm.site.associations import AccountPlace

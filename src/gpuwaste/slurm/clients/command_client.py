@@ -13,7 +13,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
 from gpuwaste.core.text import decoded, storable
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
+from gpuwaste.slurm.accounting.sacct_rows import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.clients.command import CommandError, Output, check, run_command, stream_lines
 from gpuwaste.slurm.clients.slurmctld_jobs import BadRecord, RunningJob, parse_job, parse_jobs, requests_of
 from gpuwaste.slurm.formats.gpu_positions import DevicePosition, parse_slurmd_g

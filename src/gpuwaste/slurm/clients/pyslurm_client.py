@@ -18,12 +18,12 @@ from gpuwaste.core.text import storable
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm.accounting import rest_value as value
 from gpuwaste.slurm.accounting.job_record import JobRecord, within
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.accounting.tres_amounts import gpu_count, held_gpus, parse_tres
 from gpuwaste.slurm.clients.client import ComposedClient
 from gpuwaste.slurm.clients.pyslurm_probe import probe_pyslurm
 from gpuwaste.slurm.formats.hostlist import task_text
-from gpuwaste.slurm.formats.run_texts import is_interactive, token_of
+from gpuwaste.slurm.formats.printed_run import is_interactive, token_of
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 _MEBIBYTE: Final = 1024**2

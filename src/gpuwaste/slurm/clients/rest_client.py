@@ -12,7 +12,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import records
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.clients.client import ComposedClient
 from gpuwaste.slurm.clients.rest_http import LateError, RestError, RestServer, TokenError, TooLargeError
 from gpuwaste.slurm.clients.slurmctld_jobs import parse_requests

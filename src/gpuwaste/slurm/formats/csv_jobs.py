@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.slurm.accounting.job_record import MAX_TEXT, AccountedRun, JobDetails, JobRecord, flag_text, within
 from gpuwaste.slurm.accounting.requested import printed as printed_memory
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.accounting.tres_amounts import count_of_tres, held_gpus, memory_b, parse_tres
 from gpuwaste.slurm.formats.csv_mapping import REQUEST, CsvMapping, TresList
 from gpuwaste.slurm.formats.csv_values import RowValues, drawn_id
-from gpuwaste.slurm.formats.run_texts import PrintedId, parse_printed
+from gpuwaste.slurm.formats.printed_run import PrintedId, parse_printed
 
 if TYPE_CHECKING:
     from gpuwaste.slurm.run_key import RunKey

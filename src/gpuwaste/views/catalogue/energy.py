@@ -8,7 +8,7 @@ from gpuwaste.core.units import J_PER_KWH
 from gpuwaste.ledger.energy.priced_energy import DrawnBy, DrawnGroups, EndBins, drawn_by_group
 from gpuwaste.ledger.energy.tariff import Bill, DrawnEnergy
 from gpuwaste.ledger.judged_runs import judged_runs
-from gpuwaste.ledger.judging_load import Selection
+from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.show.chart import Axis, Bars, Chart, Series
 from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import named, sideways, step_axis

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.findings import CAUSE_ORDER, cause_name
 from gpuwaste.ledger.judged_runs import judged_runs
-from gpuwaste.ledger.judging_load import Selection
+from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.show.chart import Chart, Role, Series
 from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import CUT_NOTE, gpus_note, named, sideways

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from gpuwaste.agent.agent_daemon import run_agent
 from gpuwaste.agent.agent_ports import NodeEdges
 from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
-from gpuwaste.agent.daemon import run_agent
 from gpuwaste.agent.device_map import DeviceMap, Questioner, node_sources
 from gpuwaste.agent.facts.gpu_identities import PositionTable
 from gpuwaste.agent.facts.prolog_files import PrologSource

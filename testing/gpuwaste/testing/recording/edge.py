@@ -13,7 +13,7 @@ from gpuwaste.agent.facts.run_facts import Facts, LocalRun
 from gpuwaste.agent.node_runs import RunTracker
 from gpuwaste.agent.readings import GpuScan, HostUse
 from gpuwaste.core.clock import Clock
-from gpuwaste.ledger.sample import MapSource
+from gpuwaste.ledger.gpu_sample import MapSource
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.recording.format import Accounted, Devices, RecordedMap, RecordedTick, SiteFacts

@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from gpuwaste.agent.facts.run_facts import LocalRun, MinorFacts, PositionFacts
 from gpuwaste.agent.readings import GpuScan, HostUse
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.ledger.sample import MapSource, UnknownReason
+from gpuwaste.ledger.gpu_sample import MapSource, UnknownReason
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.gpu_positions import DevicePosition

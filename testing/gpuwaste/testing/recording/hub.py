@@ -9,12 +9,12 @@ from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.logs import set_up_logging
-from gpuwaste.hub.daemon import make_checkers, serve
 from gpuwaste.hub.hub import Hub
-from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.hub_daemon import make_checkers, serve
+from gpuwaste.hub.hub_ports import HubPorts
 from gpuwaste.hub.server import HubSockets
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob

@@ -20,13 +20,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from gpuwaste.agent.agent_daemon import Agent
 from gpuwaste.agent.agent_ports import AgentPorts, NodeEdges
-from gpuwaste.agent.daemon import Agent
 from gpuwaste.agent.own_node import OwnNode as NodeSite
 from gpuwaste.core.repeat_suppressor import EventLog
-from gpuwaste.hub.daemon import make_checkers
 from gpuwaste.hub.hub import Hub
-from gpuwaste.hub.ports import HubPorts
+from gpuwaste.hub.hub_daemon import make_checkers
+from gpuwaste.hub.hub_ports import HubPorts
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer

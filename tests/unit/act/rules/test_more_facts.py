@@ -15,7 +15,7 @@ from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Verdict
-from gpuwaste.ledger.held import held_runs
+from gpuwaste.ledger.held_gpus import held_runs
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.slurm.run_key import RunKey

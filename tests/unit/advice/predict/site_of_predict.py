@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from gpuwaste.advice.predict.features import FEATURE_VERSION, FEATURES, feature_hash
 from gpuwaste.advice.predict.manifest import Manifest, Origin, TargetModel
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import GpuUse
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 NAMES = tuple(feature.name for feature in FEATURES)

@@ -15,8 +15,8 @@ from gpuwaste.advice.predict.explain import bundled, occluded
 from gpuwaste.advice.predict.prediction_types import Reason
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.core.units import HOUR_S, say_duration
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 
 FAILED = Run(Outcome.FAILED, 1200.0)
 GOOD = Run(Outcome.COMPLETED, 2100.0)

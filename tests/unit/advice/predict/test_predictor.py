@@ -11,8 +11,8 @@ from gpuwaste.advice.predict.predictor import NO_HISTORY, NO_MODEL, Predictor
 from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.vectors import vector_of
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 FAILING = [Run(Outcome.FAILED if n in {1, 2, 4, 5, 6, 7} else Outcome.COMPLETED, 1200.0 + 60 * n) for n in range(8)]

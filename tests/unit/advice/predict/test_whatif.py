@@ -11,8 +11,8 @@ from gpuwaste.advice.predict.changes.time_limit import friendly_s
 from gpuwaste.advice.predict.prediction_types import RequestChange
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_submission
 

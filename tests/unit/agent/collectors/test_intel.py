@@ -13,7 +13,7 @@ from gpuwaste.agent.collectors._library import FieldError
 from gpuwaste.agent.collectors.intel import CounterRate, IntelCollector, busiest, groups_to_read, using
 from gpuwaste.agent.valid_ranges import ReadingCheck
 from gpuwaste.core.repeat_suppressor import EventLog
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.sim_sysfs import make_pci_devices
 from gpuwaste.testing.simnvml import make_intel_gpus

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gpuwaste.jobs.history.follow import Follower
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.history_follower import Follower
+from gpuwaste.jobs.history.history_state import HistoryState
 
 
 def content(state: HistoryState) -> tuple[object, ...]:

@@ -14,11 +14,11 @@ from gpuwaste.advice.predict.vectors import replay_vectors, vector_of
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot, read_table
+from gpuwaste.jobs.history.history_follower import Follower
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import GpuUse, table_of
 from gpuwaste.jobs.history.scored_runs import Scores
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import HistoryEvent, HistoryEventKind, RunUse, event_from_json
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.slurm.accounting.job_record import JobRecord

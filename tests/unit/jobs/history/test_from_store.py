@@ -18,8 +18,8 @@ from gpuwaste.jobs.history.job_table import Categories, GpuUse, JobTable, table_
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
-from gpuwaste.ledger.judging_load import Selection, job_ledgers, judge_runs
 from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.run_judging import Selection, job_ledgers, judge_runs
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -13,11 +13,11 @@ from tests.unit.jobs.history.contents import content, known
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.underuse import UNDER_USE
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import TableSnapshot, read_table, read_tables
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import JobTable, known_at
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours

@@ -5,9 +5,9 @@ import pytest
 
 from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.vectors import vector_of
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.jobs.history.recent_runs import RUNS, RecentRuns
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 AT = {feature.name: place for place, feature in enumerate(FEATURES)}

@@ -11,7 +11,7 @@ from tests.unit.jobs.history.contents import content
 
 from gpuwaste.advice.predict.features import FEATURES, predecessors
 from gpuwaste.advice.predict.vectors import replay_vectors
-from gpuwaste.jobs.history.state import HistoryState
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.testing.histories import made_table, read_swf, tell
 from gpuwaste.testing.plain_history import PlainHistory
 

@@ -13,9 +13,9 @@ from gpuwaste.advice.predict.vectors import replay_vectors, vector_of
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history import history_snapshot
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import GpuUse
 from gpuwaste.jobs.history.outcome import Outcome
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.testing.histories import made_table, requests, tell
 

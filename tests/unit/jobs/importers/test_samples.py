@@ -7,7 +7,7 @@ import pytest
 from gpuwaste.jobs.importers.file_source import csv_file, sacct_file
 from gpuwaste.jobs.importers.history_source import ImportSource, Notes, parser_of
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 GiB = 2**30

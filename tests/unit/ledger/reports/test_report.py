@@ -9,7 +9,7 @@ from tests.unit.show.documents import END, one_job, report, top, week
 
 from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.ledger.reports.job_document import job_document
-from gpuwaste.ledger.reports.report import report_document, top_document
+from gpuwaste.ledger.reports.report_builder import report_document, top_document
 
 
 def test_an_array_is_one_line_and_a_requeued_run_another() -> None:

@@ -18,17 +18,17 @@ from gpuwaste.advice.predict.rolling import Rolling
 from gpuwaste.advice.predict.targets import labels
 from gpuwaste.advice.verdicts.verdict_score import score_document
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
-from gpuwaste.jobs.history.follow import Follower
 from gpuwaste.jobs.history.from_store import read_table
+from gpuwaste.jobs.history.history_follower import Follower
 from gpuwaste.jobs.history.history_replay import replay
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import JobTable
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.job_document import job_document
-from gpuwaste.ledger.reports.report import report_document
+from gpuwaste.ledger.reports.report_builder import report_document
 from gpuwaste.models.bundle_export import write_files
 from gpuwaste.models.job_source import load_hub
 from gpuwaste.slurm.run_key import RunKey

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpuwaste.act.events.sources import OpenSubjects, SourceSnapshot, SourceStores
 from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.waste import IdleHeld
-from gpuwaste.ledger.held import HeldRun
+from gpuwaste.ledger.held_gpus import HeldRun
 from gpuwaste.slurm.run_key import RunKey
 
 _OPENED, _GROWN, _CLOSED = "waste.opened", "waste.grown", "waste.closed"

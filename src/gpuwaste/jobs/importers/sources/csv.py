@@ -12,8 +12,8 @@ from gpuwaste.jobs.importers.file_pages import file_pages, first_line, plain_siz
 from gpuwaste.jobs.importers.history_source import PAGE_B, Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.accounting.sacct_file import Cut
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.formats.csv_jobs import header_of, read_csv
 from gpuwaste.slurm.formats.csv_mapping import load_mapping, parse_mapping
 

@@ -13,8 +13,8 @@ from gpuwaste.jobs.importers.file_pages import file_pages, first_lines, plain_si
 from gpuwaste.jobs.importers.history_source import PAGE_B, Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.accounting.sacct_file import Cut, columns_of, cut_pages, header_columns, hint
+from gpuwaste.slurm.accounting.sacct_rows import BadRow, parse_sacct
 from gpuwaste.slurm.clients.command_client import new_delimiter
 from gpuwaste.slurm.formats.slurm_times import zone_of
 

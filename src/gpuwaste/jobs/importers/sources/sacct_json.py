@@ -12,8 +12,8 @@ from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.json_jobs import job_pages
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
-from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.accounting.sacct_file import Cut
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.formats.log_file import read_lines
 
 KIND: Final = "sacct_json"

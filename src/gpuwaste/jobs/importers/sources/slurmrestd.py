@@ -8,8 +8,8 @@ from gpuwaste.jobs.importers.history_source import Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.rest_jobs import parse_page
-from gpuwaste.slurm.accounting.sacct import BadRow
 from gpuwaste.slurm.accounting.sacct_file import Cut
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 
 KIND: Final = "slurmrestd"
 

@@ -11,9 +11,9 @@ from gpuwaste.jobs.importers.file_pages import cut_lines, file_pages, plain_size
 from gpuwaste.jobs.importers.history_source import PAGE_B, Notes, RawPage
 from gpuwaste.jobs.importers.history_store import Resume
 from gpuwaste.slurm.accounting.job_record import JobRecord
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.formats.log_file import read_lines
-from gpuwaste.slurm.formats.swf import read_swf
+from gpuwaste.slurm.formats.swf_log import read_swf
 
 KIND: Final = "swf"
 _COUNTED: Final = ("users", "requested_time", "waits", "assumed_starts", "statuses", "partial", "other_status")

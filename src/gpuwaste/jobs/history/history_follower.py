@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.jobs.history.array_file import read_arrays
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import ABSENT, GpuUse, ends_of
 from gpuwaste.jobs.history.outcome import Outcome, outcome_of
 from gpuwaste.jobs.history.recall import Recall
 from gpuwaste.jobs.history.scored_runs import Corrections, RunId, ScoredRuns, numbers
-from gpuwaste.jobs.history.state import HistoryState
 from gpuwaste.jobs.job_event import HistoryEvent
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.submit.job_request import request_of

@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.ledger.judging_load import HANG_LIMITS, judge_held
 from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.run_judging import HANG_LIMITS, judge_held
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.database import Database
 

@@ -13,7 +13,7 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import decoded
 from gpuwaste.slurm.accounting.job_record import JobRecord, within
-from gpuwaste.slurm.accounting.sacct import BadRow
+from gpuwaste.slurm.accounting.sacct_rows import BadRow
 
 COLUMNS: Final = 18
 ASSUMED: Final = "submit + run"

@@ -18,8 +18,8 @@ from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.hub import Hub
+from gpuwaste.hub.hub_ports import HubPorts, agent_uid
 from gpuwaste.hub.lake_holder import lake_holder
-from gpuwaste.hub.ports import HubPorts, agent_uid
 from gpuwaste.hub.server import HubSockets, WebServer, make_room
 from gpuwaste.hub.standby import Standby
 from gpuwaste.hub.store_choice import lake_location

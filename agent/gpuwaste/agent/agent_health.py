@@ -19,7 +19,7 @@ from gpuwaste.agent.readings import GpuIdentity
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.parts import Parts, Reloads
-from gpuwaste.ledger.sample import UnknownReason
+from gpuwaste.ledger.gpu_sample import UnknownReason
 
 FILE_NAME: Final = "health"
 _VERSION: Final = 1

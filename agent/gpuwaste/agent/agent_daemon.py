@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.agent.agent_exporter import AgentExporter
+from gpuwaste.agent.agent_health import HealthSink
 from gpuwaste.agent.agent_ports import NODE, AgentPorts, NodeEdges
 from gpuwaste.agent.control_socket import ControlServer, release_seconds
-from gpuwaste.agent.health import HealthSink
 from gpuwaste.agent.jobstats_metrics import Owners
 from gpuwaste.agent.node_map import NodeMap
 from gpuwaste.agent.node_store import NodeStore

@@ -9,7 +9,6 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.few_runs import FewRuns
 from gpuwaste.ledger.judged_run import RunSums
 from gpuwaste.ledger.judged_runs import JudgedRuns, judged_runs, runs_judged_last, runs_of_users
-from gpuwaste.ledger.judging_load import Selection, judge_runs
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import OpenRunSnapshot
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
@@ -32,6 +31,7 @@ from gpuwaste.ledger.reports.rows import (
     name_row,
     user_rows,
 )
+from gpuwaste.ledger.run_judging import Selection, judge_runs
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.database import Database
 
