@@ -1,37 +1,20 @@
 """What `gpuwaste actions` asks of the hub, and the stop that works without it."""
 
-import argparse
 import re
 import sys
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.act.actions.action_text import action_text, actions_text
-from gpuwaste.act.actions.action_types import STATUSES, ActionDocument, ActionsDocument
+from gpuwaste.act.actions.action_text import action_text
+from gpuwaste.act.actions.action_types import ActionDocument
 from gpuwaste.cli.hub_access import ask_hub, hub_client
 from gpuwaste.cli.options import print_own, typed
-from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.text import harmless
 from gpuwaste.show.terminal_cells import one_line
 
-EXIT_NO_DATA: Final = 3
-_ROWS: Final = 1000
 _ID: Final = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
-
-
-def listed(config: Config, options: argparse.Namespace) -> int:
-    """Print actions. Raises as the hub's client does."""
-    if options.status is not None and options.status not in STATUSES:
-        raise UsageError(f"--status {options.status[:40]!r}: expected one of {', '.join(STATUSES)}")
-    start, end = window_of(options.starttime, options.endtime)
-    wanted = {name: getattr(options, name) for name in ("status", "rule", "user")}
-    asked: dict[str, str | int] = {name: value for name, value in wanted.items() if value is not None}
-    found = ask_hub(config, "/v1/actions", {**asked, "start": start, "end": end + 1, "limit": _ROWS})
-    document = typed(found, ActionsDocument, printed=not options.json)
-    print_own(document, actions_text, as_json=options.json)
-    return 0 if document.actions else EXIT_NO_DATA
 
 
 def show(config: Config, action: str, *, as_json: bool) -> int:

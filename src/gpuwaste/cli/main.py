@@ -5,108 +5,21 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, get_args, get_origin, get_type_hints
+from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, drop, interruptible, tell
-from gpuwaste.cli.options import add, add_config, add_forms, config_of, emit, typed
 from gpuwaste.cli.programs import missing_words
-from gpuwaste.cli.words import count_word, cut, text_word
-from gpuwaste.core.errors import GpuwasteError, NoDataError
-from gpuwaste.core.registry import ModuleRegistry, ResourceFile, resource_files
+from gpuwaste.cli.resource_commands import resource_commands
+from gpuwaste.cli.words import cut, text_word
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.registry import ModuleRegistry
 
-if TYPE_CHECKING:
-    from gpuwaste.show.resource import ReadCommand, Resource
-
-_WINDOW: Final = {"start": "starttime", "end": "endtime"}
 EXIT_USAGE: Final = 2
 EXIT_PIPE: Final = 141
 DEBUG: Final = "GPUWASTE_DEBUG"
 _COMMANDS: Final[ModuleRegistry[Any]] = ModuleRegistry(commands, "HELP", "EXAMPLES", "arguments", "run")
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQUOT, errno.EFBIG, errno.EBADF})
-
-
-class ResourceCommand:
-    """What a module of a command has, for a file of resources: only its name and title are known until it runs."""
-
-    def __init__(self, file: ResourceFile) -> None:
-        self._file = file
-        self.HELP = file.title[:1].lower() + file.title[1:].rstrip(".")
-        self.__doc__ = file.title
-
-    @property
-    def EXAMPLES(self) -> tuple[tuple[str, str], ...]:  # noqa: N802 as a module of a command has it
-        """Examples with what each does."""
-        return tuple(self._command.examples)
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-        for name, kind in self._fields.items():
-            self._option(parser, name, kind)
-        add_forms(parser)
-        add_config(parser)
-
-    def run(self, options: argparse.Namespace) -> int:
-        """Ask the hub and print its answer."""
-        from gpuwaste.cli.hub_access import ask_hub
-
-        raw = ask_hub(config_of(options), self._resource.path, self._query(options))
-        document = typed(raw, self._resource.document, printed=options.form is None)
-        rows = getattr(document, document.ROWS)
-        if not rows and options.form is None:
-            raise NoDataError(self._command.nothing)
-        return emit(raw, document, options, self._command.text, empty=not rows, wasted=None)
-
-    @cached_property
-    def _resource(self) -> "Resource[Any, Any]":
-        from gpuwaste.show.resource import Resource
-
-        declared = self._file.module().RESOURCES
-        return next(one for one in declared if isinstance(one, Resource) and one.command is not None)
-
-    @property
-    def _command(self) -> "ReadCommand[Any]":
-        command = self._resource.command
-        assert command is not None  # noqa: S101 as _resource has chosen it
-        return command
-
-    @cached_property
-    def _fields(self) -> dict[str, Any]:
-        return get_type_hints(self._resource.question, include_extras=True)
-
-    def _option(self, parser: argparse.ArgumentParser, name: str, kind: Any) -> None:
-        about = _description(kind)
-        if name == "user":
-            add(parser, "user", about)
-        elif name in _WINDOW:
-            add(parser, _WINDOW[name], about, default=self._command.since if name == "start" else "now")
-        elif _plain(kind) is int:
-            parser.add_argument(f"--{name}", type=count_word, metavar="N", help=about)
-        else:
-            parser.add_argument(f"--{name}", metavar="NAME", help=about)
-
-    def _query(self, options: argparse.Namespace) -> dict[str, str | int]:
-        from gpuwaste.cli.time_options import query_of
-
-        given = {name: getattr(options, name, None) for name in self._fields if name not in _WINDOW}
-        window = query_of(options.starttime, options.endtime) if "start" in self._fields else {}
-        return {name: value for name, value in given.items() if value is not None} | window
-
-
-def _description(kind: Any) -> str:
-    """Return the description of a field, "" for none."""
-    if get_origin(kind) is not Annotated:
-        return ""
-    return next((note.description for note in get_args(kind)[1:] if note.description), "")
-
-
-def _plain(kind: Any) -> Any:
-    """Return the type of a field without its bounds, and without None."""
-    if get_origin(kind) is Annotated:
-        return _plain(get_args(kind)[0])
-    kinds = [one for one in get_args(kind) if one is not type(None)]
-    return _plain(kinds[0]) if kinds else kind
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -163,17 +76,12 @@ class _Version(argparse.Action):
 
 def command_names() -> list[str]:
     """Return the commands: the files of gpuwaste.cli.commands, and the resources that have one."""
-    return sorted({*_COMMANDS, *_resource_commands()})
+    return sorted({*_COMMANDS, *resource_commands()})
 
 
 def load_command(name: str) -> Any:
     """Return one command: a module with HELP, EXAMPLES, arguments(parser) and run(options) -> exit code."""
-    return _resource_commands().get(name) or _COMMANDS[name]
-
-
-@cache
-def _resource_commands() -> dict[str, ResourceCommand]:
-    return {file.name: ResourceCommand(file) for file in resource_files() if file.has_command}
+    return _COMMANDS[name] if name in _COMMANDS else resource_commands()[name]
 
 
 def build_parser(only: str | None = None, *, names_only: bool = False) -> argparse.ArgumentParser:

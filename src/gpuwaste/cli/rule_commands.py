@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.act.rules.rule_text import look_text, replay_text, rules_text, test_text
-from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument, RulesDocument
+from gpuwaste.act.rules.rule_text import look_text, replay_text, test_text
+from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument
 from gpuwaste.cli.given_files import checked_files
-from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
+from gpuwaste.cli.hub_access import LONG_PATIENCE_S, hub_client
 from gpuwaste.cli.options import print_own, typed
 from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config
@@ -19,13 +19,6 @@ from gpuwaste.show.terminal_cells import one_line
 
 EXIT_BAD: Final = 2
 _SUFFIX: Final = ".toml"
-
-
-def listed(options: argparse.Namespace, config: Config) -> int:
-    """Print the rules in use. Raises as the hub's client does."""
-    document = typed(ask_hub(config, "/v1/rules"), RulesDocument, printed=not options.json)
-    print_own(document, rules_text, as_json=options.json)
-    return 0
 
 
 def check(options: argparse.Namespace, config: Config) -> int:

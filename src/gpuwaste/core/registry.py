@@ -72,12 +72,13 @@ class ModuleRegistry(Mapping[str, _T]):
 class ResourceFile:
     """A file of resources: its name without the ending, and its module.
 
-    `title` is the first line of its docstring, which is the help of its command where it has one.
+    `about` is its docstring, which is the help of its command where it has one, and `title` the first line of that.
     """
 
     def __init__(self, name: str, module: str, text: str) -> None:
         self.name = name
-        self.title = text.partition("\n")[0].strip('"')
+        self.about = text.split('"""', 2)[1].strip()
+        self.title = self.about.partition("\n")[0]
         self.has_command = "ReadCommand(" in text
         self._module = module
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from fastapi import FastAPI, Path, Query, Request, Response
 from msgspec import Meta
@@ -202,7 +202,7 @@ def _bounded(kind: Any, place: Callable[..., Any]) -> Any:
         metas = [note for note in notes if isinstance(note, Meta)]
         bounds = {name: value for note in metas for name in names if (value := getattr(note, name)) is not None}
         return Annotated[_bounded(inner, place), place(**bounds)] if bounds else _bounded(inner, place)
-    if get_origin(kind) is None:
+    if get_origin(kind) in {None, Literal}:
         return kind
     first, *others = (_bounded(one, place) for one in get_args(kind))
     for other in others:

@@ -83,11 +83,14 @@ RESOURCES = (
         document=DisputesDocument,
         read=disputes,
         standby=True,
-        command=ReadCommand(
-            text=disputes_text,
-            examples=(("gpuwaste disputes -u alice", "What alice says of the judgement on her jobs."),),
-            nothing="no disputes found",
-        ),
+        commands=[
+            ReadCommand(
+                text=disputes_text,
+                examples=(("gpuwaste disputes -u alice", "What alice says of the judgement on her jobs."),),
+                rows="disputes",
+                nothing="no disputes found",
+            )
+        ],
     ),
     Page(path="/disputes", document=_asked, html=_page, forms=FORMS, standby=True),
     PageOrder(path="/jobs/{job_id}/dispute", do=_said),

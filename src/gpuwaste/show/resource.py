@@ -42,18 +42,38 @@ class NoQuestion:
     """What is asked without parameters."""
 
 
+@dataclass(frozen=True)
+class Share(Generic[D]):
+    """What --fail-above compares: in words, and as a share of a document, 0 to 1 or None for not known."""
+
+    about: str
+    of: Callable[[D], float | None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadCommand(Generic[D]):
     """The command that prints a document. Its options are the fields of the question, with their descriptions.
 
-    `start` and `end` are -S and -E, with `since` as the default; `user` is -u. `nothing` is what is said of a document
-    without rows, which are those of the field that the document's type names as ROWS.
+    It is the command of the file's name, or with `action` an action of it: a file in cli/commands adds those that do
+    more than read. `start` and `end` are -S and -E, with `since` as the default; `user` is -u, `whose` without it;
+    `defaults` are of other options. `limit` is no option where `limits` has it: rows of a text, rows of other forms.
+    `long`: the hub may have to add up much first. Without rows in the field `rows` the exit code is 3, and a text is
+    the error `nothing` where there is one. Without `forms` it prints text and JSON alone.
     """
 
     text: "Callable[[D, Look], str]"
-    examples: Sequence[tuple[str, str]]
-    nothing: str
+    action: str = ""
+    about: str = ""
+    examples: Sequence[tuple[str, str]] = ()
     since: str = "now-7days"
+    whose: str = ""
+    defaults: Mapping[str, int] = field(default_factory=dict)
+    limits: tuple[int, int] | None = None
+    long: bool = False
+    rows: str = ""
+    nothing: str = ""
+    forms: bool = True
+    share: Share[D] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +82,7 @@ class Resource(Generic[Q, S]):
 
     Fields of the question that `path` has in braces are parts of the path; others that are keyword-only are no
     parameters. `read` is called in a thread of a pool, within what the caller may see; it raises Refusal. A hub that
-    stands by answers where `standby` says so: with what is stored. `command` is a command of the file's name.
+    stands by answers where `standby` says so: with what is stored. `commands` print it.
     """
 
     path: str
@@ -71,7 +91,7 @@ class Resource(Generic[Q, S]):
     read: Callable[[Reading, Scope, Q], S | dict[str, Any] | bytes]
     pool: Pool = "questions"
     standby: bool = False
-    command: "ReadCommand[Any] | None" = None
+    commands: "Sequence[ReadCommand[Any]]" = ()
 
 
 @dataclass(frozen=True, kw_only=True)

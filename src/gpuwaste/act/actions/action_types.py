@@ -18,8 +18,8 @@ MAX_ACTIONS: Final = 10_000
 class ActionQuestion:
     """Which actions; None is every one, of a window the last 60 days. Times are UTC seconds."""
 
-    status: Name | None = None
-    rule: Name | None = None
+    status: Annotated[ActionStatus | None, Meta(description="only this one")] = None
+    rule: Annotated[Name | None, Meta(description="only actions of this rule")] = None
     user: Name | None = None
     start: Number | None = None
     end: Number | None = None

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
+from gpuwaste.act.actions.action_text import actions_text
 from gpuwaste.act.actions.action_types import (
     ActionDocument,
     ActionQuestion,
@@ -13,7 +14,7 @@ from gpuwaste.act.actions.action_types import (
     ActionsStopped,
 )
 from gpuwaste.core.scope import Scope
-from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
+from gpuwaste.show.resource import NoQuestion, Order, ReadCommand, Reading, Resource
 
 if TYPE_CHECKING:
     from gpuwaste.act.actions.action_service import ActionService
@@ -58,7 +59,23 @@ def stop(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> ActionsS
 
 
 RESOURCES = (
-    Resource(path="/v1/actions", question=ActionQuestion, document=ActionsDocument, read=listed),
+    Resource(
+        path="/v1/actions",
+        question=ActionQuestion,
+        document=ActionsDocument,
+        read=listed,
+        commands=[
+            ReadCommand(
+                text=actions_text,
+                action="list",
+                about="print actions, the newest first",
+                whose="all users",
+                limits=(1000, 1000),
+                rows="actions",
+                forms=False,
+            )
+        ],
+    ),
     Resource(path="/v1/actions/{action_id}", question=OneAction, document=ActionDocument, read=one),
     Order(path="/v1/actions/{action_id}/approve", question=OneAction, document=ActionDocument, do=approve),
     Order(path="/v1/actions/{action_id}/refuse", question=OneAction, document=ActionDocument, do=refuse),

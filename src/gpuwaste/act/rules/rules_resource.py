@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from gpuwaste.act.rules.rule_text import rules_text
 from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument, RuleQuestion, RulesDocument
 from gpuwaste.core.scope import Scope
-from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
+from gpuwaste.show.resource import NoQuestion, Order, ReadCommand, Reading, Resource
 
 if TYPE_CHECKING:
     from gpuwaste.act.rules.rule_reads import RuleReads
@@ -32,7 +33,17 @@ def replay(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> Replay
 
 
 RESOURCES = (
-    Resource(path="/v1/rules", question=NoQuestion, document=RulesDocument, read=listed),
+    Resource(
+        path="/v1/rules",
+        question=NoQuestion,
+        document=RulesDocument,
+        read=listed,
+        commands=[
+            ReadCommand(
+                text=rules_text, action="list", about="rules in use, and what they did (operators)", forms=False
+            )
+        ],
+    ),
     Order(path="/v1/rules/look", body=RuleQuestion, question=NoQuestion, document=LookDocument, do=look),
     Order(path="/v1/rules/replay", body=RuleQuestion, question=NoQuestion, document=ReplayDocument, do=replay),
 )

@@ -2,7 +2,8 @@
 
 import argparse
 
-from gpuwaste.cli.options import add, add_config, add_window, config_of
+from gpuwaste.cli.options import add, add_config, config_of
+from gpuwaste.cli.resource_commands import add_reads
 
 HELP = "actions that rules want: list, show, approve, refuse, stop, lift"
 EXAMPLES = (
@@ -19,17 +20,7 @@ _DECISIONS = {
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listed = actions.add_parser("list", help="print actions, the newest first", description="Print actions.")
-    listed.add_argument(
-        "--status",
-        metavar="STATUS",
-        help="only this one: intended, approved, sent, confirmed, failed, moot, refused, expired",
-    )
-    listed.add_argument("--rule", metavar="NAME", help="only actions of this rule")
-    add(listed, "user", shown="all users")
-    add_window(listed, "now-7days")
-    add(listed, "json")
-    add_config(listed)
+    add_reads(actions, "actions")
     show = actions.add_parser("show", help="print one action with all its steps")
     show.add_argument("id", metavar="ID", help="the action's id, or its first 8 characters or more")
     add(show, "json")
@@ -54,6 +45,4 @@ def run(options: argparse.Namespace) -> int:
         return action_orders.stop(config, stop=options.action == "stop")
     if options.action in _DECISIONS:
         return action_orders.decide(config, options.id, options.action)
-    if options.action == "show":
-        return action_orders.show(config, options.id, as_json=options.json)
-    return action_orders.listed(config, options)
+    return action_orders.show(config, options.id, as_json=options.json)

@@ -3,6 +3,7 @@
 import argparse
 
 from gpuwaste.cli.options import add, add_config, config_of, print_own
+from gpuwaste.cli.resource_commands import add_reads
 from gpuwaste.cli.words import count_word, path_word
 
 HELP = "events, the outlets that hand them on and the inlets that take those of others"
@@ -34,15 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="outlets and inlets (default: hub.outlets_dir, hub.inlets_dir)",
     )
     add_config(check)
-    outlets = actions.add_parser("outlets", help="how the hub's outlets stand (operators)")
-    add(outlets, "json")
-    add_config(outlets)
-    inlets = actions.add_parser("inlets", help="status of the hub's inlets (operators)")
-    add(inlets, "json")
-    add_config(inlets)
-    quarantine = actions.add_parser("quarantine", help="events that inlets could not take, and why (operators)")
-    add(quarantine, "json")
-    add_config(quarantine)
+    add_reads(actions, "events")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,23 +51,4 @@ def run(options: argparse.Namespace) -> int:
     config = config_of(options)
     if options.action == "check":
         return event_stream.check(options.paths, config)
-    if options.action == "list":
-        return event_stream.listed(options, config)
-    return _ask(options)
-
-
-def _ask(options: argparse.Namespace) -> int:
-    """Print how outlets or inlets stand."""
-    from gpuwaste.act.events.event_text import inlets_text, outlets_text, quarantine_text
-    from gpuwaste.act.events.event_types import InletsDocument, OutletsDocument
-    from gpuwaste.cli.hub_access import ask_hub
-    from gpuwaste.cli.options import typed
-
-    config, printed = config_of(options), not options.json
-    if options.action == "outlets":
-        outlets = typed(ask_hub(config, "/v1/outlets"), OutletsDocument, printed=printed)
-        print_own(outlets, outlets_text, as_json=options.json)
-        return 0
-    document = typed(ask_hub(config, "/v1/inlets"), InletsDocument, printed=printed)
-    print_own(document, inlets_text if options.action == "inlets" else quarantine_text, as_json=options.json)
-    return 0
+    return event_stream.listed(options, config)

@@ -1,16 +1,16 @@
 """Mail digests of idle GPU time: stop or resume your own, preview it; operators run, replay and list them."""
 
 import argparse
+import sys
 
-from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit, typed
+from gpuwaste.cli.options import add_config, add_forms, config_of, emit, typed
+from gpuwaste.cli.resource_commands import add_reads
 
 HELP = "mail digests of idle GPU time: off, on, preview, list, replay, run"
 EXAMPLES = (
     ("gpuwaste notify preview", "The digest that you would get now."),
     ("gpuwaste notify replay -S now-90days", "Who would have got digests."),
 )
-_ROWS = 10_000
-_TEXT_ROWS = 200
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,30 +21,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ("on", "send me digests and notices of time limits again"),
     ):
         add_config(actions.add_parser(name, help=text, description=f"{text.capitalize()}."))
-    text = "the digest that would be sent if the period ended now"
-    preview = actions.add_parser("preview", help=text, description=f"Print {text}.")
-    add(preview, "user", "whose digest, operators only", shown="yours")
-    text = "who got a digest, who did not, and why"
-    listed = actions.add_parser("list", help=text, description=f"Print {text}.")
-    add(listed, "user", shown="all that you may see")
-    add_window(listed, "now-60days")
-    text = "who would have got digests in a past period, how often, for how much"
-    replay = actions.add_parser("replay", help=text, description=f"Print {text} (operators).")
-    add_window(replay, "now-28days")
+    add_reads(actions, "notify")
     text = "decide on the newest period now and send its digests"
     run_ = actions.add_parser("run", help=text, description=f"Have the hub {text} (operators).")
     run_.add_argument("--dry-run", action="store_true", help="decide only; record and send nothing")
-    for sub in (preview, listed, replay, run_):
-        add_formats(sub)
-        add_config(sub)
+    add_forms(run_)
+    add_config(run_)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask the hub and print its answer."""
-    from gpuwaste.cli import digests
+    """Have the hub do it and print its answer."""
+    from gpuwaste.act.notify.notice_text import run_text
+    from gpuwaste.act.notify.notice_types import NoticeRun
+    from gpuwaste.cli.hub_access import LONG_PATIENCE_S, hub_client
+    from gpuwaste.core.text import harmless
 
-    if options.action in {"on", "off"}:
-        return digests.wish(config_of(options), mail=options.action == "on")
-    raw, kind, text = digests.ask(options, config_of(options), _ROWS if options.form else _TEXT_ROWS)
-    document = typed(raw, kind, printed=options.form is None)
-    return emit(raw, document, options, text, empty=digests.is_empty(document), wasted=None)
+    if options.action == "run":
+        raw = hub_client(config_of(options), LONG_PATIENCE_S).post("/v1/notices/run", {"dry_run": options.dry_run})
+        document = typed(raw, NoticeRun, printed=options.form is None)
+        return emit(raw, document, options, run_text, empty=False, wasted=None)
+    mail = options.action == "on"
+    answer = hub_client(config_of(options)).post("/v1/notices/wish", {"mail": mail})
+    again = "digests and notices of time limits are sent again"
+    words = again if mail else "no digests and no notices of time limits are sent any more"
+    sys.stdout.write(f"{harmless(str(answer['user']))}: {words}\n")
+    return 0

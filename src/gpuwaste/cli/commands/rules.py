@@ -3,6 +3,7 @@
 import argparse
 
 from gpuwaste.cli.options import add, add_config, add_window, config_of
+from gpuwaste.cli.resource_commands import add_reads
 from gpuwaste.cli.words import path_word
 
 HELP = "rules: what should be done about idle GPUs and other events"
@@ -15,7 +16,7 @@ EXAMPLES = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listed = actions.add_parser("list", help="rules in use, and what they did (operators)")
+    add_reads(actions, "rules")
     check = actions.add_parser("check", help="print what each rule does; exit code 2 if a file is wrong")
     check.add_argument("paths", nargs="*", type=path_word, metavar="DIR|FILE", help="rules (default: hub.rules_dir)")
     explain = actions.add_parser("explain", help="what a rule's condition is made of, with -j its values (operators)")
@@ -26,9 +27,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(explain, "jobs", "or a node's name")
     add(test, "jobs", "or a node's name", required=True)
     add_window(replay, "now-30days")
-    for answering in (listed, explain, test, replay):
+    for answering in (explain, test, replay):
         add(answering, "json")
-    for each in (listed, check, explain, test, replay):
+    for each in (check, explain, test, replay):
         add_config(each)
 
 
@@ -38,7 +39,6 @@ def run(options: argparse.Namespace) -> int:
 
     config = config_of(options)
     actions = {
-        "list": rule_commands.listed,
         "check": rule_commands.check,
         "explain": rule_commands.explain,
         "test": rule_commands.test,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.ledger.now.now_types import IdleJob, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
-from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.show.layout import Look, bullet, facts
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, share, short, uncut
 
@@ -71,7 +70,7 @@ def _idle_table(rows: Sequence[IdleJob], left_out: int, look: Look) -> list[str]
             local_time(row.since, look.zone)[5:16],
             short(row.reported - row.since),
             short(row.wasted_s),
-            _told(row.advice),
+            told(row) or UNKNOWN,
             fit(f"{row.user}: {row.name}", 20),
         )
         for row in rows
@@ -80,10 +79,10 @@ def _idle_table(rows: Sequence[IdleJob], left_out: int, look: Look) -> list[str]
     return [*lines, f"  ... and {left_out} more with less waste (--limit)"] if left_out else lines
 
 
-def _told(advice: Sequence[Advice]) -> str:
-    """Return the strongest that the user was told at submission."""
-    told = {row.action for row in advice if row.said is not False}
-    return next((action for action in ("reject", "warn", "annotate") if action in told), UNKNOWN)
+def told(job: IdleJob) -> str:
+    """Return the strongest that the user was told at submission, "" for nothing."""
+    said = {row.action for row in job.advice if row.said is not False}
+    return next((action for action in ("reject", "warn", "annotate") if action in said), "")
 
 
 def _silent_table(rows: Sequence[SilentNode], count: int, now: int, look: Look) -> list[str]:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.unit.show import documents
 from tests.unit.show.pages.test_view_page import Reading
 
-from gpuwaste.ledger.now.now_resource import now_page
+from gpuwaste.ledger.now.now_page import now_page
 from gpuwaste.show.environment import Frame
 
 

@@ -1,9 +1,13 @@
 """Digests of waste, their record, preview and replay: /v1/notices."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Meta
+
+from gpuwaste.act.notify.notice_text import notices_text, preview_text, replay_text
 from gpuwaste.act.notify.notice_types import (
+    MAX_NOTICES,
     NoticePreview,
     NoticeQuestion,
     NoticeReplay,
@@ -14,7 +18,7 @@ from gpuwaste.act.notify.notice_types import (
 from gpuwaste.advice.predict.request_json import NoticeRunQuestion, NoticeWish
 from gpuwaste.core.fields import Name, Number
 from gpuwaste.core.scope import Scope
-from gpuwaste.show.resource import NoQuestion, Order, Reading, Resource
+from gpuwaste.show.resource import NoQuestion, Order, ReadCommand, Reading, Resource
 
 if TYPE_CHECKING:
     from gpuwaste.act.notify.notice_service import NoticeService
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 class NoticePreviewQuestion:
     """Whose digest."""
 
-    user: Name | None = None
+    user: Annotated[Name | None, Meta(description="whose digest, operators only")] = None
 
 
 @dataclass(frozen=True)
@@ -67,9 +71,54 @@ def wish(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> NoticeWi
 
 
 RESOURCES = (
-    Resource(path="/v1/notices", question=NoticeQuestion, document=NoticesDocument, read=listed, standby=True),
-    Resource(path="/v1/notices/preview", question=NoticePreviewQuestion, document=NoticePreview, read=preview),
-    Resource(path="/v1/notices/replay", question=NoticeReplayQuestion, document=NoticeReplay, read=replay),
+    Resource(
+        path="/v1/notices/preview",
+        question=NoticePreviewQuestion,
+        document=NoticePreview,
+        read=preview,
+        commands=[
+            ReadCommand(
+                text=preview_text,
+                action="preview",
+                about="the digest that would be sent if the period ended now",
+                whose="yours",
+            )
+        ],
+    ),
+    Resource(
+        path="/v1/notices",
+        question=NoticeQuestion,
+        document=NoticesDocument,
+        read=listed,
+        standby=True,
+        commands=[
+            ReadCommand(
+                text=notices_text,
+                action="list",
+                about="who got a digest, who did not, and why",
+                since="now-60days",
+                whose="all that you may see",
+                limits=(200, MAX_NOTICES),
+                rows="notices",
+            )
+        ],
+    ),
+    Resource(
+        path="/v1/notices/replay",
+        question=NoticeReplayQuestion,
+        document=NoticeReplay,
+        read=replay,
+        commands=[
+            ReadCommand(
+                text=replay_text,
+                action="replay",
+                about="who would have got digests in a past period, how often, for how much (operators)",
+                since="now-28days",
+                long=True,
+                rows="users",
+            )
+        ],
+    ),
     Order(path="/v1/notices/run", body=NoticeRunQuestion, question=NoQuestion, document=NoticeRun, do=run),
     Order(path="/v1/notices/wish", body=NoticeWish, question=NoQuestion, document=NoticeWished, do=wish),
 )
