@@ -12,7 +12,8 @@ from gpuwaste.advice.predict.bundle import our_features
 from gpuwaste.advice.predict.manifest import TargetModel
 from gpuwaste.cli.main import main
 from gpuwaste.models.bundle_export import write_files
-from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.testing.cluster import LoopbackCluster
 
 pytestmark = pytest.mark.cluster

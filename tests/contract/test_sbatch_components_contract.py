@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.slurm.submit.sbatch_options import ALIASES, OPTIONS
 from gpuwaste.testing.cluster import LoopbackCluster
 

@@ -18,7 +18,8 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import parse_duration_s
 from gpuwaste.slurm.accounting.tres_amounts import gpu_count, memory_b, parse_tres
 from gpuwaste.slurm.submit.job_request import JobRequest
-from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.slurm.submit.sbatch_options import OPTIONS, Argument
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_commands import tres_of

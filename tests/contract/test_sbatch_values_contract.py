@@ -10,7 +10,8 @@ import pytest
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.slurm.submit.job_request import JobRequest
-from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.testing.cluster import LoopbackCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]

@@ -53,7 +53,8 @@ from gpuwaste.slurm.submit.gpu_items import gpu_items, typed_count
 from gpuwaste.slurm.submit.job_desc import read_job_desc
 from gpuwaste.slurm.submit.job_request import script_hash
 from gpuwaste.slurm.submit.program_tie import script_program, tie_of
-from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.store.hub.erasure import PersonName
 
 _NOON: Final = datetime(2026, 11, 18, 12, tzinfo=UTC)

@@ -20,9 +20,10 @@ from onnx import TensorProto, helper
 from onnxmltools.convert.xgboost.operator_converters.XGBoost import XGBConverter
 
 from gpuwaste.advice.predict.bundle import HASH_KEY, TARGET_KEY, FeatureSet, load_bundle
-from gpuwaste.advice.predict.manifest import NAME, Manifest, TargetModel, sha256_hex
+from gpuwaste.advice.predict.manifest import Manifest, TargetModel
 from gpuwaste.advice.predict.onnx_session import INPUT, OUTPUT, Session
 from gpuwaste.advice.renewal.card_types import Parity
+from gpuwaste.core.bundle_files import NAME, sha256_hex
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
 from gpuwaste.models.parity import Rows, check, gate_of, settled

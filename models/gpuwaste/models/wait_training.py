@@ -16,8 +16,9 @@ import msgspec
 import numpy as np
 from tabulate import tabulate
 
-from gpuwaste.advice.predict.bundle import WAITS, Registry
+from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.advice.predict.manifest import Manifest, TargetModel
+from gpuwaste.core.bundle_registry import WAITS
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.underuse import UNDER_USE
 from gpuwaste.models.bundle_export import write_bundle

@@ -23,8 +23,8 @@ from gpuwaste.core.groups import user_name
 from gpuwaste.slurm.clients.client_choice import COMMANDS, client_name, slurm_client
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
 from gpuwaste.slurm.submit.job_request import JobRequest
-from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_argv, read_submission
-from gpuwaste.slurm.submit.sbatch_components import CommandLine
+from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_submission
+from gpuwaste.slurm.submit.sbatch_components import CommandLine, read_argv
 from gpuwaste.slurm.submit.sbatch_options import COMMAND_LINE, Given
 
 DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for

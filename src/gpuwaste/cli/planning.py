@@ -47,7 +47,7 @@ from gpuwaste.plan.wrapping import LONGEST_S
 from gpuwaste.show.terminal_cells import one_line
 from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.submit.job_request import JobRequest
-from gpuwaste.slurm.submit.sbatch import read_argv
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.slurm.submit.sbatch_run import DryRun, dry_run, submit
 
 _HERE: Final = "-"

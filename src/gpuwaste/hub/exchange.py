@@ -70,7 +70,7 @@ class Threads:
     reports: ThreadPool = field(init=False)
     """Reports and long documents: each takes tens of MB of the store's memory while it is made."""
     readers: ThreadPool = field(init=False)
-    """Pages that are made together for all who ask: `Reads` bounds how many are made at once."""
+    """Pages that are made together for all who ask: `Pages` bounds how many are made at once."""
 
     def __post_init__(self) -> None:
         self.reports = ThreadPool(REPORTS_AT_ONCE, self.heavy)

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from gpuwaste.advice.predict.bundle import WAITS, Registry
+from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.core import log_event
+from gpuwaste.core.bundle_registry import WAITS
 from gpuwaste.core.errors import GpuwasteError, ModelError
 from gpuwaste.core.job_states import HOLDING
 from gpuwaste.core.repeat_suppressor import RepeatSuppressor

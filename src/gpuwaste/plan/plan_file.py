@@ -16,7 +16,8 @@ from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError, StoreErr
 from gpuwaste.core.files import open_plain, write_whole
 from gpuwaste.plan.plan_document import PlanCandidate, PlanDocument, SubmittedPlan
 from gpuwaste.plan.plan_request import PlannedSubmission
-from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_argv
+from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.slurm.submit.sbatch_options import OPTIONS
 
 VERSION: Final = 1

@@ -9,7 +9,8 @@ from gpuwaste.jobs.program_estimate import ProgramEstimate
 from gpuwaste.plan.user_site import QueuedJobs, Site
 from gpuwaste.slurm.site.limit_order import default_qos
 from gpuwaste.slurm.submit.job_request import JobRequest, script_hash
-from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.slurm.submit.sbatch_options import Given
 
 

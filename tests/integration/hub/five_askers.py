@@ -11,7 +11,8 @@ from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import Partition
 from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
 from gpuwaste.slurm.submit.job_request import JobRequest, script_hash
-from gpuwaste.slurm.submit.sbatch import read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import read_submission
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 
 SCRIPT: Final = "#!/bin/bash\nmodule load cuda\nsrun python train.py\n"
 HASH: Final = script_hash(SCRIPT)

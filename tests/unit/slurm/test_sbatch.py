@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
 from gpuwaste.slurm.submit.job_request import JobRequest
-from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, SbatchSubmission, read_argv, read_submission
+from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, SbatchSubmission, read_submission
+from gpuwaste.slurm.submit.sbatch_components import read_argv
 from gpuwaste.slurm.submit.sbatch_options import OPTIONS, candidates
 
 GIB = 1 << 30

@@ -12,16 +12,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.advice.predict.manifest import AGAIN, NAME, BundleFiles, Manifest, TargetModel, read_bundle
+from gpuwaste.advice.predict.manifest import BundleFiles, Manifest, TargetModel, read_bundle
 from gpuwaste.advice.predict.onnx_session import Session, Vectors
 from gpuwaste.advice.predict.targets import OF_THE_LEDGER, TARGETS, Kind
-from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION
-from gpuwaste.core.bundle_registry import HISTORY, TIMES, WAITS, BundleRegistry
+from gpuwaste.core.bundle_files import AGAIN, NAME
+from gpuwaste.core.bundle_registry import BundleRegistry
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.underuse import UnderUse
 
-__all__ = ["CHALLENGER", "CHAMPION", "HISTORY", "TIMES", "WAITS", "Registry"]
 BASELINE: Final = Path(__file__).with_name("baseline")  # the bundle of day one: heuristics, not learnt
 TARGET_KEY: Final = "gpuwaste.target"  # properties that an export writes into each graph
 HASH_KEY: Final = "gpuwaste.feature_hash"

@@ -8,17 +8,13 @@ from typing import Annotated, Final, Literal, Self
 
 from msgspec import Meta
 
-from gpuwaste.core import bundle_files
-from gpuwaste.core.bundle_files import NAME, sha256_hex
+from gpuwaste.core.bundle_files import read_files
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
-__all__ = ["NAME", "SCHEMA", "Manifest", "Origin", "PlattScaling", "TargetModel", "sha256_hex"]
-
 SCHEMA: Final = 1
 Origin = Literal["site", "baseline"]
-AGAIN: Final = bundle_files.AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +103,4 @@ def read_bundle(directory: Path) -> BundleFiles:
 
     Raises ModelError (gpuwaste.core.bundle_files).
     """
-    return bundle_files.read_files(directory, Manifest.from_json)
+    return read_files(directory, Manifest.from_json)

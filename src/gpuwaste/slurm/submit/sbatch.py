@@ -10,10 +10,9 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import storable
 from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch_amounts import with_amounts
-from gpuwaste.slurm.submit.sbatch_components import CommandLine, options_of_components, read_argv
+from gpuwaste.slurm.submit.sbatch_components import CommandLine, options_of_components
 from gpuwaste.slurm.submit.sbatch_options import BY_NAME, Directives, Given, directives
 
-__all__ = ["MAX_SCRIPT_B", "CommandLine", "SbatchSubmission", "read_argv", "read_submission"]
 MAX_SCRIPT_B: Final = 4 * 1024**2  # max_script_size of slurm.conf where a site does not set it
 _NOT_READ: Final = frozenset({"tres-per-task", "ntasks-per-tres"})
 _SHARING: Final = frozenset({"exclusive", "oversubscribe"})

@@ -21,8 +21,8 @@ from tests.unit.advice.predict.bundles import (
 )
 
 from gpuwaste.advice.predict.bundle import BASELINE, FeatureSet, load_bundle
-from gpuwaste.advice.predict.manifest import NAME, sha256_hex
 from gpuwaste.advice.predict.onnx_session import Session
+from gpuwaste.core.bundle_files import NAME, sha256_hex
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.models.bundle_export import write_files

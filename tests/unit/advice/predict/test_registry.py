@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from tests.unit.advice.predict.bundles import FEATURES, write
 
-from gpuwaste.advice.predict.bundle import HISTORY, Registry
+from gpuwaste.advice.predict.bundle import Registry
 from gpuwaste.core.bundle_files import CHAMPION
+from gpuwaste.core.bundle_registry import HISTORY
 from gpuwaste.core.errors import ModelError
 
 

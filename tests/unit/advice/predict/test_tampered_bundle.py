@@ -11,8 +11,8 @@ from onnx import numpy_helper
 from tests.unit.advice.predict.bundles import FEATURES, graphs, manifest_of, write
 
 from gpuwaste.advice.predict.bundle import Registry, load_bundle
-from gpuwaste.advice.predict.manifest import NAME
 from gpuwaste.advice.predict.onnx_session import Session
+from gpuwaste.core.bundle_files import NAME
 from gpuwaste.core.errors import ModelError
 
 ROOT = Path(__file__).parents[4]

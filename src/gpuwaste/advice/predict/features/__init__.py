@@ -1,6 +1,7 @@
 """The features, a file for each group: the same steps from a context to vectors, for one job and for many.
 
-May import predict's context, and history. A new group is a file with GROUP and its name in GROUPS.
+May import the context of a prediction, and history. A new group is a `Group` in a file of its subject, and its name in
+GROUPS.
 """
 
 import hashlib
