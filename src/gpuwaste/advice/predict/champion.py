@@ -3,7 +3,7 @@
 On trial are the challenger, and the baseline as a yardstick: they are scored, and change no advice.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -45,8 +45,7 @@ class Champion:
         self.error = ""
         self.note = ""  # in what the bundle differs from the site's settings
         self._rolling_path, self._others = rolling_path, others
-        self._registry = Registry(models_dir)
-        self._tried: tuple[Path, int] | None = None
+        self._link = _FollowedLink(Registry(models_dir).champion)
         self.refresh()
 
     @property
@@ -57,15 +56,12 @@ class Champion:
     def refresh(self) -> bool:
         """Load the champion if it is another one than at the last try; returns whether another one is in use now."""
         try:
-            found = self._registry.champion()
-            tried = None if found is None else (found.resolve(), (found / "manifest.json").stat().st_mtime_ns)
-            if tried == self._tried:
-                return False
-            self._tried = tried
-            bundle = None if found is None else load_bundle(found)
+            news = self._link.news()
         except (GpuwasteError, OSError) as error:
             return self._failed(str(error))
-        self._use(bundle)
+        if news is None:
+            return False
+        self._use(*news)
         return True
 
     def predictor(self, follower: Follower) -> Predictor:
@@ -98,6 +94,23 @@ class Champion:
         return False
 
 
+class _FollowedLink:
+    """A link of the registry, whose bundle is loaded when it leads elsewhere."""
+
+    def __init__(self, target: Callable[[], Path | None]) -> None:
+        self._target = target
+        self._tried: tuple[Path, int] | None = None
+
+    def news(self) -> tuple[Bundle | None] | None:
+        """Return what it leads to, if that is another bundle than at the last try. Raises GpuwasteError, OSError."""
+        found = self._target()
+        tried = None if found is None else (found.resolve(), (found / "manifest.json").stat().st_mtime_ns)
+        if tried == self._tried:
+            return None
+        self._tried = tried
+        return (None if found is None else load_bundle(found),)
+
+
 class ShadowModel:
     """A bundle with its corrections, which is asked for probabilities alone."""
 
@@ -121,10 +134,9 @@ class ModelTrial:
         """`baseline`: score the shipped baseline too; `rolling_path` is where the challenger's corrections are kept."""
         self.challenger: ShadowModel | None = None
         self.error = ""
-        self._registry = Registry(models_dir)
+        self._link = _FollowedLink(Registry(models_dir).challenger)
         self._rolling_path = rolling_path
         self._baseline = _baseline() if baseline else None
-        self._tried: tuple[Path, int] | None = None
         self.refresh()
 
     @property
@@ -135,14 +147,12 @@ class ModelTrial:
     def refresh(self) -> bool:
         """Load the challenger if it is another one than at the last try; returns whether that changed anything."""
         try:
-            found = self._registry.challenger()
-            tried = None if found is None else (found.resolve(), (found / "manifest.json").stat().st_mtime_ns)
-            if tried == self._tried:
-                return False
-            self._tried = tried
-            bundle = None if found is None else load_bundle(found)
+            news = self._link.news()
         except (GpuwasteError, OSError) as error:
             return self._failed(str(error))
+        if news is None:
+            return False
+        (bundle,) = news
         changed, self.error = (bundle is not None or self.challenger is not None), ""
         self._use(bundle)
         return changed
