@@ -137,9 +137,10 @@ class ReadingCommand:
         from gpuwaste.cli.time_options import query_of
 
         given = {name: getattr(options, name) for name in self._fields if name not in _WINDOW}
+        window = query_of(options.starttime, options.endtime) if "start" in self._fields else {}
         if self.command.limits:
             given["limit"] = self.command.limits[not as_text]
-        window = query_of(options.starttime, options.endtime) if "start" in self._fields else {}
+            window |= {"end": window["end"] + 1} if "end" in window else {}  # a row of that second is in the list
         return {name: value for name, value in given.items() if value is not None} | window
 
 

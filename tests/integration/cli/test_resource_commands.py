@@ -48,14 +48,14 @@ def call(tmp_path: Path, words: str) -> int:
 
 
 def test_options_are_the_fields_that_were_given(hub: HubDouble, tmp_path: Path) -> None:
-    """What is not given is not asked, a window is UTC seconds, and what ends now is the hub's to say."""
+    """Only options that are given are sent; a window is UTC seconds with the second of -E in it; the hub sets now."""
     hub.answers["/v1/actions"] = ACTIONS
     assert call(tmp_path, "actions list --status failed -u alice -S @1000000000") == 3
     path, asked = hub.asked[-1]
     assert path == "/v1/actions"
     assert asked == {"status": "failed", "user": "alice", "start": "1000000000", "limit": "1000"}
     call(tmp_path, "actions list -S @1000000000 -E @1000000060")
-    assert hub.asked[-1][1]["end"] == "1000000060"
+    assert hub.asked[-1][1]["end"] == "1000000061"
 
 
 @pytest.mark.usefixtures("hub")
