@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, Literal, get_args
 
-from gpuwaste.act.rules.intent import Approval
+from gpuwaste.act.actions.action_types import Approval
 from gpuwaste.act.rules.rule_facts import About
 from gpuwaste.advice.policy.policy_file import NONE, Patterns, Ratio
 from gpuwaste.core.day_hours import Hours

@@ -13,7 +13,7 @@ from typing import Any, Final
 import duckdb
 
 from gpuwaste.act.actions.action_kind import actions
-from gpuwaste.act.rules.intent import Approval
+from gpuwaste.act.actions.action_types import Approval
 from gpuwaste.act.rules.rule_definition import (
     MINUTE,
     MODES,
