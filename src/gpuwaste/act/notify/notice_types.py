@@ -33,6 +33,18 @@ class NoticeQuestion:
     limit: Annotated[int, Meta(ge=1, le=MAX_NOTICES)] = 1000
 
 
+class NoticeRunQuestion(Struct, forbid_unknown_fields=True):
+    """The body of POST /v1/notices/run."""
+
+    dry_run: Annotated[bool, Meta(description="Decide, and note and send nothing.")]
+
+
+class NoticeWish(Struct, forbid_unknown_fields=True):
+    """The body of POST /v1/notices/wish."""
+
+    mail: Annotated[bool, Meta(description="Whether the caller wants digests.")]
+
+
 _Counts = Annotated[Mapping[str, int], Meta(description="Users who are not told, by reason.")]
 _Why = Annotated[str, Meta(description="Why the user is not told; empty: told.")]
 _Wasted = Annotated[float, Meta(description="GPU-seconds wasted, without what is exempt.")]

@@ -5,17 +5,10 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
+from gpuwaste.advice.policy.policy_case import DecisionStep
 from gpuwaste.core.fields import Document, MaybeRatio, Recorded, Utc
 from gpuwaste.jobs.verdict import Action, Mode
 from gpuwaste.slurm.submit.job_request import JobRequest
-
-
-class PolicyStep(Struct, kw_only=True, frozen=True):
-    """One rule's word on the way to a decision."""
-
-    rule: str
-    text: str
-    action: Action
 
 
 class PolicyDecision(Struct, kw_only=True, frozen=True):
@@ -34,7 +27,7 @@ class PolicyDecision(Struct, kw_only=True, frozen=True):
     reasons: list[str]
     triggers: Annotated[Mapping[str, float], Meta(description="By target the number that reached the threshold.")]
     time_min_s: Annotated[int | None, Meta(description="The TimeMin that is set, seconds.")]
-    steps: list[PolicyStep]
+    steps: list[DecisionStep]
 
 
 class ExplainDocument(Document, kw_only=True, frozen=True):

@@ -65,18 +65,6 @@ def _whole(item: object) -> object:
     return {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in item.items()}
 
 
-class NoticeRunQuestion(Struct, forbid_unknown_fields=True):
-    """The body of POST /v1/notices/run."""
-
-    dry_run: Annotated[bool, Meta(description="Decide, and note and send nothing.")]
-
-
-class NoticeWish(Struct, forbid_unknown_fields=True):
-    """The body of POST /v1/notices/wish."""
-
-    mail: Annotated[bool, Meta(description="Whether the caller wants digests.")]
-
-
 def parse_requests(body: bytes, user: str, now: int) -> list[JobRequest]:
     """Return the requests of a body, of `user` and submitted `now` where they do not say.
 
