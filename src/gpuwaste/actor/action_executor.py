@@ -231,7 +231,7 @@ class ActionExecutor:
         return ActionResult(task.entry, "failed", f"{unclear}{error}")
 
     def _done(self, task: _ActionTask, plan: Plan) -> str:
-        """Act; return what Slurm or the program says. Raises SlurmError, ParseError."""
+        """Act; return the output of Slurm's command or of the program. Raises SlurmError, ParseError."""
         act = task.execution.act
         if isinstance(act, SiteProgram):
             return self._settings.programs.run(act, plan, self._keep)

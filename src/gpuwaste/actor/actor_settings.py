@@ -35,7 +35,7 @@ MOST_COMMAND_S: Final = 25.0  # of the hub's lease of 60 s it leaves over half t
 
 @dataclass(frozen=True, slots=True)
 class SitePrograms:
-    """The words of each program by its name; `within_s` bounds one run."""
+    """The argv of each program by its name; `within_s` bounds one run."""
 
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     within_s: float = 600.0  # a node's health check takes minutes
@@ -71,7 +71,7 @@ class SitePrograms:
 
 
 def checked(actor: ActorConfig, kind: ActionKind) -> tuple[str, ...]:
-    """Return the words of an action's program, () for one that needs none. Raises ConfigError."""
+    """Return the argv of an action's program, () for one that needs none. Raises ConfigError."""
     program = kind.execution.act if kind.execution else None
     if not isinstance(program, SiteProgram):
         return ()

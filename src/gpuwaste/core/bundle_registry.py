@@ -71,8 +71,8 @@ class LoadedBundle(Protocol[M_co]):
 B = TypeVar("B", bound=LoadedBundle[NamedManifest])
 
 
-class BundleStanding(Struct, kw_only=True, frozen=True):
-    """One bundle of a registry, as it stands there."""
+class BundleStatus(Struct, kw_only=True, frozen=True):
+    """One bundle of a registry: whether it is used, on trial, or not readable."""
 
     name: str
     champion: Annotated[bool, Meta(description="Whether it is in use.")]
@@ -81,7 +81,7 @@ class BundleStanding(Struct, kw_only=True, frozen=True):
     problem: Annotated[str, Meta(description="Why it cannot be used; empty: nothing.")]
 
 
-class BundleEntry(BundleStanding, Generic[M], kw_only=True, frozen=True):
+class BundleEntry(BundleStatus, Generic[M], kw_only=True, frozen=True):
     """One bundle with its manifest, None where it cannot be read."""
 
     manifest: M | None

@@ -76,7 +76,7 @@ def lines(most: int) -> Callable[[str], str]:
 
 
 def choice(*known: str) -> Callable[[str], str]:
-    """Return a check for one of some words."""
+    """Return a check for one of some values."""
 
     def check(text: str) -> str:
         return "" if text in known else f"{text!r:.40}: expected {', '.join(known)}"
@@ -169,7 +169,7 @@ Act = Callable[[ActionRequest, ActionSlurm, Plan], str]
 
 @dataclass(frozen=True, slots=True)
 class SiteProgram:
-    """What a program does: `words`, or those of the key [actor] NAME_program where it is one of the site.
+    """A program that the actor runs: `words` are its argv, or the key [actor] NAME_program has it (a site's program).
 
     `places` are the names that may stand in braces in these words; the look's plan has the value of each.
     """
@@ -185,13 +185,13 @@ class SiteProgram:
 
     @property
     def label(self) -> str:
-        """What an error of [actor] names: the key, or the action whose words are ours."""
+        """What an error of [actor] names: the key, or the action whose argv is built in."""
         return f"actions: {self.name}" if self.words else self.key
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How the actor takes an action: `look` gets the plan of the first look, empty before; `act` gives Slurm's words.
+    """How the actor takes an action: `look` gets the plan of the first look, empty before; `act` returns the output.
 
     `visible` says whether `look` can see that the action was done: one that cannot be seen is never sent again, and is
     confirmed by Slurm's answer, or by a program's exit code.

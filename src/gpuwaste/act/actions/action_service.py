@@ -141,7 +141,7 @@ class ActionService(Part):
             raise Refusal(LATER, f"the answer cannot be signed: {error}") from error
 
     def _is_actor(self, caller: Caller) -> bool:
-        """Tell whether the caller is the actor's user, by munge or by a token of that name."""
+        """Return whether the caller is the actor's user, by munge or by a token of that name."""
         if caller.via == "token":
             return bool(self._actor_user) and caller.name == self._actor_user
         return caller.via == "munge" and self.actor_uid is not None and caller.uid == self.actor_uid

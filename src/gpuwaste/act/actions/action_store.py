@@ -32,7 +32,7 @@ class ActionStore:
         self._clock = clock
 
     def add(self, intents: Sequence[ActionEntry], told: Mapping[str, StoredEvent]) -> list[str]:
-        """Add intents that are new and tell their events, by id; returns the ids."""
+        """Add actions that are new, with their events by id; return the ids."""
         if not intents:
             return []
         now = self.now()
@@ -54,7 +54,7 @@ class ActionStore:
         plan: Mapping[str, str] | None = None,
         answer: str | None = None,
     ) -> bool:
-        """Move an action on and tell the events; false, and nothing changed, where it has no status of `was`.
+        """Change the status of an action that has one of `was`, and add the events; return false if it has another one.
 
         None keeps what is stored. Status sent counts a time that it was sent.
         """
@@ -140,7 +140,7 @@ class ActionStore:
         return int(found[0]["actions"])
 
     def counts(self) -> list[ActionCount]:
-        """Return how many actions stand where."""
+        """Return the number of actions by status and kind."""
         with self._store.reader() as db:
             rows = db.rows("actions_count")
         return [(row["status"], row["kind"], int(row["actions"]), int(row["first_utc"])) for row in rows]

@@ -1,4 +1,7 @@
-"""The types of actions: what rules want done, what became of it, and what people and the actor say of it."""
+"""The types of actions: one action from a rule's intent to its end, and the messages between hub, people and actor.
+
+ActionReport has the fields that an actor may set; the event's type (jobs/events/kinds/action) outlives an action here.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from gpuwaste.slurm.run_key import RunKey
 
 Approval = Literal["none", "person"]
 ActionStatus = Literal["intended", "approved", "sent", "confirmed", "failed", "moot", "refused", "expired"]
-"""Where an action stands, from the rule's intent to one of five ends (CONTRACTS.md, "Action")."""
+"""The status of an action, from the rule's intent to one of five ends (CONTRACTS.md, "Action")."""
 STATUSES: Final[tuple[str, ...]] = get_args(ActionStatus)
 Outcome = Literal["sent", "confirmed", "failed", "moot"]
 MAX_ACTIONS: Final = 10_000
@@ -30,11 +33,7 @@ class ActionQuestion:
 
 
 class ActionEntry(Struct, kw_only=True, frozen=True):
-    """An action with all that happened to it, in the hub and on its way to people and to the actor.
-
-    `kind` names an action of the catalogue, `options` are its parameters as in the rule's file. A rule makes it with
-    status intended.
-    """
+    """An action with all that happened to it."""
 
     id: str
     rule: str

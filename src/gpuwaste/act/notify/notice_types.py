@@ -1,4 +1,8 @@
-"""The types of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
+"""The types of notices: the digest to a user, the weekly list to staff, and what operators see of both.
+
+Their waste is that without what is exempt, of ended runs that can be judged: other figures than those of the reports'
+rows. A digest is stored until its mail is sent.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -214,7 +218,7 @@ class NoticePreview(NoticeDocument, kw_only=True, frozen=True):
     to: str
 
     def table(self, _: str = "") -> Table:
-        """Return one row, which is empty where nobody would be told."""
+        """Return one row, which is empty where no digest would be sent."""
         return ToldRow.__struct_encode_fields__, [to_builtins(self)]
 
 

@@ -38,7 +38,7 @@ class ExpressionPart:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A whole condition."""
+    """A condition."""
 
     text: str
     sql: str
@@ -152,5 +152,5 @@ class Rule:
         return MINUTE in self.head.on
 
     def does(self, step: RuleStep) -> bool:
-        """Tell whether its mode lets a step be done; otherwise it is only recorded."""
+        """Return whether its mode allows a step; otherwise it is only recorded."""
         return self.head.mode == "act" or (self.head.mode == "notify" and step.action == NOTIFY)

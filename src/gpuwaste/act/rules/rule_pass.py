@@ -51,7 +51,7 @@ class Firing:
 
 @dataclass(slots=True)
 class RulePass:
-    """What a pass over one rule gave: firings, subjects whose ladder has changed, and why others were left alone.
+    """What a pass over one rule gave: firings, subjects whose ladder has changed, and why others were skipped.
 
     `held` are the subjects for whom the condition holds, `over` those for whom it held until now: what is not done yet
     for them shall not be done.
@@ -161,7 +161,7 @@ def _ended(rule: Rule, ladders: Ladders, seen: Collection[str], now: int, result
 
 
 def _kept(rule: Rule, key: str, since_s: int) -> bool:
-    """Tell whether the next round needs a number: a run is over some day, a node or a model is always the same."""
+    """Return whether the next round needs a number: a run is over some day, a node or a model is always the same."""
     return key.startswith(tuple(PREFIXES.values())) or since_s < max(rule.head.cooldown, KEPT_S)
 
 
@@ -224,7 +224,7 @@ def judged(
     ladders: Mapping[str, Ladders],
     removed: Callable[[str], bool],
 ) -> ConfirmedActions:
-    """Judge actions by a pass and the ladders after it; `removed` tells whether a rule's file is gone.
+    """Judge actions by a pass and the ladders after it; `removed` returns whether a rule's file is gone.
 
     One of a rule whose file cannot be used is neither wanted nor dropped.
     """

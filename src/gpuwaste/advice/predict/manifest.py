@@ -52,7 +52,7 @@ class TargetModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The whole file; `files` maps each other file of the bundle to its sha256 in hex.
+    """The file; `files` maps each other file of the bundle to its sha256 in hex.
 
     `references` are what an explanation compares with (None where a feature was never known). `drift_bins` has the
     inner edges of each feature's bins in training, and `drift_shares` the share of each bin with the share of unknown
@@ -103,7 +103,7 @@ BundleFiles = tuple[Manifest, dict[str, bytes], str]
 
 
 def read_bundle(directory: Path) -> BundleFiles:
-    """Return manifest, the content of each file, its own included, and its sha256, which stands for the whole bundle.
+    """Return manifest, the content of each file, its own included, and its sha256, which identifies the bundle.
 
     Raises ModelError (gpuwaste.core.bundle_files).
     """

@@ -6,11 +6,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from gpuwaste.advice.predict.drift import FeatureDrift
 from gpuwaste.advice.predict.manifest import Manifest
-from gpuwaste.core.bundle_registry import BundleStanding
+from gpuwaste.core.bundle_registry import BundleStatus
 from gpuwaste.core.fields import Document, MaybeRatio, Ratio, Utc
 
 
-class ModelRow(BundleStanding, kw_only=True, frozen=True):
+class ModelRow(BundleStatus, kw_only=True, frozen=True):
     """One bundle of the models' directory."""
 
     origin: str

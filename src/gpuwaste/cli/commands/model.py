@@ -103,7 +103,7 @@ def _registry(options: argparse.Namespace, config: "Config") -> "BundleRegistry[
 def _list(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: "Config") -> int:
     from gpuwaste.advice.renewal.model_types import ModelRow, ModelsDocument
     from gpuwaste.advice.renewal.models_text import list_text
-    from gpuwaste.core.bundle_registry import BundleStanding
+    from gpuwaste.core.bundle_registry import BundleStatus
     from gpuwaste.core.errors import NoDataError
     from gpuwaste.core.owner import become_owner
 
@@ -113,7 +113,7 @@ def _list(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: 
         raise NoDataError(f"{registry.models_dir}: no model in this directory: train one with {registry.command}")
     models = [
         ModelRow(
-            **{name: getattr(e, name) for name in BundleStanding.__struct_fields__},
+            **{name: getattr(e, name) for name in BundleStatus.__struct_fields__},
             origin=e.manifest.origin if e.manifest else "",
             created_utc=e.manifest.created_utc if e.manifest else None,
             rows=e.manifest.rows if e.manifest else None,
