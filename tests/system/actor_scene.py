@@ -7,15 +7,14 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuwaste.act.actions.action_parts import ActionParts
-from gpuwaste.act.actions.action_store import ActionRow
+from gpuwaste.act.actions.action_types import ActionEntry, Approval, action_id
 from gpuwaste.act.events.event_service import EventService
-from gpuwaste.act.rules.intent import Approval, Intent, intent_id
 from gpuwaste.actor.action_executor import ActionQueue, HubActionQueue
 from gpuwaste.actor.action_journal import ActionJournal
 from gpuwaste.actor.action_poller import ActionPoller
@@ -66,31 +65,34 @@ class ActorScene:
         return next(one for one in found if not task or one.array_task_id == int(task))
 
     def intend(
-        self, kind: str, job: int | str, options: Mapping[str, str] | None = None, *, approve: Approval = "none",
-        expires_s: int = 600, **other: Any,
-    ) -> str:  # fmt: skip
+        self, kind: str, job: int | str, options: dict[str, str] | None = None, *, expires_s: int = 600, **other: Any
+    ) -> str:
         """Take up an intent about a job as it is now, and return its id."""
         record = self.run_of(job)
         start = record.start if record.start is not None else record.submit
         assert start is not None
         run = RunKey(self.slurm.cluster_name(), record.job_id, start)
         known = {"run": run, "subject": str(run), "user": record.user, "account": record.account}
-        return self.add(kind, options, approve=approve, expires_s=expires_s, **{**known, **other})
+        return self.add(kind, options, expires_s=expires_s, **{**known, **other})
 
-    def add(self, kind: str, options: Mapping[str, str] | None = None, *, expires_s: int = 600, **other: Any) -> str:
+    def add(
+        self, kind: str, options: dict[str, str] | None = None, *, run: RunKey | None = None,
+        approve: Approval = "none", expires_s: int = 600, **other: Any,
+    ) -> str:  # fmt: skip
         """Take up any intent, and return its id."""
         self._numbers += 1
         now = int(time.time())
         subject = other.pop("subject")
-        intent = Intent(
-            id=intent_id("idle", kind, subject, str(self._numbers)), rule="", rule_hash="", kind=kind,
-            subject=subject, decided_utc=now, expires_utc=now + expires_s, facts='{"idle_s": 7200}',
-            options=options or {}, **other,
+        intent = ActionEntry(
+            id=action_id("idle", kind, subject, str(self._numbers)), rule="", rule_hash="", kind=kind,
+            subject=subject, cluster=run.cluster if run else "", job_id=run.job_id if run else None,
+            start=run.start if run else None, options=options or {}, facts='{"idle_s": 7200}', approve=approve,
+            decided=now, expires=now + expires_s, status="intended", since=now, **other,
         )  # fmt: skip
         assert self.hub.get(ActionParts).manager.intend([intent]) == [intent.id]
         return intent.id
 
-    def row(self, action: str) -> ActionRow:
+    def row(self, action: str) -> ActionEntry:
         """Return an action as the hub has it."""
         return self.hub.get(ActionParts).store.found(action)[0]
 

@@ -66,7 +66,7 @@ def test_an_operator_and_what_takes_an_administrator(scene: ActorScene) -> None:
     refused = (scene.intend("comment", other, {"text": "a"}), scene.add("drain", {"reason": "x"}, subject="node/gpu1"))
     for action in refused:
         status, reason = _ended(scene, action)
-        assert actions()[scene.row(action).intent.kind].needs == "administrator"
+        assert actions()[scene.row(action).kind].needs == "administrator"
         assert (status, "denied" in reason or "Invalid user" in reason) == ("failed", True), reason
     actor.stop()
 

@@ -81,8 +81,8 @@ def test_a_waiting_job_becomes_a_cascade(scene: ActorScene) -> None:
     parts = [one for one in scene.slurm.jobs() if one.user == "alice" and one.job_id > job]  # others left theirs before
     assert [one.time_limit_s for one in parts] == [4 * 3600] * 3
     assert scene.run_of(job).state == "CANCELLED"
-    again = scene.add("resubmit", {"part": "4:00:00"}, subject=scene.row(action).intent.subject, user="alice",
-                      run=scene.row(action).intent.run)  # fmt: skip
+    again = scene.add("resubmit", {"part": "4:00:00"}, subject=scene.row(action).subject, user="alice",
+                      run=scene.row(action).run)  # fmt: skip
     assert scene.turns(actor, again)[0] == "moot"
     assert len(asked(scene)) == 1
 

@@ -19,7 +19,7 @@ from gpuwaste.act.actions.action_kind import (
     SiteProgram,
     actions,
 )
-from gpuwaste.act.actions.action_types import ActionEntry, ActionLent, ActionTaken, Outcome, intent_of
+from gpuwaste.act.actions.action_types import ActionEntry, ActionLent, ActionTaken, Outcome
 from gpuwaste.actor.action_journal import ActionJournal
 from gpuwaste.actor.actor_settings import ActorSettings
 from gpuwaste.core import log_event
@@ -146,17 +146,16 @@ class ActionExecutor:
 
     def _task(self, entry: ActionEntry) -> _ActionTask | ActionResult:
         """Return what is to be done, or why it is not this actor's to do."""
-        intent = intent_of(entry)
-        kind = actions().get(intent.kind)
+        kind = actions().get(entry.kind)
         if kind is None or kind.execution is None or kind.name not in self._settings.kinds:
-            return ActionResult(entry, "failed", f"[actor] actions does not permit {intent.kind!r:.40}")
-        if reason := kind.refusal(intent):
+            return ActionResult(entry, "failed", f"[actor] actions does not permit {entry.kind!r:.40}")
+        if reason := kind.refusal(entry):
             return ActionResult(entry, "failed", reason)
-        if reason := self._settings.exempt(intent):
+        if reason := self._settings.exempt(entry):
             return ActionResult(entry, "moot", reason)
         before = self._journal.before(entry.id)
         plan = before.plan or (entry.plan if entry.status == "sent" else {})
-        request = kind.request(intent, self._settings.exempt_accounts)
+        request = kind.request(entry, self._settings.exempt_accounts)
         return _ActionTask(entry, kind.execution, request, plan, max(before.times, entry.sends))
 
     def _unseen(self, task: _ActionTask, error: SlurmError) -> ActionResult | None:
@@ -232,7 +231,7 @@ class ActionExecutor:
         return ActionResult(task.entry, "failed", f"{unclear}{error}")
 
     def _done(self, task: _ActionTask, plan: Plan) -> str:
-        """Act; return what Slurm or the program says. Raises SlurmError, ParseError."""
+        """Act; return the output of Slurm's command or of the program. Raises SlurmError, ParseError."""
         act = task.execution.act
         if isinstance(act, SiteProgram):
             return self._settings.programs.run(act, plan, self._keep)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.act.actions.action_kind import ActionKind, ActionSlurm, SiteProgram, actions
-from gpuwaste.act.rules.intent import Intent
+from gpuwaste.act.actions.action_types import ActionEntry
 from gpuwaste.core.act_config import ActorConfig
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -35,7 +35,7 @@ MOST_COMMAND_S: Final = 25.0  # of the hub's lease of 60 s it leaves over half t
 
 @dataclass(frozen=True, slots=True)
 class SitePrograms:
-    """The words of each program by its name; `within_s` bounds one run."""
+    """The argv of each program by its name; `within_s` bounds one run."""
 
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     within_s: float = 600.0  # a node's health check takes minutes
@@ -71,7 +71,7 @@ class SitePrograms:
 
 
 def checked(actor: ActorConfig, kind: ActionKind) -> tuple[str, ...]:
-    """Return the words of an action's program, () for one that needs none. Raises ConfigError."""
+    """Return the argv of an action's program, () for one that needs none. Raises ConfigError."""
     program = kind.execution.act if kind.execution else None
     if not isinstance(program, SiteProgram):
         return ()
@@ -128,12 +128,12 @@ class ActorSettings:
             programs=_programs(config),
         )
 
-    def exempt(self, intent: Intent) -> str:
+    def exempt(self, action: ActionEntry) -> str:
         """Return why a run is never touched, "" where it may be."""
-        if intent.user and intent.user in self.exempt_users:
-            return f"user {intent.user} is exempt: [actor] exempt_users"
-        if intent.account and intent.account in self.exempt_accounts:
-            return f"account {intent.account} is exempt: [actor] exempt_accounts"
+        if action.user and action.user in self.exempt_users:
+            return f"user {action.user} is exempt: [actor] exempt_users"
+        if action.account and action.account in self.exempt_accounts:
+            return f"account {action.account} is exempt: [actor] exempt_accounts"
         return ""
 
     def stopped(self) -> bool:

@@ -153,7 +153,7 @@ def add_line(chunk: Chunk, line: bytes, day_of: Callable[[int], str]) -> bool:
 
 
 class _SpoolLine(msgspec.Struct):
-    """What the writer looks at of a verdict."""
+    """The fields of a Verdict that the writer needs: a line whose other fields are bad is kept, the hub checks them."""
 
     id: str
     at_utc_us: int

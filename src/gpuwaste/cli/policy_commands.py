@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,6 @@ from gpuwaste.cli.job_sources import known_source
 from gpuwaste.cli.programs import load_program
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.advice_config import AdvisorConfig
-from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, UsageError
 from gpuwaste.core.groups import unix_groups
@@ -99,8 +98,7 @@ def decided(policies: "PolicySet", predictions: Sequence[PredictDocument]) -> li
     """Return what policies decide on the hub's predictions."""
     found = [(prediction.request, _advice(Adviser(policies), prediction)) for prediction in predictions]
     return [
-        convert({"request": request, "file": advice.policy.file, **asdict(advice.decision)}, PolicyDecision, "decision")
-        for request, advice in found
+        PolicyDecision(request=request, file=advice.policy.file, outcome=advice.decision) for request, advice in found
     ]
 
 

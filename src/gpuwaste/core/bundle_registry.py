@@ -16,9 +16,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Annotated, Final, Generic, Protocol, TypeVar
+
+from msgspec import Meta, Struct
 
 from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION, NAME, BundleLinks, FileList
 from gpuwaste.core.errors import ModelError
@@ -70,16 +71,20 @@ class LoadedBundle(Protocol[M_co]):
 B = TypeVar("B", bound=LoadedBundle[NamedManifest])
 
 
-@dataclass(frozen=True, slots=True)
-class BundleEntry(Generic[M]):
-    """One bundle of the registry; `problem` says why it cannot be read, and `manifest` is then None."""
+class BundleStatus(Struct, kw_only=True, frozen=True):
+    """One bundle of a registry: whether it is used, on trial, or not readable."""
 
     name: str
-    champion: bool
+    champion: Annotated[bool, Meta(description="Whether it is in use.")]
+    challenger: Annotated[bool, Meta(description="Whether it is on trial.")] = False
+    hash: Annotated[str, Meta(description="sha256 of the manifest, hex; empty: not readable.")]
+    problem: Annotated[str, Meta(description="Why it cannot be used; empty: nothing.")]
+
+
+class BundleEntry(BundleStatus, Generic[M], kw_only=True, frozen=True):
+    """One bundle with its manifest, None where it cannot be read."""
+
     manifest: M | None
-    hash: str
-    problem: str = ""
-    challenger: bool = False
 
 
 class BundleRegistry(ABC, Generic[M, B]):
@@ -249,12 +254,19 @@ class BundleRegistry(ABC, Generic[M, B]):
         ]
 
     def _entry(self, path: Path, champion: str | None, challenger: str | None) -> BundleEntry[M]:
-        on_trial = path.name == challenger != champion
+        manifest, digest, problem = None, "", ""
         try:
             manifest, _, digest = self.files(path)
         except ModelError as error:
-            return BundleEntry(path.name, path.name == champion, None, "", str(error), on_trial)
-        return BundleEntry(path.name, path.name == champion, manifest, digest, challenger=on_trial)
+            problem = str(error)
+        return BundleEntry(
+            name=path.name,
+            champion=path.name == champion,
+            challenger=path.name == challenger != champion,
+            hash=digest,
+            problem=problem,
+            manifest=manifest,
+        )
 
     def _linked(self, link: str) -> Path | None:
         name = self._links.name_of(link)

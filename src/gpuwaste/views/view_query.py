@@ -53,7 +53,7 @@ def previous(question: ViewQuestion, now: int) -> ViewQuestion:
 
 @dataclass(slots=True)
 class Answer:
-    """What a view found."""
+    """What a view found: the part of its document that a view computes itself."""
 
     facts: ViewFacts
     columns: Sequence[Column]

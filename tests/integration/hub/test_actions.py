@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.integration.hub.rig import Rig, running_hub
 
 from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_service import ActionService
+from gpuwaste.act.actions.action_types import ActionEntry, action_id
 from gpuwaste.act.events.event_service import EventService
-from gpuwaste.act.rules.intent import Intent, intent_id
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.hub.admission_control import AdmissionLimits
 from gpuwaste.hub.hub_ports import ServiceLimits
@@ -27,14 +28,15 @@ OPER, ALICE, ACTOR = 1004, 1001, 4711
 RUN = RunKey("gw", 7, 1_700_000_000)
 
 
-def intent(kind: str = "cancel", unique: str = "1", **other: Any) -> Intent:
+def intent(kind: str = "cancel", unique: str = "1", **other: Any) -> ActionEntry:
     """Return an intent about a run of alice's."""
     now = int(time.time())
-    known = Intent(
-        id=intent_id("idle", kind, str(RUN), unique), rule="", rule_hash="", kind=kind, subject=str(RUN),
-        decided_utc=now, expires_utc=now + 600, facts="{}", run=RUN, user="alice", account="proj1",
+    known = ActionEntry(
+        id=action_id("idle", kind, str(RUN), unique), rule="", rule_hash="", kind=kind, subject=str(RUN),
+        cluster=RUN.cluster, job_id=RUN.job_id, start=RUN.start, user="alice", account="proj1", facts="{}",
+        approve="none", decided=now, expires=now + 600, status="intended", since=now,
     )  # fmt: skip
-    return replace(known, **other)
+    return structs.replace(known, **other)
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ def test_the_lease_lasts_as_long_as_the_answer_says(tmp_path: Path) -> None:
     clock = StandingClock(1_700_000_000)
     with running_hub(tmp_path, clock=clock) as rig:
         rig.hub.get(ActionService).actor_uid = ACTOR
-        one = intent(decided_utc=1_700_000_000, expires_utc=1_700_000_600)
+        one = intent(decided=1_700_000_000, expires=1_700_000_600)
         rig.hub.get(ActionParts).manager.intend([one])
         claim = {"actor": "a", "kinds": ["cancel"]}
         assert _ask(rig, ACTOR, "/v1/actions/claim", claim)[1]["lease_s"] == 60

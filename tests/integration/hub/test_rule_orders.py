@@ -10,8 +10,7 @@ from tests.integration.hub.test_rules import LADDER, firings, later, passed, wor
 
 from gpuwaste.act.actions.action_manager import ActionManager
 from gpuwaste.act.actions.action_parts import ActionParts
-from gpuwaste.act.actions.action_store import ActionRow
-from gpuwaste.act.actions.action_types import ActionQuestion, ActionReport
+from gpuwaste.act.actions.action_types import ActionEntry, ActionQuestion, ActionReport
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.testing.clocks import ShiftedClock
 
@@ -32,13 +31,13 @@ WARNED = 'valid = "12h"\n' + LADDER.replace("MODE", "act")
 def lent(rig: Rig) -> str:
     """Return the kind of the action that the actor would be lent, "" for none."""
     row = rig.hub.get(ActionParts).manager.next(["cancel", "comment"])
-    return row.intent.kind if row else ""
+    return row.kind if row else ""
 
 
-def rows(rig: Rig, kind: str) -> list[ActionRow]:
+def rows(rig: Rig, kind: str) -> list[ActionEntry]:
     """Return the actions of a kind, the oldest first."""
     found = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))
-    return [row for row in reversed(found) if row.intent.kind == kind]
+    return [row for row in reversed(found) if row.kind == kind]
 
 
 def pause(rig: Rig, seconds: int) -> None:
@@ -55,9 +54,9 @@ def mailed(rig: Rig) -> None:
             assert row.status != "intended" or rig.hub.get(ActionParts).manager.report(row, report) == ""
 
 
-def shown(rig: Rig, row: ActionRow) -> Any:
+def shown(rig: Rig, row: ActionEntry) -> Any:
     """Return what an operator is shown of an action."""
-    return rig.get(OPER, f"/v1/actions/{row.intent.id}").json["action"]
+    return rig.get(OPER, f"/v1/actions/{row.id}").json["action"]
 
 
 def test_after_an_outage_nothing_is_lent_until_it_is_known_to_hold(rig: Rig) -> None:

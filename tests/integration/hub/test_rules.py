@@ -105,7 +105,7 @@ def firings(rig: Rig) -> list[tuple[str, str, int, bool]]:
 def intents(rig: Rig) -> list[tuple[str, str]]:
     """Return kind and subject of the actions that the store has, the oldest first."""
     rows = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))
-    return sorted((row.intent.kind, row.intent.subject) for row in rows)
+    return sorted((row.kind, row.subject) for row in rows)
 
 
 def passed(rig: Rig, times: int = 1, seconds: int = 0) -> None:
@@ -144,7 +144,7 @@ def test_the_texts_name_the_facts(rig: Rig) -> None:
     """What the user reads has the job's id and a duration; the intent keeps the facts as they were."""
     write(rig, LADDER.replace("MODE", "notify"))
     passed(rig, 1)
-    intent = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))[0].intent
+    intent = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))[0]
     assert intent.options["text"] == "Your job 7 has held 1 idle GPUs for 33 min."
     assert (intent.user, intent.account, str(intent.run)) == ("alice", "proj1", RUN)
     assert json.loads(intent.facts)["ledger.idle_s"] == 2000
@@ -176,10 +176,10 @@ def test_what_waits_is_dropped_once_the_condition_holds_no_more(rig: Rig, *, sen
     if sent:
         assert manager.report(waiting, ActionReport(actor="a", status="sent", plan={"job": "7"})) == ""
     passed(rig, 1)
-    assert manager.store.found(waiting.intent.id)[0].status == ("sent" if sent else "approved")
+    assert manager.store.found(waiting.id)[0].status == ("sent" if sent else "approved")
     work(rig)
     passed(rig, 1)
-    row = manager.store.found(waiting.intent.id)[0]
+    row = manager.store.found(waiting.id)[0]
     assert (row.status, "holds no more" in row.reason) == (("sent", False) if sent else ("moot", True))
     assert sent or "moot" in manager.report(row, ActionReport(actor="a", status="sent"))
 
@@ -199,14 +199,14 @@ def test_a_restart_of_the_hub_drops_only_what_is_over(rig: Rig, *, works: bool, 
     passed(rig, 1)
     rig.clock.later_s += 60
     passed(rig, 1)
-    assert store.found(waiting.intent.id)[0].status == "intended"
+    assert store.found(waiting.id)[0].status == "intended"
     later(rig, 120)
     if works:
         work(rig)
     passed(rig, 1)
     rig.clock.later_s += 500
     passed(rig, 1)
-    assert store.found(waiting.intent.id)[0].status == status
+    assert store.found(waiting.id)[0].status == status
 
 
 def test_a_crash_after_the_intent_makes_no_second_action(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,7 +429,7 @@ def test_a_rule_about_the_model_in_use(rig: Rig) -> None:
     assert firings(rig) == [("drift", "model/night", step, True) for step in (1, 2)]
     assert intents(rig) == [("notify", "model/night"), ("rollback", "model/night")]
     rows = rig.hub.get(ActionParts).store.listed(ActionQuestion(start=0, end=2**40))
-    assert {(row.intent.run, row.intent.user, row.intent.options.get("subject")) for row in rows} == {
+    assert {(row.run, row.user, row.options.get("subject")) for row in rows} == {
         (None, "", "Model night"),
         (None, "", None),
     }

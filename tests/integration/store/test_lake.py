@@ -15,7 +15,7 @@ from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.test_action_manager import INTENT
 from tests.unit.store.test_notice_store import row
 
-from gpuwaste.act.actions.action_store import ActionStore, StoredStep
+from gpuwaste.act.actions.action_store import ActionStore
 from gpuwaste.act.notify.notice_store import OPEN, NoticeStatus, NoticeStore
 from gpuwaste.advice.rescore_store import Rescore, RescoreStore
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
@@ -124,8 +124,8 @@ def _small_stores(store: HubStore, clock: StandingClock) -> Iterator[Any]:
     made = [StoredEvent(f"e{number}", "job.verdict", "x", clock.now_s, "{}") for number in range(3)]
     yield events.tell(made), events.tell(made), events.last(0)
     yield actions.add([INTENT, INTENT], {INTENT.id: replace(made[0], id="e9", kind="action.intended")})
-    step = StoredStep(INTENT.id, {"intended"}, "sent", "why", plan={"job": "8"}, sent=True)
-    yield actions.move(step, []), actions.move(step, []), actions.found("a")
+    moved = [actions.move(INTENT.id, {"intended"}, "sent", reason="why", plan={"job": "8"}) for _ in range(2)]
+    yield *moved, actions.found("a")
     yield actions.lease("one", 60), actions.lease("two", 60), actions.lease("one", 60, anew=True)
     for reason in ("down", "gone"):
         events.handed("hook", 2, [(1, "e1", "job.verdict", reason), (2, "e2", "job.verdict", reason)])

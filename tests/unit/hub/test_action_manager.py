@@ -1,23 +1,20 @@
 """ActionManager: from an intent to its end, each step once, and none after a stop or an expiry."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from gpuwaste.act.actions.action_manager import ActionManager
-from gpuwaste.act.actions.action_store import ActionRow, ActionStore
-from gpuwaste.act.actions.action_types import ActionReport
-from gpuwaste.act.rules.intent import Intent
-from gpuwaste.slurm.run_key import RunKey
+from gpuwaste.act.actions.action_store import ActionStore
+from gpuwaste.act.actions.action_types import ActionEntry, ActionReport
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 
 NOW = 1_700_000_000
 SENT = ActionReport(actor="a", status="sent", plan={"job": "8"})
-INTENT = Intent(
-    id="a" * 64, rule="idle", rule_hash="b" * 64, kind="cancel", subject="gw/8@100", decided_utc=NOW,
-    expires_utc=NOW + 900, facts="{}", run=RunKey("gw", 8, 100), user="alice",
+INTENT = ActionEntry(
+    id="a" * 64, rule="idle", rule_hash="b" * 64, kind="cancel", subject="gw/8@100", cluster="gw", job_id=8, start=100,
+    user="alice", facts="{}", approve="none", decided=NOW, expires=NOW + 900, status="intended", since=NOW,
 )  # fmt: skip
 
 
@@ -30,7 +27,7 @@ def made() -> tuple[ActionManager, FakeClock]:
     return manager, clock
 
 
-def row(manager: ActionManager) -> ActionRow:
+def row(manager: ActionManager) -> ActionEntry:
     """Return the action as it is stored."""
     return manager.store.found(INTENT.id)[0]
 
@@ -39,7 +36,7 @@ def test_an_intent_is_taken_up_once() -> None:
     """Handed over again after a crash it is the same action."""
     manager, _ = made()
     assert manager.intend([INTENT, replace(INTENT, facts='{"x": 1}')]) == []
-    assert row(manager).intent.facts == "{}"
+    assert row(manager).facts == "{}"
 
 
 def test_what_was_sent_is_not_sent_again_after_it_expired() -> None:
@@ -114,7 +111,7 @@ def test_an_action_of_no_rule_needs_no_pass() -> None:
     manager.confirm({}, 180)
     found = manager.next(["cancel"])
     assert found is not None
-    assert found.intent.id == other.id
+    assert found.id == other.id
     assert manager.waiting() == [INTENT]
     assert manager.report(found, SENT) == ""
 
@@ -144,7 +141,7 @@ def test_a_step_whose_warning_was_not_sent_is_moot(end: str) -> None:
     """With the warning's own reason; whatever became of the mail, nobody is cancelled who was not told."""
     manager, clock = made()
     if end != "not there":
-        manager.intend([replace(NOTICE, expires_utc=NOW + 60)])
+        manager.intend([replace(NOTICE, expires=NOW + 60)])
         mail = manager.store.found(NOTICE.id)[0]
     if end == "refused":
         assert manager.decide(mail, "olga", approve=False)
@@ -164,7 +161,7 @@ def test_a_step_whose_warning_was_not_sent_is_moot(end: str) -> None:
 def test_a_step_that_expired_says_that_it_waited_for_its_warning() -> None:
     """The mail server was down all the time."""
     manager, clock = made()
-    manager.intend([replace(NOTICE, expires_utc=NOW + 9000)])
+    manager.intend([replace(NOTICE, expires=NOW + 9000)])
     manager.confirm({INTENT.id: NOTICE.id}, 3600)
     clock.advance(900)
     assert manager.expire() == 1

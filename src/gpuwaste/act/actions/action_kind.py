@@ -10,12 +10,13 @@ from functools import cache
 from typing import Any, Final, Literal, Protocol
 
 from gpuwaste.act.actions import kinds
-from gpuwaste.act.rules.intent import ActionTarget, Intent
+from gpuwaste.act.actions.action_types import ActionEntry
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.core.typed_toml import nearest
 from gpuwaste.core.units import format_duration, parse_duration_s
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 
 _PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
@@ -75,7 +76,7 @@ def lines(most: int) -> Callable[[str], str]:
 
 
 def choice(*known: str) -> Callable[[str], str]:
-    """Return a check for one of some words."""
+    """Return a check for one of some values."""
 
     def check(text: str) -> str:
         return "" if text in known else f"{text!r:.40}: expected {', '.join(known)}"
@@ -123,12 +124,16 @@ class ActionSlurm(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRequest(ActionTarget):
-    """An action to take: on which run or node, and its options, each set.
+class ActionRequest:
+    """An action to take: on which run, node or model, and its options, each set.
 
-    Runs of `exempt_accounts` are left alone, whatever account the intent names: Slurm's record counts.
+    `subject` is the run's key as text, node/NAME or model/NAME. Runs of `exempt_accounts` are left alone, whatever
+    account the action names: the account in Slurm's record counts.
     """
 
+    subject: str
+    run: RunKey | None = None
+    user: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     exempt_accounts: Collection[str] = ()
 
@@ -164,7 +169,7 @@ Act = Callable[[ActionRequest, ActionSlurm, Plan], str]
 
 @dataclass(frozen=True, slots=True)
 class SiteProgram:
-    """What a program does: `words`, or those of the key [actor] NAME_program where it is one of the site.
+    """A program that the actor runs: `words` are its argv, or the key [actor] NAME_program has it (a site's program).
 
     `places` are the names that may stand in braces in these words; the look's plan has the value of each.
     """
@@ -180,13 +185,13 @@ class SiteProgram:
 
     @property
     def label(self) -> str:
-        """What an error of [actor] names: the key, or the action whose words are ours."""
+        """What an error of [actor] names: the key, or the action whose argv is built in."""
         return f"actions: {self.name}" if self.words else self.key
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How the actor takes an action: `look` gets the plan of the first look, empty before; `act` gives Slurm's words.
+    """How the actor takes an action: `look` gets the plan of the first look, empty before; `act` returns the output.
 
     `visible` says whether `look` can see that the action was done: one that cannot be seen is never sent again, and is
     confirmed by Slurm's answer, or by a program's exit code.
@@ -235,12 +240,12 @@ class ActionKind:
                 return f"{self.name}: option {name}: {wrong}"
         return ""
 
-    def request(self, intent: Intent, exempt_accounts: Collection[str] = ()) -> ActionRequest:
+    def request(self, intent: ActionEntry, exempt_accounts: Collection[str] = ()) -> ActionRequest:
         """Return an intent as a request, with the defaults of options that it leaves out."""
         usual = {option.name: option.default for option in self.options if option.default is not None}
         return ActionRequest(intent.subject, intent.run, intent.user, {**usual, **intent.options}, exempt_accounts)
 
-    def refusal(self, intent: Intent) -> str:
+    def refusal(self, intent: ActionEntry) -> str:
         """Return why an intent of this kind cannot be taken up, "" where it can."""
         if self.subject == "run" and (intent.run is None or not intent.user):
             return f"{self.name}: the intent does not name a run and its user"

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import actions
-from gpuwaste.act.actions.action_store import WAITING, ActionRow, ActionStore, StoredStep
-from gpuwaste.act.actions.action_types import ActionEntry, ActionReport
-from gpuwaste.act.rules.intent import ActionStatus, Intent
+from gpuwaste.act.actions.action_store import WAITING, ActionStore
+from gpuwaste.act.actions.action_types import ActionEntry, ActionReport, ActionStatus
 from gpuwaste.core import log_event
 from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.action import ActionStep
@@ -24,7 +23,8 @@ _REFUSED: Final = log_event.error(
 )
 _NOT_YET: Final = "waits until a pass of the rules has confirmed that its condition still holds"
 _SHOWN: Final = 12  # characters of an id
-_OPEN: Final[tuple[ActionStatus, ...]] = (*WAITING, "sent")
+_SENT: Final[tuple[ActionStatus, ...]] = ("sent",)
+_OPEN: Final = WAITING + _SENT
 _FAMILY: Final = "action."
 
 
@@ -37,7 +37,7 @@ class ActionManager:
         self.confirmations = Confirmations(store)
         self._lock = threading.Lock()
 
-    def intend(self, intents: Sequence[Intent]) -> list[str]:
+    def intend(self, intents: Sequence[ActionEntry]) -> list[str]:
         """Take up what rules want; returns the ids that are new. An intent that cannot be done is logged, left out."""
         good = []
         for intent in intents:
@@ -56,9 +56,9 @@ class ActionManager:
                 for row in self.store.waiting_of(over)
             )
 
-    def waiting(self) -> list[Intent]:
+    def waiting(self) -> list[ActionEntry]:
         """Return what rules want and what was not sent yet."""
-        return [row.intent for row in self.store.waiting()]
+        return self.store.waiting()
 
     def drop(self, reasons: Mapping[str, str]) -> int:
         """End actions of rules that were not sent yet, by id, each with its reason; returns how many."""
@@ -66,19 +66,19 @@ class ActionManager:
             return 0
         with self._lock:
             rows = self.store.waiting(reasons)
-            return sum(self._move(row, WAITING, "moot", reason=reasons[row.intent.id]) for row in rows)
+            return sum(self._move(row, WAITING, "moot", reason=reasons[row.id]) for row in rows)
 
     def confirm(self, notices: Mapping[str, str], for_s: float) -> None:
         """Lend of what rules want these actions from now on, each once its notice was sent, and no others."""
         self.confirmations.take(notices, for_s)
         self.drop(self.confirmations.unwarned())
 
-    def decide(self, row: ActionRow, person: str, *, approve: bool) -> bool:
+    def decide(self, row: ActionEntry, person: str, *, approve: bool) -> bool:
         """Note that a person approves or refuses an action; false where it is too late for that."""
         status: ActionStatus = "approved" if approve else "refused"
         was: tuple[ActionStatus, ...] = ("intended",) if approve else WAITING
         with self._lock:
-            if row.intent.expires_utc <= self.store.now():
+            if row.expires <= self.store.now():
                 return False
             return self._move(row, was, status, person=person)
 
@@ -89,7 +89,7 @@ class ActionManager:
                 self._move(row, WAITING, "expired", reason=self._late(row)) for row in self.store.overdue(_OVERDUE)
             )
 
-    def next(self, kinds: Collection[str]) -> ActionRow | None:
+    def next(self, kinds: Collection[str]) -> ActionEntry | None:
         """Return what to take now: one that was sent without an outcome, else one that may be sent."""
         known = [name for name in kinds if name in actions()]
         return self.store.next(known, fresh=not self.hindrance(), confirmed=self.confirmations.ready())
@@ -103,40 +103,39 @@ class ActionManager:
             return f"{self.max_per_hour} actions were sent in the last hour: [actor] max_per_hour"
         return ""
 
-    def report(self, row: ActionRow, report: ActionReport) -> str:
+    def report(self, row: ActionEntry, report: ActionReport) -> str:
         """Note a step that the actor, or the hub's own mail, reports; returns why it is not taken, "" where it is."""
         with self._lock:
             was = _before(row)
             if report.status == "sent":
-                if hindrance := self.hindrance(row.intent.kind):
+                if hindrance := self.hindrance(row.kind):
                     return hindrance
                 if row.status in was and (wait := self.confirmations.hindrance(row)):
                     return f"the action {wait}"
-                if row.intent.expires_utc <= self.store.now():
+                if row.expires <= self.store.now():
                     return "the action has expired"
             plan = report.plan if report.status == "sent" else None
             moved = self._move(row, was, report.status, reason=report.reason, answer=report.answer, plan=plan)
-            return "" if moved else f"the action is {self.store.found(row.intent.id)[0].status}"
+            return "" if moved else f"the action is {self.store.found(row.id)[0].status}"
 
     def stop(self, *, stop: bool) -> None:
         """Stop to send actions, or lift that; once this returns, no action is noted as sent any more."""
         with self._lock:
             self.store.stop(stop=stop)
 
-    def give_back(self, row: ActionRow, reason: str) -> None:
+    def give_back(self, row: ActionEntry, reason: str) -> None:
         """Let an action wait again that was not sent after all."""
         with self._lock:
             status: ActionStatus = "approved" if row.person else "intended"
-            sent: tuple[ActionStatus, ...] = ("sent",)
-            self.store.move(StoredStep(row.intent.id, sent, status, reason), ())
+            self.store.move(row.id, _SENT, status, reason=reason)
 
-    def _late(self, row: ActionRow) -> str:
+    def _late(self, row: ActionEntry) -> str:
         wait = self.confirmations.hindrance(row) if row.status in _before(row) else ""
         return f"nobody took it in time; it {wait}" if wait else "nobody took it in time"
 
     def _move(
         self,
-        row: ActionRow,
+        row: ActionEntry,
         was: Collection[ActionStatus],
         status: ActionStatus,
         *,
@@ -147,12 +146,11 @@ class ActionManager:
     ) -> bool:
         sends = row.sends + (status == "sent")
         who = row.person if person is None else person
-        event = told(row.intent, status, self.store.now(), person=who, reason=reason, answer=answer or "", sends=sends)
-        step = StoredStep(row.intent.id, was, status, reason, person, plan, answer, sent=status == "sent")
-        return self.store.move(step, [event])
+        event = told(row, status, self.store.now(), person=who, reason=reason, answer=answer or "", sends=sends)
+        return self.store.move(row.id, was, status, [event], reason=reason, person=person, plan=plan, answer=answer)
 
 
-def refusal(intent: Intent) -> str:
+def refusal(intent: ActionEntry) -> str:
     """Return why an intent cannot be taken up, "" where it can."""
     kind = actions().get(intent.kind)
     if kind is None:
@@ -167,10 +165,10 @@ def _rated() -> list[str]:
     return [kind.name for kind in actions().values() if kind.execution is not None]
 
 
-def _before(row: ActionRow) -> tuple[ActionStatus, ...]:
+def _before(row: ActionEntry) -> tuple[ActionStatus, ...]:
     """Return from which statuses a report may move an action; one that needs a person is never sent without."""
-    ready: tuple[ActionStatus, ...] = WAITING if row.intent.approve == "none" else ("approved",)
-    return (*ready, "sent")
+    ready: tuple[ActionStatus, ...] = WAITING if row.approve == "none" else ("approved",)
+    return ready + _SENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +198,12 @@ class Confirmations:
         ends = self._store.ends({one for one in notices.values() if one})
         return [id_ for id_, one in notices.items() if not one or (one in ends and ends[one][0] == "confirmed")]
 
-    def hindrance(self, row: ActionRow) -> str:
+    def hindrance(self, row: ActionEntry) -> str:
         """Return why an action that waits may not be lent yet, "" where it may. Raises StoreError."""
-        kind = actions().get(row.intent.kind)
-        if not row.intent.rule or kind is None or kind.execution is None or row.status not in WAITING:
+        kind = actions().get(row.kind)
+        if not row.rule or kind is None or kind.execution is None or row.status not in WAITING:
             return ""
-        notice = self._notices().get(row.intent.id)
+        notice = self._notices().get(row.id)
         if notice is None:
             return _NOT_YET
         if not notice:
@@ -231,7 +229,7 @@ class Confirmations:
 
 
 def told(
-    intent: Intent,
+    intent: ActionEntry,
     status: ActionStatus,
     at: int,
     *,
@@ -241,11 +239,10 @@ def told(
     sends: int = 0,
 ) -> StoredEvent:
     """Return the event of a step; each time that an action is sent is one of its own."""
-    run = intent.run
     data = ActionStep(
-        cluster=run.cluster if run else "",
-        job_id=run.job_id if run else None,
-        start=run.start if run else None,
+        cluster=intent.cluster,
+        job_id=intent.job_id,
+        start=intent.start,
         subject=intent.subject,
         user=intent.user,
         account=intent.account,
@@ -253,46 +250,12 @@ def told(
         kind=intent.kind,
         rule=intent.rule,
         rule_hash=intent.rule_hash,
-        options=dict(intent.options),
+        options=intent.options,
         facts=intent.facts,
         approve=intent.approve,
-        expires=intent.expires_utc,
+        expires=intent.expires,
         person=person,
         reason=reason,
         answer=answer,
     )
-    return tell(_FAMILY + status, data, at, subject=intent.subject, run=run, unique=f"{intent.id} {sends}")
-
-
-def entry(row: ActionRow, wait: str = "") -> ActionEntry:
-    """Return an action as it travels; `wait` is why it waits, where it does."""
-    intent = row.intent
-    run = intent.run
-    return ActionEntry(
-        id=intent.id,
-        rule=intent.rule,
-        rule_hash=intent.rule_hash,
-        kind=intent.kind,
-        subject=intent.subject,
-        cluster=run.cluster if run else "",
-        job_id=run.job_id if run else None,
-        start=run.start if run else None,
-        user=intent.user,
-        account=intent.account,
-        options=dict(intent.options),
-        facts=intent.facts,
-        approve=intent.approve,
-        decided=intent.decided_utc,
-        expires=intent.expires_utc,
-        status=row.status,
-        since=row.status_utc,
-        person=row.person,
-        person_at=row.person_utc or None,
-        plan=dict(row.plan),
-        sends=row.sends,
-        sent=row.sent_utc or None,
-        reason=wait or row.reason,
-        answer=row.answer,
-        run_state=row.run_state,
-        run_end=row.run_end,
-    )
+    return tell(_FAMILY + status, data, at, subject=intent.subject, run=intent.run, unique=f"{intent.id} {sends}")

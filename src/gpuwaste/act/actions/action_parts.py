@@ -7,8 +7,8 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.actions.action_manager import ActionManager
-from gpuwaste.act.actions.action_store import WAITING, ActionCount, ActionRow, ActionStore
-from gpuwaste.act.actions.action_types import ActionReport, Outcome
+from gpuwaste.act.actions.action_store import WAITING, ActionCount, ActionStore
+from gpuwaste.act.actions.action_types import ActionEntry, ActionReport, Outcome
 from gpuwaste.act.notify.mail_addresses import AddressBook, AddressError
 from gpuwaste.act.notify.mailer import Delivery, Mailer, ServerDownError, make_message
 from gpuwaste.act.notify.notice_store import NoticeStatus
@@ -113,7 +113,7 @@ class ActionMail:
                 return count
         return _PER_TURN
 
-    def _send(self, row: ActionRow) -> bool:
+    def _send(self, row: ActionEntry) -> bool:
         """Send one mail; false where mail server or addresses are out of reach: it is tried again until it expires."""
         if row.status == "sent":
             self._end(row, "failed", "the hub ended while the mail was sent: it may have arrived")
@@ -136,7 +136,7 @@ class ActionMail:
             return True
         return self._deliver(row, to, self._mailer)
 
-    def _deliver(self, row: ActionRow, to: list[str], mailer: Mailer) -> bool:
+    def _deliver(self, row: ActionEntry, to: list[str], mailer: Mailer) -> bool:
         said: list[Delivery] = []
         for address in to:
             try:
@@ -152,8 +152,8 @@ class ActionMail:
         self._end(row, _OUTCOMES.get(worst.status, "failed"), answer=worst.detail)
         return True
 
-    def _one(self, row: ActionRow, address: str, mailer: Mailer) -> Delivery:
-        options, settings = row.intent.options, self._settings
+    def _one(self, row: ActionEntry, address: str, mailer: Mailer) -> Delivery:
+        options, settings = row.options, self._settings
         try:
             message = make_message(
                 sender=settings.sender,
@@ -162,18 +162,18 @@ class ActionMail:
                 subject=harmless(options["subject"]),
                 text="\n".join(harmless(line) for line in options["text"].split("\n")),
                 at_utc=self._clock.utc_us() // 1_000_000,
-                key=f"action {row.intent.id} {address}",
+                key=f"action {row.id} {address}",
             )
         except ValueError as error:
             return Delivery(NoticeStatus.FAILED, f"no mail can be made: {error}")
         return mailer.send(message, settings.sender, address)
 
-    def _addresses(self, row: ActionRow) -> list[str]:
-        if row.intent.options.get("to", "user") == "staff":
+    def _addresses(self, row: ActionEntry) -> list[str]:
+        if row.options.get("to", "user") == "staff":
             return list(self._settings.staff)
         self._book.refresh()
-        address = self._book.address_of(row.intent.user)
+        address = self._book.address_of(row.user)
         return [address] if address else []
 
-    def _end(self, row: ActionRow, status: Outcome, reason: str = "", answer: str = "") -> None:
+    def _end(self, row: ActionEntry, status: Outcome, reason: str = "", answer: str = "") -> None:
         self._manager.report(row, ActionReport(actor=_HUB, status=status, reason=reason, answer=answer))

@@ -5,14 +5,15 @@ from collections.abc import Callable
 from typing import Final, Self, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from gpuwaste.act.actions.action_kind import actions
-from gpuwaste.act.actions.action_manager import ActionManager, entry
+from gpuwaste.act.actions.action_manager import ActionManager
 from gpuwaste.act.actions.action_parts import ActionParts
-from gpuwaste.act.actions.action_store import ActionRow
 from gpuwaste.act.actions.action_types import (
     ActionClaim,
     ActionDocument,
+    ActionEntry,
     ActionLent,
     ActionQuestion,
     ActionReport,
@@ -59,23 +60,24 @@ class ActionService(Part):
             generated=self._store.now(),
             stopped=self._store.stopped() or None,
             actor=self._store.holder(),
-            actions=[entry(row) for row in self._store.listed(question)],
+            actions=self._store.listed(question),
         )
 
     def one(self, scope: Scope, action_id: str) -> ActionDocument:
         """Return one action, to operators and staff."""
         _check_reader(scope)
         row = self._found(action_id)
-        return ActionDocument(action=entry(row, self._manager.confirmations.hindrance(row)))
+        wait = self._manager.confirmations.hindrance(row)
+        return ActionDocument(action=replace(row, reason=wait) if wait else row)
 
     def decide(self, scope: Scope, action_id: str, *, approve: bool) -> ActionDocument:
         """Approve or refuse an action; for Slurm's operators and administrators."""
         _check_operator(scope)
         row = self._found(action_id)
         if not self._manager.decide(row, scope.user, approve=approve):
-            state = "has expired" if row.intent.expires_utc <= self._store.now() else f"is {row.status}"
-            raise Refusal(CONFLICT, f"action {row.intent.id[:12]} {state}: nothing is changed")
-        return ActionDocument(action=entry(self._found(row.intent.id)))
+            state = "has expired" if row.expires <= self._store.now() else f"is {row.status}"
+            raise Refusal(CONFLICT, f"action {row.id[:12]} {state}: nothing is changed")
+        return ActionDocument(action=self._found(row.id))
 
     def stop(self, scope: Scope, body: bytes) -> ActionsStopped:
         """Stop all actions, or lift that; for Slurm's operators and administrators."""
@@ -99,7 +101,7 @@ class ActionService(Part):
                 lease_s=lease_s,
                 holder=holder,
                 stopped=bool(self._store.stopped()),
-                action=entry(row) if row else None,
+                action=row,
             )
 
         return self._signed(authorization, target, body, answer)
@@ -110,13 +112,13 @@ class ActionService(Part):
         def answer() -> ActionTaken:
             report = _read(body, ActionReport)
             row = self._found(action_id)
-            kind = actions().get(row.intent.kind)
+            kind = actions().get(row.kind)
             # The actor asks Slurm next: the whole lease is before it.
             holder, lease_s = self._store.lease(report.actor, LEASE_S, anew=report.status == "sent")
             if holder != report.actor:
                 reason = f"actor {holder} holds the lease"
             elif kind is None or kind.execution is None:
-                reason = f"{row.intent.kind} is not the actor's to do"
+                reason = f"{row.kind} is not the actor's to do"
             else:
                 reason = self._manager.report(row, report)
             return ActionTaken(taken=not reason, status=self._found(action_id).status, lease_s=lease_s, reason=reason)
@@ -136,12 +138,12 @@ class ActionService(Part):
             raise Refusal(LATER, f"the answer cannot be signed: {error}") from error
 
     def _is_actor(self, caller: Caller) -> bool:
-        """Tell whether the caller is the actor's user, by munge or by a token of that name."""
+        """Return whether the caller is the actor's user, by munge or by a token of that name."""
         if caller.via == "token":
             return bool(self._actor_user) and caller.name == self._actor_user
         return caller.via == "munge" and self.actor_uid is not None and caller.uid == self.actor_uid
 
-    def _found(self, action_id: str) -> ActionRow:
+    def _found(self, action_id: str) -> ActionEntry:
         found = self._store.found(action_id)
         if not found:
             raise Refusal(NOT_FOUND, f"no action {action_id!r:.80}: see gpuwaste actions list")

@@ -2,17 +2,14 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.act.actions.action_types import ActionQuestion
-from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
+from gpuwaste.act.actions.action_types import ActionEntry, ActionQuestion, ActionStatus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import append_told
-from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
@@ -27,38 +24,6 @@ ActionCount = tuple[ActionStatus, str, int, int]
 """Status, kind, number of actions, and when the oldest of them was decided."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRow:
-    """An action with all that happened to it; instants are UTC seconds, 0 is "not yet"."""
-
-    intent: Intent
-    status: ActionStatus
-    status_utc: int
-    person: str
-    person_utc: int
-    plan: Mapping[str, str]
-    sends: int
-    sent_utc: int
-    reason: str
-    answer: str
-    run_state: str = ""
-    run_end: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredStep:
-    """One step of an action; None keeps what is stored. `sent` counts a time that it was sent."""
-
-    id: str
-    was: Collection[ActionStatus]
-    status: ActionStatus
-    reason: str = ""
-    person: str | None = None
-    plan: Mapping[str, str] | None = None
-    answer: str | None = None
-    sent: bool = False
-
-
 class ActionStore:
     """The actions of a hub's store; threads share it as they share the store. Raises StoreError."""
 
@@ -66,8 +31,8 @@ class ActionStore:
         self._store = store
         self._clock = clock
 
-    def add(self, intents: Sequence[Intent], told: Mapping[str, StoredEvent]) -> list[str]:
-        """Add intents that are new and tell their events, by id; returns the ids."""
+    def add(self, intents: Sequence[ActionEntry], told: Mapping[str, StoredEvent]) -> list[str]:
+        """Add actions that are new, with their events by id; return the ids."""
         if not intents:
             return []
         now = self.now()
@@ -77,19 +42,33 @@ class ActionStore:
             append_told(db, [told[id_] for id_ in new], now) if new else None
         return new
 
-    def move(self, step: StoredStep, told: Sequence[StoredEvent]) -> bool:
-        """Move an action on and tell the events; false, and nothing changed, where its status is another."""
+    def move(
+        self,
+        action: str,
+        was: Collection[ActionStatus],
+        status: ActionStatus,
+        told: Sequence[StoredEvent] = (),
+        *,
+        reason: str = "",
+        person: str | None = None,
+        plan: Mapping[str, str] | None = None,
+        answer: str | None = None,
+    ) -> bool:
+        """Change the status of an action that has one of `was`, and add the events; return false if it has another one.
+
+        None keeps what is stored. Status sent counts a time that it was sent.
+        """
         now = self.now()
         values = {
-            "id": step.id,
-            "was": sorted(step.was),
-            "status": step.status,
+            "id": action,
+            "was": sorted(was),
+            "status": status,
             "now": now,
-            "reason": storable(step.reason[:_MAX_REASON]),
-            "person": None if step.person is None else storable(step.person),
-            "plan": None if step.plan is None else json.dumps(dict(step.plan)),
-            "answer": None if step.answer is None else storable(step.answer[:_MAX_ANSWER]),
-            "sent": int(step.sent),
+            "reason": storable(reason[:_MAX_REASON]),
+            "person": None if person is None else storable(person),
+            "plan": None if plan is None else json.dumps(dict(plan)),
+            "answer": None if answer is None else storable(answer[:_MAX_ANSWER]),
+            "sent": int(status == "sent"),
         }
         with self._store.writing() as db:
             moved = bool(db.run("actions_move", values).fetchall())
@@ -97,12 +76,12 @@ class ActionStore:
                 append_told(db, told, now)
         return moved
 
-    def found(self, beginning: str) -> list[ActionRow]:
+    def found(self, beginning: str) -> list[ActionEntry]:
         """Return the actions whose id begins so; two at most."""
         with self._store.reader() as db:
             return [_row(row) for row in db.rows("actions_get", {"id": beginning})]
 
-    def listed(self, question: ActionQuestion) -> list[ActionRow]:
+    def listed(self, question: ActionQuestion) -> list[ActionEntry]:
         """Return actions, the newest first."""
         until = self.now() + 1 if question.end is None else question.end
         values = {
@@ -118,7 +97,7 @@ class ActionStore:
 
     def next(
         self, kinds: Collection[str], *, fresh: bool, confirmed: Collection[str] | None = None
-    ) -> ActionRow | None:
+    ) -> ActionEntry | None:
         """Return what to take next: one that was sent without an outcome, else, where `fresh`, one that may be sent.
 
         Of those that rules want only the ids `confirmed` may be; None: all of them.
@@ -129,7 +108,7 @@ class ActionStore:
             rows = db.rows("actions_next", values)
         return _row(rows[0]) if rows else None
 
-    def waiting(self, ids: Collection[str] | None = None) -> list[ActionRow]:
+    def waiting(self, ids: Collection[str] | None = None) -> list[ActionEntry]:
         """Return the actions of rules that were not sent yet; None: of every id."""
         with self._store.reader() as db:
             rows = db.rows("actions_waiting", {"ids": None if ids is None else sorted(ids)})
@@ -143,12 +122,12 @@ class ActionStore:
             rows = db.rows("actions_ends", {"ids": sorted(ids)})
         return {row["id"]: (row["status"], row["reason"]) for row in rows}
 
-    def overdue(self, limit: int) -> list[ActionRow]:
+    def overdue(self, limit: int) -> list[ActionEntry]:
         """Return actions that were not sent before they expired."""
         with self._store.reader() as db:
             return [_row(row) for row in db.rows("actions_due", {"now": self.now(), "limit": limit})]
 
-    def waiting_of(self, wanted: Collection[tuple[str, str]]) -> list[ActionRow]:
+    def waiting_of(self, wanted: Collection[tuple[str, str]]) -> list[ActionEntry]:
         """Return the actions of some rules and their subjects that were not sent yet."""
         pairs = [{"rule": storable(rule), "subject": storable(subject)} for rule, subject in sorted(wanted)]
         with self._store.reader() as db:
@@ -161,7 +140,7 @@ class ActionStore:
         return int(found[0]["actions"])
 
     def counts(self) -> list[ActionCount]:
-        """Return how many actions stand where."""
+        """Return the number of actions by status and kind."""
         with self._store.reader() as db:
             rows = db.rows("actions_count")
         return [(row["status"], row["kind"], int(row["actions"]), int(row["first_utc"])) for row in rows]
@@ -201,18 +180,16 @@ class ActionStore:
         return self._clock.utc_us() // 1_000_000
 
 
-def _columns(intent: Intent, now: int) -> dict[str, Any]:
-    run = intent.run
-    texts = ("id", "rule", "rule_hash", "kind", "subject", "user", "account", "facts")
+def _columns(intent: ActionEntry, now: int) -> dict[str, Any]:
+    texts = ("id", "rule", "rule_hash", "kind", "subject", "cluster", "user", "account", "facts")
     return {
         **{name: storable(getattr(intent, name)) for name in texts},
-        "cluster": storable(run.cluster) if run else "",
-        "job_id": run.job_id if run else 0,
-        "run_start": run.start if run else 0,
-        "options": json.dumps(dict(intent.options)),
+        "job_id": intent.job_id or 0,
+        "run_start": intent.start or 0,
+        "options": json.dumps(intent.options),
         "approve": intent.approve,
-        "decided_utc": intent.decided_utc,
-        "expires_utc": intent.expires_utc,
+        "decided_utc": intent.decided,
+        "expires_utc": intent.expires,
         "status": "intended",
         "status_utc": now,
         "person": "",
@@ -225,17 +202,27 @@ def _columns(intent: Intent, now: int) -> dict[str, Any]:
     }
 
 
-def _row(row: Mapping[str, Any]) -> ActionRow:
-    approve: Approval = row["approve"]
-    intent = Intent(
-        **{name: row[name] for name in ("id", "rule", "rule_hash", "kind", "subject", "user", "account", "facts")},
-        decided_utc=row["decided_utc"],
-        expires_utc=row["expires_utc"],
+_SAME: Final = (
+    *("id", "rule", "rule_hash", "kind", "subject", "cluster", "user", "account", "facts", "approve"),
+    *("status", "person", "sends", "reason", "answer"),
+)
+
+
+def _row(row: Mapping[str, Any]) -> ActionEntry:
+    """Return an action of the table, where 0 is "not yet", and job id 0 "about no run"."""
+    about_run = bool(row["job_id"])
+    known: dict[str, Any] = {name: row[name] for name in _SAME}
+    return ActionEntry(
+        **known,
+        job_id=row["job_id"] if about_run else None,
+        start=row["run_start"] if about_run else None,
         options=json.loads(row["options"]),
-        run=RunKey(row["cluster"], row["job_id"], row["run_start"]) if row["job_id"] else None,
-        approve=approve,
+        decided=row["decided_utc"],
+        expires=row["expires_utc"],
+        since=row["status_utc"],
+        person_at=row["person_utc"] or None,
+        plan=json.loads(row["plan"]),
+        sent=row["sent_utc"] or None,
+        run_state=row.get("run_state") or "",
+        run_end=row.get("run_end"),
     )
-    same = ("status", "status_utc", "person", "person_utc", "sends", "sent_utc", "reason", "answer")
-    known: dict[str, Any] = {name: row[name] for name in same}
-    ended: dict[str, Any] = {"run_state": row.get("run_state") or "", "run_end": row.get("run_end")}
-    return ActionRow(intent=intent, plan=json.loads(row["plan"]), **known, **ended)

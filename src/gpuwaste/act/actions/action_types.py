@@ -1,14 +1,20 @@
-"""The types of what the hub says of actions: to people, and to the actor."""
+"""The types of actions: one action from a rule's intent to its end, and the messages between hub, people and actor.
 
+ActionReport has the fields that an actor may set; the event's type (jobs/events/kinds/action) outlives an action here.
+"""
+
+import hashlib
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
-from gpuwaste.act.rules.intent import ActionStatus, Approval, Intent
 from gpuwaste.core.fields import Document, MaybeUtc, Name, Number, Utc
 from gpuwaste.slurm.run_key import RunKey
 
+Approval = Literal["none", "person"]
+ActionStatus = Literal["intended", "approved", "sent", "confirmed", "failed", "moot", "refused", "expired"]
+"""The status of an action, from the rule's intent to one of five ends (CONTRACTS.md, "Action")."""
 STATUSES: Final[tuple[str, ...]] = get_args(ActionStatus)
 Outcome = Literal["sent", "confirmed", "failed", "moot"]
 MAX_ACTIONS: Final = 10_000
@@ -57,6 +63,13 @@ class ActionEntry(Struct, kw_only=True, frozen=True):
     answer: Annotated[str, Meta(description="Slurm's words, or the mail server's.")] = ""
     run_state: Annotated[str, Meta(description="The run's state in accounting; empty: not known.")] = ""
     run_end: MaybeUtc = None
+
+    @property
+    def run(self) -> RunKey | None:
+        """The run that it is about, None for a node or a model."""
+        if self.job_id is None or self.start is None:
+            return None
+        return RunKey(self.cluster, self.job_id, self.start)
 
 
 class ActionsDocument(Document, kw_only=True, frozen=True):
@@ -126,23 +139,6 @@ class ActionsStopped(Struct, kw_only=True, frozen=True):
     stopped: Annotated[int | None, Meta(description="Since when, UTC seconds; null: not stopped.")]
 
 
-def intent_of(entry: ActionEntry) -> Intent:
-    """Return the intent of an action that travelled."""
-    run = None
-    if entry.job_id is not None and entry.start is not None:
-        run = RunKey(entry.cluster, entry.job_id, entry.start)
-    return Intent(
-        id=entry.id,
-        rule=entry.rule,
-        rule_hash=entry.rule_hash,
-        kind=entry.kind,
-        subject=entry.subject,
-        decided_utc=entry.decided,
-        expires_utc=entry.expires,
-        facts=entry.facts,
-        options=entry.options,
-        run=run,
-        user=entry.user,
-        account=entry.account,
-        approve=entry.approve,
-    )
+def action_id(rule: str, kind: str, subject: str, unique: str) -> str:
+    """Return an action's id: one step of one rule for one subject is one action, however often decided."""
+    return hashlib.sha256(f"{rule}\0{kind}\0{subject}\0{unique}".encode("utf-8", "backslashreplace")).hexdigest()

@@ -1,4 +1,8 @@
-"""The types of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
+"""The types of notices: the digest to a user, the weekly list to staff, and what operators see of both.
+
+Their waste is that without what is exempt, of ended runs that can be judged: other figures than those of the reports'
+rows. A digest is stored until its mail is sent.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +35,18 @@ class NoticeQuestion:
     start: Number | None = None
     end: Number | None = None
     limit: Annotated[int, Meta(ge=1, le=MAX_NOTICES)] = 1000
+
+
+class NoticeRunQuestion(Struct, forbid_unknown_fields=True):
+    """The body of POST /v1/notices/run."""
+
+    dry_run: Annotated[bool, Meta(description="Decide, and note and send nothing.")]
+
+
+class NoticeWish(Struct, forbid_unknown_fields=True):
+    """The body of POST /v1/notices/wish."""
+
+    mail: Annotated[bool, Meta(description="Whether the caller wants digests.")]
 
 
 _Counts = Annotated[Mapping[str, int], Meta(description="Users who are not told, by reason.")]
@@ -202,7 +218,7 @@ class NoticePreview(NoticeDocument, kw_only=True, frozen=True):
     to: str
 
     def table(self, _: str = "") -> Table:
-        """Return one row, which is empty where nobody would be told."""
+        """Return one row, which is empty where no digest would be sent."""
         return ToldRow.__struct_encode_fields__, [to_builtins(self)]
 
 

@@ -12,10 +12,11 @@ from gpuwaste.act.notify.notice_types import (
     NoticeQuestion,
     NoticeReplay,
     NoticeRun,
+    NoticeRunQuestion,
     NoticesDocument,
+    NoticeWish,
     NoticeWished,
 )
-from gpuwaste.advice.predict.request_json import NoticeRunQuestion, NoticeWish
 from gpuwaste.core.fields import Name, Number
 from gpuwaste.core.scope import Scope
 from gpuwaste.show.resource import NoQuestion, Order, ReadCommand, Reading, Resource

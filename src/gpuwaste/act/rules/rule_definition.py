@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, Literal, get_args
 
-from gpuwaste.act.rules.intent import Approval
+from gpuwaste.act.actions.action_types import Approval
 from gpuwaste.act.rules.rule_facts import About
 from gpuwaste.advice.policy.policy_file import NONE, Patterns, Ratio
 from gpuwaste.core.day_hours import Hours
@@ -38,7 +38,7 @@ class ExpressionPart:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A whole condition."""
+    """A condition."""
 
     text: str
     sql: str
@@ -152,5 +152,5 @@ class Rule:
         return MINUTE in self.head.on
 
     def does(self, step: RuleStep) -> bool:
-        """Tell whether its mode lets a step be done; otherwise it is only recorded."""
+        """Return whether its mode allows a step; otherwise it is only recorded."""
         return self.head.mode == "act" or (self.head.mode == "notify" and step.action == NOTIFY)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import duckdb
 
 from gpuwaste.act.actions.action_kind import actions
-from gpuwaste.act.rules.intent import Approval
+from gpuwaste.act.actions.action_types import Approval
 from gpuwaste.act.rules.rule_definition import (
     MINUTE,
     MODES,
@@ -157,7 +157,7 @@ def _steps(data: Any, head: RuleHead) -> tuple[RuleStep, ...]:
 
 
 def _check_words(parsed: dict[str, Any], head: RuleHead, steps: Sequence[RuleStep]) -> None:
-    """Ask a rule that may end jobs for an explicit word on the delay, the mail before it, and the approval."""
+    """Require that a rule that may end jobs states the delay, the mail before it, and the approval."""
     for number, (step, table) in enumerate(zip(steps, parsed["do"], strict=True), start=1):
         if head.mode != "act" or not actions()[step.action].ends_runs:
             continue
@@ -215,7 +215,7 @@ def _seconds(about: About) -> set[str]:
 
 
 def _line_of(text: str, words: str) -> int:
-    """Return the line on which what an error quotes, or its key, stands first; 0 where none is found."""
+    """Return the first line that has what an error quotes, or its key; 0 where none is found."""
     key = re.match(r"(?:\[+(\w+)\]+ (?:\d+ )?)?(\w+)", words)
     quoted = [match[1] for match in _QUOTED.finditer(words)][:1]
     for word in [*quoted, *(group for group in (key.groups()[::-1] if key else ()) if group)]:
@@ -277,7 +277,7 @@ class RulesInUse:
         return self._files.content.errors
 
     def removed(self, name: str) -> bool:
-        """Tell whether a rule has no file any more; not where the directory cannot be read."""
+        """Return whether the file of a rule was removed; false where the directory cannot be read."""
         return not self._files.has(f"{name}.toml")
 
     def refresh(self) -> None:

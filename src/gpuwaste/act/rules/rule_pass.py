@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import actions
-from gpuwaste.act.rules.intent import Intent, intent_id
+from gpuwaste.act.actions.action_types import ActionEntry, action_id
 from gpuwaste.act.rules.rule_definition import NOTIFY, Rule
 from gpuwaste.act.rules.rule_facts import filled, names_in
 from gpuwaste.act.rules.rule_ladder import GAP_S, Hold, Ladder, done, due, holding, unbroken
@@ -46,12 +46,12 @@ class Firing:
     rule: Rule
     step: int
     acts: bool
-    intent: Intent
+    intent: ActionEntry
 
 
 @dataclass(slots=True)
 class RulePass:
-    """What a pass over one rule gave: firings, subjects whose ladder has changed, and why others were left alone.
+    """What a pass over one rule gave: firings, subjects whose ladder has changed, and why others were skipped.
 
     `held` are the subjects for whom the condition holds, `over` those for whom it held until now: what is not done yet
     for them shall not be done.
@@ -161,24 +161,29 @@ def _ended(rule: Rule, ladders: Ladders, seen: Collection[str], now: int, result
 
 
 def _kept(rule: Rule, key: str, since_s: int) -> bool:
-    """Tell whether the next round needs a number: a run is over some day, a node or a model is always the same."""
+    """Return whether the next round needs a number: a run is over some day, a node or a model is always the same."""
     return key.startswith(tuple(PREFIXES.values())) or since_s < max(rule.head.cooldown, KEPT_S)
 
 
 def _firing(rule: Rule, number: int, ladder: Ladder, subject: Subject, now: int) -> Firing:
     step = rule.steps[number]
     shown = {name: subject.facts.get(name) for name in dict.fromkeys((*rule.names, *_SHOWN)) if name in subject.facts}
-    intent = Intent(
+    run = subject.run
+    intent = ActionEntry(
         id=step_id(rule, number, ladder.round, subject.key),
         rule=rule.name,
         rule_hash=rule.hash,
         kind=step.action,
         subject=subject.key,
-        decided_utc=now,
-        expires_utc=now + rule.head.valid,
+        cluster=run.cluster if run else "",
+        job_id=run.job_id if run else None,
+        start=run.start if run else None,
+        decided=now,
+        expires=now + rule.head.valid,
+        status="intended",
+        since=now,
         facts=json.dumps(shown, allow_nan=False),
         options={name: filled(text, subject.facts) for name, text in step.options.items()},
-        run=subject.run,
         user=subject.text("job.user"),
         account=subject.text("job.account"),
         approve=rule.head.approve,
@@ -188,7 +193,7 @@ def _firing(rule: Rule, number: int, ladder: Ladder, subject: Subject, now: int)
 
 def step_id(rule: Rule, number: int, round_: int, subject: str) -> str:
     """Return the id of a step's intent: decided again after a crash it has the same one, and is one action."""
-    return intent_id(rule.name, rule.steps[number].action, subject, f"{rule.hash} {number} {round_}")
+    return action_id(rule.name, rule.steps[number].action, subject, f"{rule.hash} {number} {round_}")
 
 
 def _ages(rule: Rule) -> Iterable[str]:
@@ -214,12 +219,12 @@ class ConfirmedActions:
 
 
 def judged(
-    waiting: Sequence[Intent],
+    waiting: Sequence[ActionEntry],
     passes: Sequence[RulePass],
     ladders: Mapping[str, Ladders],
     removed: Callable[[str], bool],
 ) -> ConfirmedActions:
-    """Judge actions by a pass and the ladders after it; `removed` tells whether a rule's file is gone.
+    """Judge actions by a pass and the ladders after it; `removed` returns whether a rule's file is gone.
 
     One of a rule whose file cannot be used is neither wanted nor dropped.
     """
@@ -236,14 +241,14 @@ def judged(
     return found
 
 
-def _judge(found: ConfirmedActions, intent: Intent, one: RulePass, round_: int) -> None:
+def _judge(found: ConfirmedActions, intent: ActionEntry, one: RulePass, round_: int) -> None:
     rule = one.rule
     ids = [step_id(rule, number, round_, intent.subject) for number in range(len(rule.steps))]
     if intent.id not in ids:
         found.dropped[intent.id] = _ANEW
         return
     number, hold = ids.index(intent.id), one.held.get(intent.subject)
-    if hold is not None and unbroken(rule, hold, number, intent.decided_utc):
+    if hold is not None and unbroken(rule, hold, number, intent.decided):
         notice = _notice(rule, number)
         found.wanted[intent.id] = "" if notice is None else ids[notice]
 

@@ -100,7 +100,7 @@ def _ladder(one: StoredLadder) -> dict[str, Any]:
 
 def stored(firing: Firing, cluster: str) -> dict[str, Any]:
     """Return its row of table rule_firings."""
-    rule, intent, run = firing.rule, firing.intent, firing.intent.run
+    rule, intent = firing.rule, firing.intent
     texts = {
         "id": intent.id, "rule": rule.name, "hash": rule.hash, "mode": rule.head.mode, "action": intent.kind,
         "subject": intent.subject, "cluster": cluster, "user": intent.user, "account": intent.account,
@@ -108,11 +108,11 @@ def stored(firing: Firing, cluster: str) -> dict[str, Any]:
     }  # fmt: skip
     return {
         **{name: storable(text) for name, text in texts.items()},
-        "at_utc": intent.decided_utc,
+        "at_utc": intent.decided,
         "step": firing.step + 1,
         "done": firing.acts,
-        "job_id": run.job_id if run else 0,
-        "run_start": run.start if run else 0,
+        "job_id": intent.job_id or 0,
+        "run_start": intent.start or 0,
     }
 
 
@@ -121,6 +121,6 @@ def event(firing: Firing, cluster: str) -> StoredEvent:
     rule, intent = firing.rule, firing.intent
     data = RuleFired(
         cluster, rule.name, rule.hash, rule.head.mode, firing.step + 1, intent.kind, firing.acts, intent.subject,
-        intent.user, intent.account, intent.id, intent.decided_utc, json.loads(intent.facts),
+        intent.user, intent.account, intent.id, intent.decided, json.loads(intent.facts),
     )  # fmt: skip
-    return tell("rule.fired", data, intent.decided_utc, subject=intent.subject, run=intent.run, unique=intent.id)
+    return tell("rule.fired", data, intent.decided, subject=intent.subject, run=intent.run, unique=intent.id)

@@ -1,21 +1,20 @@
 """The types of what `gpuwaste policy` prints: one decision step by step, and policies on a history."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
+from gpuwaste.advice.policy.policy_case import PolicyOutcome
 from gpuwaste.core.fields import Document, MaybeRatio, Recorded, Utc
 from gpuwaste.jobs.verdict import Action, Mode
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-
-class PolicyStep(Struct, kw_only=True, frozen=True):
-    """One rule's word on the way to a decision."""
-
-    rule: str
-    text: str
-    action: Action
+_SHOWN: Final = (
+    *("policy", "mode", "action", "would_be", "held", "sampled", "override", "lines", "reasons", "triggers"),
+    *("time_min_s", "steps"),
+)
+"""The fields of an outcome that `policy explain` prints: the expected start and the notes are of the hub."""
 
 
 class PolicyDecision(Struct, kw_only=True, frozen=True):
@@ -23,18 +22,12 @@ class PolicyDecision(Struct, kw_only=True, frozen=True):
 
     request: JobRequest
     file: Annotated[str, Meta(description="The policy's file; empty: the built-in one.")]
-    policy: str
-    mode: Mode
-    action: Action
-    would_be: Annotated[Action, Meta(description="The action without mode, budget and all else that holds back.")]
-    held: Annotated[str, Meta(description="What held it back; empty: nothing.")]
-    sampled: Annotated[bool, Meta(description="A would-be reject that passed at random.")]
-    override: Annotated[str, Meta(description="The user's reason to override.")]
-    lines: Annotated[list[str], Meta(description="What the user reads, or would have read.")]
-    reasons: list[str]
-    triggers: Annotated[Mapping[str, float], Meta(description="By target the number that reached the threshold.")]
-    time_min_s: Annotated[int | None, Meta(description="The TimeMin that is set, seconds.")]
-    steps: list[PolicyStep]
+    outcome: PolicyOutcome
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision as a JSON object, with what the rules decide in it."""
+        outcome = to_builtins(self.outcome)
+        return {"request": to_builtins(self.request), "file": self.file, **{name: outcome[name] for name in _SHOWN}}
 
 
 class ExplainDocument(Document, kw_only=True, frozen=True):
@@ -44,6 +37,10 @@ class ExplainDocument(Document, kw_only=True, frozen=True):
     recorded: Recorded = False
     decisions: list[PolicyDecision]
     notes: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as a JSON object."""
+        return {**super().to_json(), "decisions": [decision.to_json() for decision in self.decisions]}
 
 
 class PolicyInForce(Struct, kw_only=True, frozen=True):

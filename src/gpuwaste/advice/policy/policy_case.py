@@ -7,7 +7,9 @@ see what would be printed for them: in shadow nothing.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, Protocol
+from typing import Annotated, Final, Literal, Protocol
+
+from msgspec import Meta
 
 from gpuwaste.advice.policy.expected_waits import WaitTable
 from gpuwaste.advice.policy.policy_file import Policy
@@ -111,7 +113,7 @@ class PolicySaid:
     held: str = ""
     sampled: bool = False
     override: str = ""
-    time_min_s: int | None = None
+    time_min_s: Annotated[int | None, Meta(description="The TimeMin that is set, seconds.")] = None
     expected_start: tuple[int, int, int] | None = None
     notes: tuple[str, ...] = ()
 

@@ -62,22 +62,22 @@ def replay_text(document: PolicyReplayDocument, look: Look) -> str:
 
 
 def _decision(decision: PolicyDecision, look: Look) -> list[str]:
-    request = decision.request
+    request, outcome = decision.request, decision.outcome
     lines = look.title(f"{fit(request.name or 'job', 40)} of {fit(request.user, 24)}: decision at sbatch")
     file = f" ({uncut(decision.file.rpartition('/')[2])})" if decision.file else " (built in)"
-    lines.append(f"  policy {decision.policy}{file}, mode {decision.mode}")
+    lines.append(f"  policy {outcome.policy}{file}, mode {outcome.mode}")
     lines += look.heading("Steps")
-    for step in decision.steps:
+    for step in outcome.steps:
         lines += bullet(f"{step.rule}: {harmless(step.text)} ({step.action})")
-    held = f", would be {decision.would_be}, held back by {decision.held}" if decision.held else ""
+    held = f", would be {outcome.would_be}, held back by {outcome.held}" if outcome.held else ""
     lines += look.heading("Decision")
-    lines.append(f"  {decision.action}{held}")
-    if decision.time_min_s is not None:
-        lines.append(f"  time_min {decision.time_min_s // 60} min")
-    shown = decision.action in TOLD
-    if decision.lines:
+    lines.append(f"  {outcome.action}{held}")
+    if outcome.time_min_s is not None:
+        lines.append(f"  time_min {outcome.time_min_s // 60} min")
+    shown = outcome.action in TOLD
+    if outcome.lines:
         lines += look.heading("The user sees" if shown else "The user sees nothing; it would be")
-        lines += [f"  {harmless(line)}" for line in decision.lines]
+        lines += [f"  {harmless(line)}" for line in outcome.lines]
     return lines
 
 

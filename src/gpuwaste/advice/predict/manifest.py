@@ -11,6 +11,7 @@ from msgspec import Meta
 from gpuwaste.core.bundle_files import read_files
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.fields import Utc
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
 SCHEMA: Final = 1
@@ -45,34 +46,33 @@ class TargetModel:
     base_rate: Annotated[float | None, Meta(description="The share of 1 in training, 0 to 1.")] = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The whole file; `files` maps each other file of the bundle to its sha256 in hex.
+    """The file; `files` maps each other file of the bundle to its sha256 in hex.
 
-    `references` has for each feature its median in training (None where it was never known): what an explanation
-    compares with. `drift_bins` has the inner edges of its bins in training, and `drift_shares` the share of each bin
-    with the share of unknown values last: what the population stability index compares with. `under_use` is the rule of
-    the labels, the default one where it is not named.
+    `references` are what an explanation compares with (None where a feature was never known). `drift_bins` has the
+    inner edges of each feature's bins in training, and `drift_shares` the share of each bin with the share of unknown
+    values last: what the population stability index compares with. `under_use` is the rule of the labels.
     """
 
     name: str
     origin: Origin
     cluster: str
-    created_utc: int
+    created_utc: Utc
     feature_version: int
     feature_hash: str
     features: tuple[str, ...]
     label_rule: str
+    under_use: UnderUse = UNDER_USE
     end_rule: str
-    window: tuple[int, int]  # UTC seconds of the first and the last submission learnt from
+    window: Annotated[tuple[int, int], Meta(description="The first and the last submission learnt from, UTC seconds.")]
     rows: int
     targets: tuple[TargetModel, ...]
-    left_out: Mapping[str, str]  # target -> why there is no model of it
-    references: tuple[float | None, ...]
-    files: Mapping[str, str]
+    left_out: Annotated[Mapping[str, str], Meta(description="Why there is no model of a target.")]
+    references: Annotated[tuple[float | None, ...], Meta(description="The features' medians in training.")]
+    files: Annotated[Mapping[str, str], Meta(description="sha256 of each file, hex.")]
     drift_bins: tuple[tuple[float, ...], ...] = ()
     drift_shares: tuple[tuple[float, ...], ...] = ()
-    under_use: UnderUse = UNDER_USE
     schema: int = SCHEMA
 
     def to_json(self) -> str:
@@ -99,7 +99,7 @@ BundleFiles = tuple[Manifest, dict[str, bytes], str]
 
 
 def read_bundle(directory: Path) -> BundleFiles:
-    """Return manifest, the content of each file, its own included, and its sha256, which stands for the whole bundle.
+    """Return manifest, the content of each file, its own included, and its sha256, which identifies the bundle.
 
     Raises ModelError (gpuwaste.core.bundle_files).
     """

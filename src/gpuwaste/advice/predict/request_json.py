@@ -59,26 +59,14 @@ def _request(item: object, where: str, user: str, submit: int) -> JobRequest:
 
 
 def _whole(item: object) -> object:
-    """Return an object whose whole numbers are such: 1e9 is one, to JSON it is none."""
+    """Return an object with floats such as 1e9, which are integers, as integers."""
     if not isinstance(item, Mapping):
         return item
     return {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in item.items()}
 
 
-class NoticeRunQuestion(Struct, forbid_unknown_fields=True):
-    """The body of POST /v1/notices/run."""
-
-    dry_run: Annotated[bool, Meta(description="Decide, and note and send nothing.")]
-
-
-class NoticeWish(Struct, forbid_unknown_fields=True):
-    """The body of POST /v1/notices/wish."""
-
-    mail: Annotated[bool, Meta(description="Whether the caller wants digests.")]
-
-
 def parse_requests(body: bytes, user: str, now: int) -> list[JobRequest]:
-    """Return the requests of a body, of `user` and submitted `now` where they do not say.
+    """Return the requests of a body, of `user` and submitted `now` where a request has neither.
 
     Raises Refusal 400 with the first thing that is wrong.
     """

@@ -1,4 +1,4 @@
-"""What the jobs that ended last say about a bundle: calibration of its probabilities, shifts of its quantiles.
+"""A bundle corrected by the jobs that ended last: calibration of its probabilities, shifts of its quantiles.
 
 One object for online and offline: a whole table is replayed in time order, the hub and the advisor add event by event.
 A query costs microseconds; an end a few more, and every hundredth a fit of well under a millisecond.
@@ -66,11 +66,11 @@ class Rolling:
             _of(self._quantiles, target).observe(raw, math.log(max(label, _FLOORS.get(target, _FLOOR))), busy=busy)
 
     def seen(self, target: str) -> int:
-        """Return how many ended jobs stand behind a target's correction."""
+        """Return the number of ended jobs that a target's correction is of."""
         return len(self._probabilities[target] if target in self._probabilities else _of(self._quantiles, target))
 
     def save(self, path: Path) -> None:
-        """Write the windows, whole or not at all. Raises StoreError."""
+        """Write the windows, all or none. Raises StoreError."""
         arrays = {f"p.{name}": r.pack() for name, r in self._probabilities.items()}
         arrays |= {f"since.{name}": np.array(r.since) for name, r in self._probabilities.items()}
         arrays |= {f"q.{name}": s.pack() for name, s in self._quantiles.items()}
@@ -107,12 +107,12 @@ class Rolling:
 
 
 def busy_users(vectors: NDArray[np.float32], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Tell of each vector [n, F] whether its user had other jobs in the system; `names` are the features'."""
+    """Return of each vector [n, F] whether its user had other jobs in the system; `names` are the features'."""
     return np.asarray((vectors[:, busy_columns(names)] > 0).any(axis=1), dtype=np.bool_)
 
 
 def busy_columns(names: Sequence[str]) -> list[int]:
-    """Return the columns of a vector that tell of the user's other jobs in the system."""
+    """Return the columns of a vector that are about the user's other jobs in the system."""
     return [names.index(name) for name in _IN_SYSTEM if name in names]
 
 
@@ -179,10 +179,13 @@ def _known(cap: float) -> float | None:
 
 
 def _alone(model: TargetModel) -> Manifest:
-    """Return a manifest of this target alone."""
+    """Return a manifest of this target only."""
     if model.target not in BY_NAME:
         raise KeyError(model.target)
-    return Manifest("", "site", "", 0, 0, "", (), "", "", (0, 0), 0, (model,), {}, (), {})
+    return Manifest(
+        name="", origin="site", cluster="", created_utc=0, feature_version=0, feature_hash="", features=(),
+        label_rule="", end_rule="", window=(0, 0), rows=0, targets=(model,), left_out={}, references=(), files={},
+    )  # fmt: skip
 
 
 def told(table: JobTable, rows: NDArray[np.intp], label: Floats) -> list[tuple[int, int]]:

@@ -1,25 +1,18 @@
 """The types of what `gpuwaste model` prints: the bundles of a site, one of them in full, how the champion fares."""
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from gpuwaste.advice.predict.drift import FeatureDrift
-from gpuwaste.advice.predict.manifest import Manifest, TargetModel
+from gpuwaste.advice.predict.manifest import Manifest
+from gpuwaste.core.bundle_registry import BundleStatus
 from gpuwaste.core.fields import Document, MaybeRatio, Ratio, Utc
-from gpuwaste.core.underuse import UnderUse
 
 
-class ModelRow(Struct, kw_only=True, frozen=True):
+class ModelRow(BundleStatus, kw_only=True, frozen=True):
     """One bundle of the models' directory."""
 
-    name: str
-    champion: Annotated[bool, Meta(description="Whether it is in use.")]
-    challenger: Annotated[bool, Meta(description="Whether it is on trial.")] = False
-    hash: Annotated[str, Meta(description="sha256 of the manifest, hex; empty: not readable.")]
-    problem: Annotated[str, Meta(description="Why it cannot be used; empty: nothing.")]
     origin: str
     created_utc: Annotated[int | None, Meta(description="UTC seconds.")]
     rows: Annotated[int | None, Meta(description="Jobs that it learnt from.")]
@@ -33,30 +26,17 @@ class ModelsDocument(Document, kw_only=True, frozen=True):
 
 
 class ModelDocument(Document, kw_only=True, frozen=True):
-    """What `gpuwaste model show` prints: a bundle's manifest."""
+    """What `gpuwaste model show` prints: a bundle's manifest, whose fields are the document's own in JSON."""
 
     document: Literal["model"] = "model"
     hash: str
     note: Annotated[str, Meta(description="How the bundle differs from the site's settings; empty: nothing.")]
-    name: str
-    origin: str
-    cluster: str
-    created_utc: Utc
-    feature_version: int
-    feature_hash: str
-    features: tuple[str, ...]
-    label_rule: str
-    under_use: UnderUse
-    end_rule: str
-    window: Annotated[tuple[int, int], Meta(description="The first and the last submission learnt from, UTC seconds.")]
-    rows: int
-    targets: tuple[TargetModel, ...]
-    left_out: Annotated[Mapping[str, str], Meta(description="Why there is no model of a target.")]
-    references: Annotated[tuple[float | None, ...], Meta(description="The features' medians in training.")]
-    files: Annotated[Mapping[str, str], Meta(description="sha256 of each file, hex.")]
-    drift_bins: tuple[tuple[float, ...], ...]
-    drift_shares: tuple[tuple[float, ...], ...]
-    schema: int
+    manifest: Manifest
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as a JSON object."""
+        manifest: dict[str, Any] = to_builtins(self.manifest)
+        return {"document": self.document, "hash": self.hash, "note": self.note, **manifest}
 
 
 class QuantileCoverage(Struct, kw_only=True, frozen=True):
@@ -110,10 +90,3 @@ class ModelChange(Document, kw_only=True, frozen=True):
     challenger: str | UnsetType = UNSET
     withdrawn: str | UnsetType = UNSET
     hash: str | UnsetType = UNSET
-
-
-def model_document(manifest: Manifest, digest: str, note: str) -> ModelDocument:
-    """Return a bundle's manifest as a document."""
-    return ModelDocument(
-        hash=digest, note=note, **{part.name: getattr(manifest, part.name) for part in fields(Manifest)}
-    )

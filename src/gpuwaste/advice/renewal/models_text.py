@@ -38,20 +38,21 @@ def list_text(document: ModelsDocument, look: Look) -> str:
 
 def show_text(document: ModelDocument, look: Look) -> str:
     """Return one bundle's manifest, a line for each target."""
-    window = " to ".join(local_time(t or None, look.zone) for t in document.window)
-    lines = look.title(f"Model {uncut(document.name)}")
+    manifest = document.manifest
+    window = " to ".join(local_time(t or None, look.zone) for t in manifest.window)
+    lines = look.title(f"Model {uncut(manifest.name)}")
     lines += facts(
         [
-            ("origin", document.origin),
-            ("cluster", fit(document.cluster or UNKNOWN, 24)),
-            ("made", local_time(document.created_utc or None, look.zone)),
-            ("jobs", str(document.rows)),
-            ("features", f"{len(document.features)}, version {document.feature_version}"),
+            ("origin", manifest.origin),
+            ("cluster", fit(manifest.cluster or UNKNOWN, 24)),
+            ("made", local_time(manifest.created_utc or None, look.zone)),
+            ("jobs", str(manifest.rows)),
+            ("features", f"{len(manifest.features)}, version {manifest.feature_version}"),
             ("hash", document.hash[:_HASH]),
             ("submitted", window),
-            ("labels", fit(document.label_rule, 60)),
-            ("under-use", document.under_use.text),
-            ("ends from", fit(document.end_rule, 30)),
+            ("labels", fit(manifest.label_rule, 60)),
+            ("under-use", manifest.under_use.text),
+            ("ends from", fit(manifest.end_rule, 30)),
         ]
     )
     rows = [
@@ -62,11 +63,11 @@ def show_text(document: ModelDocument, look: Look) -> str:
             " ".join(f"{q:g}" for q in model.quantiles) or UNKNOWN,
             " ".join(f"{name} {p:.3f}" for name, p in sorted(model.thresholds.items())) or UNKNOWN,
         ]
-        for model in document.targets
+        for model in manifest.targets
     ]
     lines += look.heading("Targets")
     lines += look.table(["TARGET", "JOBS", "RATE", "QUANTILES", "THRESHOLDS"], rows, frozenset({0, 3, 4}))
-    lines += [line for name, why in sorted(document.left_out.items()) for line in bullet(f"no {name}: {why}")]
+    lines += [line for name, why in sorted(manifest.left_out.items()) for line in bullet(f"no {name}: {why}")]
     return _joined([*lines, *(bullet(document.note) if document.note else [])])
 
 

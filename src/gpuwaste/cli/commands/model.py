@@ -103,6 +103,7 @@ def _registry(options: argparse.Namespace, config: "Config") -> "BundleRegistry[
 def _list(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: "Config") -> int:
     from gpuwaste.advice.renewal.model_types import ModelRow, ModelsDocument
     from gpuwaste.advice.renewal.models_text import list_text
+    from gpuwaste.core.bundle_registry import BundleStatus
     from gpuwaste.core.errors import NoDataError
     from gpuwaste.core.owner import become_owner
 
@@ -112,11 +113,7 @@ def _list(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: 
         raise NoDataError(f"{registry.models_dir}: no model in this directory: train one with {registry.command}")
     models = [
         ModelRow(
-            name=e.name,
-            champion=e.champion,
-            challenger=e.challenger,
-            hash=e.hash,
-            problem=e.problem,
+            **{name: getattr(e, name) for name in BundleStatus.__struct_fields__},
             origin=e.manifest.origin if e.manifest else "",
             created_utc=e.manifest.created_utc if e.manifest else None,
             rows=e.manifest.rows if e.manifest else None,
@@ -128,7 +125,7 @@ def _list(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", _: 
 
 
 def _show(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", config: "Config") -> int:
-    from gpuwaste.advice.renewal.model_types import model_document
+    from gpuwaste.advice.renewal.model_types import ModelDocument
     from gpuwaste.advice.renewal.models_text import show_text
     from gpuwaste.core.owner import become_owner
     from gpuwaste.ledger.ledger import LedgerSettings
@@ -140,7 +137,8 @@ def _show(options: argparse.Namespace, registry: "BundleRegistry[Any, Any]", con
 
         return show_times(bundle, as_json=options.json)
     note = bundle.rule_note(LedgerSettings.from_config(config.hub).under_use)
-    print_own(model_document(bundle.manifest, bundle.hash, note), show_text, as_json=options.json)
+    document = ModelDocument(hash=bundle.hash, note=note, manifest=bundle.manifest)
+    print_own(document, show_text, as_json=options.json)
     return 0
 
 

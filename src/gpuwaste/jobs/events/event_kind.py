@@ -1,4 +1,7 @@
-"""EventKind: one kind of event: its name, what it says, and the type of its data, from which its schema is made."""
+"""EventKind: one kind of event: its name, what it says, and the type of its data, from which its schema is made.
+
+Data repeat fields of the types that they are made of (ActionEntry, Proposal): their schemas outlive these.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -1,10 +1,10 @@
 """The catalogue of actions: every kind declares itself, and no option lets a text break out of its place."""
 
 import pytest
+from msgspec.structs import replace
 
 from gpuwaste.act.actions.action_kind import ActionKind, SiteProgram, actions
-from gpuwaste.act.rules.intent import Intent
-from gpuwaste.slurm.run_key import RunKey
+from gpuwaste.act.actions.action_types import ActionEntry
 
 GOOD = {
     "comment": {"text": "idle for two hours"},
@@ -64,13 +64,14 @@ def test_durations_are_bounded(by: str) -> None:
 
 def test_what_an_intent_must_name() -> None:
     """An action on a run needs the run and its user; one on a node the node; mail neither."""
-    base = {"id": "1", "rule": "r", "rule_hash": "", "decided_utc": 0, "expires_utc": 1, "facts": "{}"}
-    run = RunKey("gw", 7, 100)
+    none = ActionEntry(
+        id="1", rule="r", rule_hash="", kind="cancel", subject="gw/7@100", approve="none", decided=0, expires=1,
+        status="intended", since=0,
+    )  # fmt: skip
     kinds = actions()
-    none = Intent(kind="cancel", subject=str(run), **base)  # type: ignore[arg-type]
     assert "does not name a run" in kinds["cancel"].refusal(none)
-    assert "does not name a run" in kinds["cancel"].refusal(Intent(kind="cancel", subject=str(run), run=run, **base))  # type: ignore[arg-type]
-    named = Intent(kind="cancel", subject=str(run), run=run, user="alice", **base)  # type: ignore[arg-type]
-    assert not kinds["cancel"].refusal(named)
-    drain = Intent(kind="drain", subject="gpu1", options={"reason": "x"}, **base)  # type: ignore[arg-type]
+    userless = replace(none, cluster="gw", job_id=7, start=100)
+    assert "does not name a run" in kinds["cancel"].refusal(userless)
+    assert not kinds["cancel"].refusal(replace(userless, user="alice"))
+    drain = replace(none, kind="drain", subject="gpu1", options={"reason": "x"})
     assert "does not name a node" in kinds["drain"].refusal(drain)
