@@ -1,1 +1,1 @@
-"""What follows from what happens: events told to others, rules, actions, mail. Imports advice, sim and below."""
+"""Reactions to events: events sent to other systems, rules, actions, mail. Imports advice, sim and below."""

@@ -1,4 +1,4 @@
-"""RescoringPart: running jobs are predicted again, and events and mails tell of it."""
+"""RescoringPart: running jobs are predicted again; events and mails report the results."""
 
 from typing import Self
 

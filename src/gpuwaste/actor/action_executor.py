@@ -1,8 +1,8 @@
-"""ActionExecutor: takes one action of the hub's queue: look, note it as sent, act, confirm.
+"""ActionExecutor: executes one action of the hub's queue: look, record it as sent, act, confirm.
 
-An action is on disk as sent, at the hub and here, before Slurm is asked to do it. Whoever finds it there later looks
-first: what Slurm shows as done is confirmed, what it shows as not done is sent once more, and what it cannot show is
-given up. So nothing is done twice, whenever the actor is killed.
+An action is recorded as sent, on disk at the hub and here, before Slurm gets the command. An actor that finds this
+record later looks first: what Slurm shows as done is confirmed, what it shows as not done is sent once more, and what
+it cannot show is given up. So nothing is done twice, whenever the actor is killed.
 """
 
 import threading
@@ -34,8 +34,8 @@ from gpuwaste.slurm.clients.command import CommandError
 
 CLAIM_PATH: Final = "/v1/actions/claim"
 MAX_SENDS: Final = 2
-_QUIET_US: Final = 3_600_000_000  # between two lines of one action that waits
-_MARGIN_S: Final = 5.0  # of the lease: the hub counts whole seconds, and a command that is stopped ends a bit later
+_QUIET_US: Final = 3_600_000_000  # between two log lines about one waiting action
+_MARGIN_S: Final = 5.0  # of the lease: the hub counts full seconds, and a stopped command ends a bit later
 _LOOK_S: Final = 1.0  # between two looks for a confirmation
 _NO_SLURM: Final = log_event.warning(
     "actor-slurm-unreachable: cannot read {subject} from Slurm, action {kind} waits: {error}",
@@ -48,16 +48,16 @@ _NOT_SENT: Final = log_event.warning(
 
 
 class ActionQueue(Protocol):
-    """Where actions come from. Raises WireError, NoDataError, ParseError."""
+    """The source of actions. Raises WireError, NoDataError, ParseError."""
 
     def claim(self, kinds: Sequence[str]) -> ActionLent:
-        """Return the action to take now, if any, of these kinds; without kinds it only keeps the lease."""
+        """Return the next action, if any, of these kinds; without kinds only renew the lease."""
         ...
 
     def report(
         self, action: str, status: Outcome, *, reason: str = "", answer: str = "", plan: Mapping[str, str] | None = None
     ) -> ActionTaken:
-        """Note a step; the answer says whether the hub takes it."""
+        """Report a step; the answer is whether the hub accepts it."""
         ...
 
 
@@ -86,7 +86,7 @@ class HubActionQueue:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """How an action ended, for the hub."""
+    """The end of an action, for the hub."""
 
     entry: ActionEntry
     status: Outcome
@@ -104,7 +104,7 @@ class _ActionTask:
 
 
 class ActionExecutor:
-    """One thread. `keep` is called every second while something is waited for: it keeps the lease and the watchdog."""
+    """Use from one thread. `keep` is called every second during waits: it keeps the lease and the watchdog."""
 
     def __init__(
         self,
@@ -127,13 +127,13 @@ class ActionExecutor:
         self._trouble = RepeatSuppressor()
 
     def execute(self, entry: ActionEntry) -> ActionResult | None:
-        """Take an action; None where it waits. Raises WireError, ParseError, NoDataError, StoreError: it waits too."""
+        """Execute an action; None: it waits. Raises WireError, ParseError, NoDataError, StoreError: it waits too."""
         task = self._task(entry)
         if isinstance(task, ActionResult):
             return task
         try:
             seen = task.execution.look(task.request, self._slurm, task.plan)
-        except ParseError as error:  # of this job alone: it must not keep the others waiting
+        except ParseError as error:  # only of this job: it must not block the others
             return ActionResult(entry, "failed", f"not sent now: {error}")
         except SlurmError as error:
             return self._unseen(task, error)
@@ -145,7 +145,7 @@ class ActionExecutor:
         return _over(entry, seen, sent=bool(task.plan))
 
     def _task(self, entry: ActionEntry) -> _ActionTask | ActionResult:
-        """Return what is to be done, or why it is not this actor's to do."""
+        """Return the task, or why this actor must not do it."""
         kind = actions().get(entry.kind)
         if kind is None or kind.execution is None or kind.name not in self._settings.kinds:
             return ActionResult(entry, "failed", f"[actor] actions does not permit {entry.kind!r:.40}")
@@ -159,7 +159,7 @@ class ActionExecutor:
         return _ActionTask(entry, kind.execution, request, plan, max(before.times, entry.sends))
 
     def _unseen(self, task: _ActionTask, error: SlurmError) -> ActionResult | None:
-        """Let an action wait for Slurm; one that was sent waits until it expires: it keeps all others waiting."""
+        """Let an action wait for Slurm; one that was sent waits until it expires: it blocks all others."""
         entry = task.entry
         if task.plan and self._expired(entry):
             return ActionResult(entry, "failed", f"nobody knows whether Slurm took it: {error}")
@@ -167,7 +167,7 @@ class ActionExecutor:
         return None
 
     def _again(self, task: _ActionTask) -> ActionResult | None:
-        """Return why an action that was sent before is given up; None where it is sent for the first time, or again."""
+        """Return why an action that was sent before is given up; None if it is to be sent: first time or again."""
         if not task.plan:
             return None
         if not task.execution.visible:
@@ -196,14 +196,14 @@ class ActionExecutor:
         if ending := self._changed(task, plan):
             return ending
         passed_s = (self._clock.mono_us() - asked_us) / 1e6
-        # What is seen in Slurm is sent again by whoever holds the lease: the command ends before another actor does.
+        # The next actor with the lease may send a visible action again: this command must end before that.
         if passed_s + self._settings.command_s + _MARGIN_S > taken.lease_s:
             why = "another actor may take over before the command ends"
             return ActionResult(entry, "failed", f"not sent: hub, disk and Slurm took {passed_s:.0f} s: {why}")
         return self._act(task, plan)
 
     def _changed(self, task: _ActionTask, plan: Plan) -> ActionResult | None:
-        """Look once more: while hub and disk took the step, the run may have ended, or begun anew."""
+        """Look again: while hub and disk recorded the step, the run may have ended, or started again."""
         try:
             seen = task.execution.look(task.request, self._slurm, task.plan)
         except (SlurmError, ParseError) as error:
@@ -238,7 +238,7 @@ class ActionExecutor:
         return act(task.request, self._slurm, plan)
 
     def _confirm(self, task: _ActionTask, plan: Plan, answer: str, error: GpuwasteError | None) -> ActionResult | None:
-        """Look until Slurm shows the action; None where the actor is stopped meanwhile: the next one looks."""
+        """Look until Slurm shows the action; None if the actor is stopped meanwhile: the next one continues."""
         until_us = self._clock.mono_us() + int(self._settings.confirm_s * 1e6)
         trouble = ""
         while True:
@@ -272,7 +272,7 @@ class ActionExecutor:
         return ""
 
     def _waits(self, event: LogEvent, entry: ActionEntry, **why: object) -> None:
-        """Log why an action waits, once for as long as it does: it is tried every few seconds."""
+        """Log why an action waits, once per wait: it is retried every few seconds."""
         if self._trouble.news(f"{event.id} {entry.id}", self._clock.mono_us(), _QUIET_US):
             event.log(kind=entry.kind, subject=entry.subject, **why)
 
@@ -281,7 +281,7 @@ class ActionExecutor:
 
 
 def _over(entry: ActionEntry, seen: LookResult, *, sent: bool, answer: str = "") -> ActionResult:
-    """Return the end of an action that Slurm shows as done, or as concerning nothing any more."""
+    """Return the result of an action that Slurm shows as done, or whose subject no longer exists."""
     if seen.standing == "moot":
         return ActionResult(entry, "moot", seen.reason, answer)
     if not sent:
@@ -290,5 +290,5 @@ def _over(entry: ActionEntry, seen: LookResult, *, sent: bool, answer: str = "")
 
 
 def _said_no(error: GpuwasteError) -> bool:
-    """Return whether Slurm's command ended by itself, with an error: it did not merely take too long."""
+    """Return whether Slurm's command ended with its own error, rather than by timeout."""
     return isinstance(error, CommandError) and error.code is not None

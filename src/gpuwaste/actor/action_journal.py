@@ -1,4 +1,4 @@
-"""ActionJournal: what this actor has sent, on disk before it is sent: what the hub forgets is not done twice."""
+"""ActionJournal: the actions this actor sent, on disk before sending: what the hub forgets is not done twice."""
 
 import json
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ _FORGET: Final = "DELETE FROM sent WHERE at_utc < ? AND at_utc < (SELECT max(at_
 
 @dataclass(frozen=True, slots=True)
 class SentBefore:
-    """How often an action was sent, and by which plan the last time."""
+    """How often an action was sent, and the plan of the last time."""
 
     times: int = 0
     plan: Mapping[str, str] = field(default_factory=dict)
 
 
 class ActionJournal(DurableFile, Part):
-    """One file; a second actor with the same state_dir is refused. Every method raises StoreError."""
+    """One file; a second actor with the same state_dir is rejected. Every method raises StoreError."""
 
     migrations: ClassVar[tuple[str, ...]] = (_TABLE,)
     owner: ClassVar[str] = "actor"
@@ -45,9 +45,9 @@ class ActionJournal(DurableFile, Part):
     when_full: ClassVar[str] = ""
 
     def __init__(self, path: Path, now: int) -> None:
-        """Open or create the file, and forget what was sent long before `now`, UTC seconds, and before the last action.
+        """Open or create the file, and delete what was sent long before `now`, UTC seconds, and before the last action.
 
-        A clock that is years ahead at the start of a host makes nothing forgotten.
+        If a host's clock is years ahead at its start, nothing is deleted.
         """
         super().__init__(path)
         self._run(lambda db: db.execute(_FORGET, (now - _KEPT_S, _KEPT_S)))
@@ -59,14 +59,14 @@ class ActionJournal(DurableFile, Part):
         return cls(Path(parts.get(Config).actor.state_dir) / JOURNAL, now)
 
     def before(self, action: str) -> SentBefore:
-        """Return what is known of an action."""
+        """Return the record of an action."""
         rows = self._run(
             lambda db: db.execute("SELECT plan FROM sent WHERE id = ? ORDER BY rowid", (action,)).fetchall()
         )
         return SentBefore(len(rows), json.loads(rows[-1][0])) if rows else SentBefore()
 
     def note(self, action: str, plan: Mapping[str, str], now: int) -> None:
-        """Note that an action is about to be sent; on disk when it returns."""
+        """Record that an action is about to be sent; on disk when it returns."""
         row = (action, now, json.dumps(dict(plan)))
         self._run(lambda db: db.execute("INSERT INTO sent VALUES (?, ?, ?)", row))
 

@@ -1,4 +1,4 @@
-"""ActionPoller: asks the hub for actions, has each executed, and reports its end until the hub has that on disk."""
+"""ActionPoller: requests actions from the hub, has each executed, and reports its end until the hub has stored it."""
 
 import threading
 from collections import Counter
@@ -20,7 +20,7 @@ from gpuwaste.core.repeat_suppressor import RepeatSuppressor
 from gpuwaste.net.hub_client import RefusedError
 
 _LEASE_EVERY_US: Final = 15_000_000
-_QUIET_US: Final = 3_600_000_000  # between two lines of a trouble that lasts
+_QUIET_US: Final = 3_600_000_000  # between two log lines about a lasting error
 _ENDED: Final = log_event.info("action-ended: {kind} of {subject} by rule {rule}: {status}: {reason}")
 _NO_HUB: Final = log_event.warning(
     "actor-hub-unreachable: cannot ask the hub for actions: {error}",
@@ -57,7 +57,7 @@ class ActorCounters:
 
 
 class ActionPoller(Part):
-    """One thread calls `turn`."""
+    """Call `turn` from one thread."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ActionPoller(Part):
         stop: threading.Event,
         alive: Callable[[], None] = lambda: None,
     ) -> None:
-        """`name` is what the hub knows this actor by; `alive` is called while something is waited for."""
+        """`name` is the actor's name at the hub; `alive` is called during waits."""
         self.counters = ActorCounters()
         self._queue = queue
         self._settings = settings
@@ -94,7 +94,7 @@ class ActionPoller(Part):
         )  # fmt: skip
 
     def turn(self) -> float:
-        """Do what is to be done now; returns seconds until the next turn. Raises nothing that an outage can cause."""
+        """Do what is due now; return seconds until the next turn. Raises no error of an outage."""
         poll_s = self._settings.poll_s
         self.counters.stopped = self._settings.stopped()
         try:
@@ -129,7 +129,7 @@ class ActionPoller(Part):
         return 0.0 if self._report(ending) else self._settings.poll_s
 
     def _executed(self, entry: ActionEntry) -> ActionResult | None:
-        """Have an action executed; one that meets a defect of ours fails, or no other would ever have its turn."""
+        """Have an action executed; one that hits a bug of gpuwaste fails, so that it does not block the others."""
         try:
             return self._executor.execute(entry)
         except GpuwasteError:
@@ -139,7 +139,7 @@ class ActionPoller(Part):
             return ActionResult(entry, "failed", "bug in gpuwaste, see the actor's log; result unknown")
 
     def _report(self, ending: ActionResult) -> bool:
-        """Have the hub note an end, which is kept until the hub has answered; returns whether the hub takes it."""
+        """Report an end, which is kept until the hub has answered; return whether the hub accepts it."""
         entry = ending.entry
         new = self._unreported is None
         self._unreported, self.counters.unreported = ending, True
@@ -158,13 +158,13 @@ class ActionPoller(Part):
         return not reason
 
     def _say(self, event: LogEvent, kind: str, **fields: object) -> None:
-        """Count a trouble, and log it once while it lasts."""
+        """Count an error, and log it once while it lasts."""
         self.counters.troubles[kind] += 1
         if self._trouble.news(kind, self._clock.mono_us(), _QUIET_US):
             event.log(**fields)
 
     def _keep(self) -> None:
-        """Give a sign of life, and keep the lease."""
+        """Signal liveness, and keep the lease."""
         self._alive()
         now_us = self._clock.mono_us()
         if now_us - self._asked_us < _LEASE_EVERY_US:

@@ -1,6 +1,6 @@
-"""`gpuwaste actor`: makes its parts, exports /metrics, and takes actions until a signal.
+"""`gpuwaste actor`: makes its parts, exports /metrics, and executes actions until a signal.
 
-No label of a metric holds a user's name.
+No label of a metric contains a user's name.
 """
 
 import os
@@ -34,7 +34,7 @@ from gpuwaste.slurm.clients.command_client import CommandClient
 
 
 class ActorExporter(ExporterPart):
-    """Serves them where `[actor] listen` says."""
+    """Serves the metrics at the address of `[actor] listen`."""
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -56,7 +56,7 @@ _STOPPED: Final = log_event.info("actor-stopped: actor has stopped")
 
 
 def run_actor(config: Config) -> int:
-    """Run the actor until a signal; returns the exit code. Raises GpuwasteError where it cannot start."""
+    """Run the actor until a signal; return the exit code. Raises GpuwasteError if it cannot start."""
     set_up_logging()
     notifier, stop, clock = SystemdNotifier.from_environment(), threading.Event(), SystemClock()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -95,14 +95,14 @@ def _turn(poller: ActionPoller) -> float:
 
 
 class ActorCollector(Collector):
-    """Yields the families of one scrape."""
+    """Yields the metrics of one scrape."""
 
     def __init__(self, counters: ActorCounters, clock: Clock) -> None:
         self._counters = counters
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what there is now."""
+        """Yield the current metrics."""
         counters = self._counters
         ended = CounterMetricFamily("gpuwaste_actor_actions", "Actions, by kind and end.", labels=["kind", "status"])
         for labels, count in sorted(counters.ended.copy().items()):

@@ -1,7 +1,7 @@
-"""[actor] as the actor uses it, checked once at the start, and the programs of the site that some actions run.
+"""[actor] as the actor uses it, checked once at the start, and the site programs that some actions run.
 
-A program is run only where nobody but root can change its file or the directories above it. It gets a clean
-environment, no input, and a bounded time; its exit code says whether the action was done.
+A program is run only if nobody but root can change its file or the directories above it. It gets a clean environment,
+no input, and limited time; its exit code is whether the action was done.
 """
 
 import os
@@ -29,8 +29,8 @@ _PLACE: Final = re.compile(r"\{([^{}]{0,40})\}")
 _MAX_OUTPUT_B: Final = 1 << 20
 _PATH: Final = "/usr/bin:/bin:/usr/sbin:/sbin"
 _EVERY_S: Final = 1.0
-_NOT_RUN: Final = 126  # as a shell says it: nothing was begun
-MOST_COMMAND_S: Final = 25.0  # of the hub's lease of 60 s it leaves over half to the hub, the disk and the last look
+_NOT_RUN: Final = 126  # the shell's exit code for: not started
+MOST_COMMAND_S: Final = 25.0  # leaves more than half of the hub's lease of 60 s for the hub, the disk and the last look
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class SitePrograms:
     def run(self, program: SiteProgram, values: Mapping[str, str], keep: Callable[[], None]) -> str:
         """Run a program to its end and return its last line; `keep` is called each second.
 
-        Raises CommandError where it cannot be run, takes too long or ends with another exit code than 0.
+        Raises CommandError if it cannot be run, takes too long or has another exit code than 0.
         """
         argv = [_filled(word, values) for word in self.words[program.name]]
         try:
@@ -104,8 +104,8 @@ class ActorSettings:
     exempt_users: frozenset[str] = frozenset()
     exempt_accounts: frozenset[str] = frozenset()
     stop_file: Path = Path("/etc/gpuwaste/stop-actions")
-    poll_s: float = 5.0  # between two questions for an action to take
-    confirm_s: float = 60.0  # in which Slurm must show that an action was done
+    poll_s: float = 5.0  # between two requests for an action
+    confirm_s: float = 60.0  # time in which Slurm must show that an action was done
     max_clock_s: float = 30.0  # between this host and the hub: half of its lease
     command_s: float = MOST_COMMAND_S
     programs: SitePrograms = field(default_factory=SitePrograms)
@@ -129,7 +129,7 @@ class ActorSettings:
         )
 
     def exempt(self, action: ActionEntry) -> str:
-        """Return why a run is never touched, "" where it may be."""
+        """Return why a run is never touched, "" if it may be."""
         if action.user and action.user in self.exempt_users:
             return f"user {action.user} is exempt: [actor] exempt_users"
         if action.account and action.account in self.exempt_accounts:
@@ -137,7 +137,7 @@ class ActorSettings:
         return ""
 
     def stopped(self) -> bool:
-        """Return whether the stop file exists; one that cannot be looked at counts as there."""
+        """Return whether the stop file exists; true if that cannot be checked."""
         try:
             self.stop_file.lstat()
         except (FileNotFoundError, NotADirectoryError):
@@ -149,7 +149,7 @@ class ActorSettings:
 
 @dataclass(frozen=True, slots=True)
 class ActorPorts:
-    """Where the actor meets its host and the hub, which knows it by `name`."""
+    """The actor's connections to its host and the hub, which knows it by `name`."""
 
     slurm: ActionSlurm
     hub: HubClient
@@ -157,7 +157,7 @@ class ActorPorts:
     name: str
     stop: threading.Event
     alive: Callable[[], None]
-    """Called while something is waited for."""
+    """Called during waits."""
 
 
 def _programs(config: Config) -> SitePrograms:

@@ -1,4 +1,4 @@
-"""What is expected of a submission, and what is said of it: one decision for sbatch, predict, explain and replay.
+"""What is expected of a submission, and the advice on it: one decision for sbatch, predict, explain and replay.
 
 Imports ledger and below.
 """

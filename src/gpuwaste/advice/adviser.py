@@ -1,8 +1,7 @@
-"""Adviser: from a request to a decision: the site's defaults, what models or history expect, the policy's rules.
+"""Adviser: from a request to a decision: the site's defaults, what models or history predict, the policy's rules.
 
-Most submissions reach no threshold. So `advise` scores the targets that the policy uses without reasons first; smaller
-requests, reasons and the user's own numbers are worked out, and the policy asked again, only where something is
-printed.
+Most submissions reach no threshold. So `advise` first scores the targets that the policy uses, without reasons. Only
+where something is printed does it compute smaller requests, reasons and the user's own numbers, and decide again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from gpuwaste.advice.predict.prediction_types import PredictDocument, Scored
     from gpuwaste.advice.predict.predictor import Predictor, Vector
 
-_LAST: Final = 253_370_764_800  # UTC seconds; what a request says may lie in no year that a date can hold
+_LAST: Final = 253_370_764_800  # UTC seconds; a request's submit time may be in a year that no date can hold
 _GPU_TARGETS: Final = frozenset({"gpu_underused", "gpus_needed"})
 
 
@@ -47,7 +46,7 @@ class Outlook:
 
 _NOTHING: Final = Outlook()
 _KINDS: Final = {"gpus": "gpus", "mem_b": "memory", "time_limit_s": "time_limit"}  # amount -> file of predict/changes
-# Features whose sentence counts what a sentence of the user's own runs counts better.
+# Features whose sentence repeats, less exactly, what a sentence about the user's own runs counts.
 _COUNTED: Final = {
     "failure": ("name_failed", "name_fail_"),
     "failure_or_cancel": ("name_failed", "name_fail_"),
@@ -58,9 +57,9 @@ _COUNTED: Final = {
 
 @dataclass(slots=True, kw_only=True)
 class AdviceRequest(SubmittedRequest):
-    """One submission as it is asked about; the site's defaults are filled in by the adviser.
+    """One submission to advise on; the adviser fills in the site's defaults.
 
-    `script` is the hash of the whole batch script, "" where there is none.
+    `script` is the hash of the entire batch script, "" where there is none.
     """
 
     script: str = ""
@@ -68,10 +67,10 @@ class AdviceRequest(SubmittedRequest):
 
 @dataclass(slots=True)
 class SubmitAdvice:
-    """A decision, the request with the site's defaults, the policy that decided, and what it rests on.
+    """A decision, the request with the site's defaults, the policy that decided, and what the decision is based on.
 
-    `prediction` is there where everything was asked for; else `outlook` has the targets that the policy uses, and
-    `vector` the features that they were scored by, None where none was.
+    `prediction` is set where the full prediction was requested; else `outlook` has the targets that the policy uses,
+    and `vector` the features that they were scored by, None where nothing was scored.
     """
 
     request: JobRequest
@@ -84,7 +83,7 @@ class SubmitAdvice:
 
 @dataclass(frozen=True, slots=True)
 class _Wants:
-    """What one policy's decision rests on."""
+    """What one policy's decision is based on."""
 
     targets: frozenset[str]
     kinds: frozenset[str]  # suggestions, by the files of predict/changes
@@ -92,7 +91,7 @@ class _Wants:
 
 
 class NothingSpent:
-    """A user's day before the first reject."""
+    """The counts of a user who has had no reject today."""
 
     def spent(self, kind: Spent, user: str) -> int:  # noqa: ARG002 the protocol's
         """Return 0."""
@@ -104,17 +103,17 @@ class NothingSpent:
 
 
 def _no_chance() -> float:
-    """Draw the highest number: no would-be reject passes at random."""
+    """Return the highest number: no would-be reject passes at random."""
     return 1.0
 
 
 @dataclass(frozen=True)
 class Adviser:
-    """Decides by policies; one thread at a time. Another part is another adviser: dataclasses.replace.
+    """Decides by policies; use from one thread at a time. To change a part, copy with dataclasses.replace.
 
-    `spending` and `chance` are for who decides for real: by default nothing is spent and nothing is left to chance.
-    `script_of` takes the place of the predictor's recall. With `told` False reasons are left out: nobody reads them.
-    `waits` are what the hub expects; without them nothing is said of starts.
+    `spending` and `chance` are for callers whose decisions take effect: by default nothing is spent and nothing is
+    random. `script_of` replaces the predictor's recall. With `told` False reasons are left out because nobody reads
+    them. `waits` are the waits that the hub expects; without them there is no expected start.
     """
 
     policies: PolicySet
@@ -128,9 +127,9 @@ class Adviser:
     _wanted: dict[str, _Wants] = field(default_factory=dict, init=False, repr=False)
 
     def advise(self, asked: Sequence[AdviceRequest]) -> Iterator[SubmitAdvice]:
-        """Yield the advice on each submission; what they have in common is done once for all. Raises ModelError.
+        """Yield the advice on each submission; shared work is done once. Raises ModelError.
 
-        Each is decided when it is taken: what its decision spends is to be charged before the next one is.
+        Each submission is decided when its advice is taken: charge what the decision spends before taking the next one.
         """
         asked = [self.completed(one) for one in asked]
         facts = [_facts(one) for one in asked]
@@ -154,7 +153,7 @@ class Adviser:
                 yield advice
 
     def everything(self, asked: AdviceRequest) -> SubmitAdvice:
-        """Return the advice on one submission with the whole prediction. Raises ModelError."""
+        """Return the advice on one submission with the full prediction. Raises ModelError."""
         assert self.predictor is not None  # noqa: S101 narrows the type
         asked, predictor = self.completed(asked), self.predictor
         found = predictor.predict(asked.request)
@@ -162,12 +161,12 @@ class Adviser:
         return replace(self.decide(asked, outlook), prediction=found)
 
     def scored(self, asked: Sequence[AdviceRequest]) -> "list[Scored]":
-        """Return what is said of many submissions, without reasons and decisions. Raises ModelError."""
+        """Return the predictions for many submissions, without reasons and decisions. Raises ModelError."""
         assert self.predictor is not None  # noqa: S101 narrows the type
         return self.predictor.scored_all([self.completed(one).request for one in asked])
 
     def decide(self, asked: AdviceRequest, outlook: Outlook) -> SubmitAdvice:
-        """Return the advice where it is known already what is expected of a submission."""
+        """Return the advice on a submission whose predictions (`outlook`) are already known."""
         facts = _facts(self.completed(asked))
         return self._decided(facts, self.policies.select(facts), outlook, self.chance)
 
@@ -182,7 +181,7 @@ class Adviser:
         assert self.predictor is not None  # noqa: S101 narrows the type: it has scored
         predictor, request, wants = self.predictor, asked.request, self._wants(policy)
         outlook = Outlook(predictor.scored(request, vector, wants.targets, raw))
-        # A smaller request costs as much as the job itself: it is looked for only where one could make a difference.
+        # A smaller request costs as much as the job itself: it is computed only where one could make a difference.
         found = self._decided(facts, policy, outlook, _no_chance, wants.assumed)
         kinds = {QUANTITIES.get(target, target) for target in found.decision.triggers} & wants.kinds
         if kinds:
@@ -206,7 +205,7 @@ class Adviser:
         chance: Callable[[], float],
         assumed: tuple[Suggestion, ...] = (),
     ) -> SubmitAdvice:
-        """Decide by the facts of a submission with what is expected of it now."""
+        """Decide by the facts of a submission and the current predictions."""
         facts.script, facts.expected = outlook.script, expectations(outlook.targets, outlook.own)
         facts.waits = self.waits
         facts.suggestions = assumed or suggestions(outlook.changes)
@@ -228,7 +227,7 @@ class Adviser:
 
 
 def _facts(asked: AdviceRequest) -> SubmissionFacts:
-    """Return what is known before anything is expected."""
+    """Return the facts of a submission, without predictions."""
     return SubmissionFacts(
         asked.request,
         asked.op,
@@ -247,7 +246,7 @@ def _local_time(at: int) -> datetime:
 def expectations(
     said: Iterable[TargetPrediction], own: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[Expectation, ...]:
-    """Return what is said of each target, with the sentences of predict.own before the model's reasons."""
+    """Return the expectation for each target, with the sentences of predict.own before the model's reasons."""
     return tuple(_expectation(target, tuple((own or {}).get(target.target, ()))) for target in said)
 
 

@@ -1,4 +1,4 @@
-"""Live: the state of the cluster's history and the champion model, kept up to date beside the store.
+"""Live: the state of the cluster's history and the champion model, kept up to date from the store.
 
 Needs the extra `predict` (NumPy, ONNX Runtime): imported only by the thread of `predictions`.
 """
@@ -27,10 +27,10 @@ from gpuwaste.jobs.run_store import history_events
 from gpuwaste.net.snapshot_tar import write_tar
 from gpuwaste.store.hub.hub_store import HubStore
 
-PAGE: Final = 500  # events applied at a time: predictions wait no longer than for these
-FAR_BEHIND: Final = 20_000  # events after which the history is replayed in the order of time instead
+PAGE: Final = 500  # events applied at a time: the longest that predictions wait
+FAR_BEHIND: Final = 20_000  # beyond this many events the history is replayed in time order instead
 SAVE_EVERY_S: Final = 900.0
-SNAPSHOT_AGE_S: Final = 60.0  # a state that was saved no longer ago is good enough for who boots from it
+SNAPSHOT_AGE_S: Final = 60.0  # a saved state younger than this is good enough for a reader that starts from it
 STATE_NAME: Final = "history"
 ROLLING_NAME: Final = "corrections.npz"
 _NOT_SAVED: Final = log_event.warning(
@@ -42,7 +42,7 @@ _UNUSABLE: Final = log_event.info("hub-history-unusable: saved job history not u
 
 
 class Live:
-    """Answers requests from what has ended so far. `step` on one thread; `advise` on any."""
+    """Answers requests from the runs that ended so far. Call `step` on one thread, `advise` on any."""
 
     def __init__(self, store: HubStore, cluster: str, models_dir: Path, state_dir: Path, clock: Clock) -> None:
         self.champion = Champion(models_dir, state_dir / ROLLING_NAME)
@@ -53,13 +53,13 @@ class Live:
         self._saved_at_us: int | None = None
         self._began_us = clock.mono_us()
         self._lock = threading.Lock()
-        self._save_lock = threading.Lock()  # whoever writes or reads what is saved
+        self._save_lock = threading.Lock()  # held while the saved state is written or read
         self._follower = self._resumed() or self._replayed()
         self._predictor = self.champion.predictor(self._follower)
 
     @property
     def seq(self) -> int:
-        """The last event that is known."""
+        """The last event applied."""
         return self._follower.seq
 
     @property
@@ -68,7 +68,7 @@ class Live:
         return self._follower.state.under_use
 
     def step(self) -> None:
-        """Take a new champion, and the events since the last step. Raises StoreError."""
+        """Load a new champion if there is one, and apply the events since the last step. Raises StoreError."""
         if self.champion.refresh():
             with self._lock:
                 self._predictor = self.champion.predictor(self._follower)
@@ -77,7 +77,7 @@ class Live:
             with self._lock:
                 self._follower = follower
                 self._predictor = self.champion.predictor(follower)
-            self._saved_at_us = None  # nobody boots from the one before
+            self._saved_at_us = None  # nobody may start from the previous one
         while events := history_events(self._store, self._follower.seq, PAGE):
             with self._lock:
                 self._follower.apply(events)
@@ -85,17 +85,17 @@ class Live:
             self.save()
 
     def advise(self, adviser: Adviser, asked: AdviceRequest) -> SubmitAdvice:
-        """Return the advice with the whole prediction: others wait for no more than that. Raises ModelError."""
+        """Return the advice with the full prediction; the lock is held only for that. Raises ModelError."""
         with self._lock:
             return replace(adviser, predictor=self._predictor).everything(asked)
 
     def scored(self, adviser: Adviser, asked: Sequence[AdviceRequest]) -> tuple[list[Scored], str]:
-        """Return what is said of many submissions without reasons, and the model's hash. Raises ModelError."""
+        """Return the predictions for many submissions without reasons, and the model's hash. Raises ModelError."""
         with self._lock:
             return replace(adviser, predictor=self._predictor).scored(asked), self._predictor.model_hash
 
     def save(self) -> None:
-        """Keep the state for the next start; one that cannot be written is replayed then."""
+        """Save the state for the next start; if it cannot be saved, the next start replays the history."""
         try:
             with self._save_lock:
                 self._save()
@@ -105,7 +105,8 @@ class Live:
     def snapshot(self, file: BinaryIO) -> None:
         """Write the state of the last minute to `file`, as a tar of what Follower.save writes. Raises StoreError.
 
-        The place in the stream is in it: who boots from it asks for the events after. Predictions go on meanwhile.
+        It includes the position in the stream, so that a reader requests the events after it. Predictions go on
+        meanwhile.
         """
         with self._save_lock:
             old = self._saved_at_us
@@ -114,7 +115,7 @@ class Live:
             write_tar(self._saved, file)
 
     def _save(self) -> None:
-        """Save a copy: predictions wait for the copying, not for the disk. Raises StoreError."""
+        """Save a copy: predictions wait only while it is copied, not for the disk. Raises StoreError."""
         with self._lock:
             frozen = self._follower.copy()
             self.champion.save()
@@ -122,7 +123,7 @@ class Live:
         frozen.save(self._saved)
 
     def _resumed(self) -> Follower | None:
-        """Return the state that was saved, if it is of this version and not far behind."""
+        """Return the saved state, if it is of this version and not far behind."""
         if not self._saved.exists():
             return None
         try:
@@ -133,16 +134,16 @@ class Live:
         return follower if self._goes_on(follower) else None
 
     def _goes_on(self, follower: Follower) -> bool:
-        """Tell whether a state is of this store, not far behind, and counts the use of GPUs by the rule in force."""
+        """Return whether a state is of this store, not far behind, and counts the use of GPUs by the rule in force."""
         behind = self._store.counts()["last_event"] - follower.seq
         return 0 <= behind <= FAR_BEHIND and follower.state.under_use == self._store.under_use
 
     def _replayed(self) -> Follower:
-        """Return the state after all that the store has, told in tables: a year's runs at once take gigabytes."""
+        """Return the state after everything in the store, read in tables: a year's runs at once take gigabytes."""
         rule, runs = self._store.under_use, 0
         follower = Follower(HistoryState(under_use=rule), self._cluster)
         with self._store.reader() as db:
-            # Without a group of features no vector is made: a million runs' would take more than a gigabyte.
+            # Without a group of features no vectors are made: those of a million runs would take more than a gigabyte.
             for snapshot in read_tables(db, self._cluster, rule, lambda: follower.state.open):
                 follower.state = replay(snapshot.table, follower.state)
                 follower.boot(snapshot)

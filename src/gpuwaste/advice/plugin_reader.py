@@ -1,7 +1,7 @@
-"""What the submit plugins make of gpuwaste.toml: the rules of their line reader, so that a check can tell beforehand.
+"""What the submit plugins read from gpuwaste.toml: the rules of their line reader, so that a check can report errors.
 
-plugins/job_submit/common/config.c is the reader; a test holds the two together. It understands one `KEY = INTEGER` or
-`KEY = "TEXT"` a line below `[plugin]`, and `socket` below `[advisor]`. What it does not understand leaves the default.
+plugins/job_submit/common/config.c is the reader; a test keeps the two equal. It understands one `KEY = INTEGER` or `KEY
+= "TEXT"` a line below `[plugin]`, and `socket` below `[advisor]`. A line it does not understand leaves the default.
 """
 
 import re
@@ -71,7 +71,7 @@ def _take_lines(reading: PluginReading, file: Path, data: bytes) -> None:
 
 
 def _take(reading: PluginReading, section: bytes, line: bytes) -> tuple[str, str] | None:
-    """Take a line; return the key and why not, where it cannot be understood."""
+    """Take a line; return the key and, where the line cannot be understood, why."""
     name, equals, value = line.partition(b"=")
     ours = section == b"plugin"
     key, place = name.strip(_BLANKS).decode("utf-8", "replace"), section.decode("utf-8", "replace")

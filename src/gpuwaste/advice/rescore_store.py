@@ -1,4 +1,4 @@
-"""RescoreStore: predictions of running jobs after their submission, each moment of a run once, in the hub's store.
+"""RescoreStore: predictions of running jobs after their submission, one per moment of a run, in the hub's store.
 
 Rescore is one of them; the settings are those of [hub], checked once, at the start.
 """
@@ -23,12 +23,12 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import Columns, to_json
 
 Moment = Literal["start", "early", "limit"]
-MOST: Final = 1000  # of one job's runs that are read
+MOST: Final = 1000  # rows read for the runs of one job
 
 
 @dataclass(frozen=True, slots=True)
 class Rescore:
-    """One moment of one run: its start, ten minutes later (early), or before its time limit (limit)."""
+    """The prediction at one moment of a run: its start, ten minutes later (early), or before its time limit (limit)."""
 
     run: RunKey
     moment: Moment
@@ -45,7 +45,7 @@ class Rescore:
 _COLUMNS: Final = Columns(Rescore)
 EARLY_S: Final = 600.0  # after the start
 NEAR_S: Final = 2400.0  # before the limit: time to write a checkpoint, or to ask for more
-NEAR_P: Final = 0.5  # a job that will rather end before its limit gives no event and no mail
+NEAR_P: Final = 0.5  # a job more likely to end before its limit gives no event and no mail
 SHARE: Final = 0.5  # of a limit that is shorter than twice the lead
 
 
@@ -67,7 +67,7 @@ LEAD: Final = Lead(EARLY_S, NEAR_S, SHARE)
 
 
 class LimitForecast(NamedTuple):
-    """A running job and what was said of it."""
+    """A running job and its new prediction."""
 
     job: JobRecord
     said: Rescore
@@ -83,7 +83,7 @@ class DueRun:
 
 
 class RescoreStore:
-    """The table of what was said again; threads share it as they share the store."""
+    """The table of repeated predictions; threads share it as they share the store."""
 
     def __init__(self, store: HubStore, clock: Clock) -> None:
         self._store = store
@@ -96,7 +96,7 @@ class RescoreStore:
         return [DueRun(job_record(row), row["moment"], row["limit_at"]) for row in rows]
 
     def next_at(self, cluster: str, lead: Lead) -> int | None:
-        """Return the first instant after now at which a run that is known comes due. Raises StoreError."""
+        """Return the first instant after now at which a known run is due. Raises StoreError."""
         with self._store.reader() as db:
             found = db.rows("rescored_next", lead.parameters(cluster, self._now()))[0]["at_utc"]
         return None if found is None else int(found)
@@ -104,7 +104,7 @@ class RescoreStore:
     def add(
         self, said: Sequence[Rescore], told: Sequence[StoredEvent], also: Callable[[Database], None] | None = None
     ) -> int:
-        """Take what was said with its events, and what `also` writes of it: all or nothing. Returns how many are new.
+        """Store predictions with their events and what `also` writes, all or nothing. Return how many are new.
 
         Raises StoreError.
         """
@@ -120,7 +120,7 @@ class RescoreStore:
         return new
 
     def of(self, runs: Collection[RunKey]) -> list[Rescore]:
-        """Return what was said of some runs, the oldest first. Raises StoreError."""
+        """Return the predictions of some runs, the oldest first. Raises StoreError."""
         keys = [
             {"cluster": storable(run.cluster), "job_id": run.job_id, "run_start": run.start} for run in sorted(runs)
         ]
@@ -139,7 +139,7 @@ def _rescore(row: Mapping[str, Any]) -> Rescore:
 
 @dataclass(frozen=True, slots=True)
 class RescoreSettings:
-    """Whether running jobs are scored again, when, and from which probability on a limit is said to be near."""
+    """Whether running jobs are scored again, when, and from which probability on a limit is reported as near."""
 
     enabled: bool
     lead: Lead = LEAD

@@ -1,7 +1,7 @@
 """Rescorer: predicts running jobs again at their start, ten minutes later, before their limit; a thread of the hub.
 
-What is said of a run at a moment, its event and its mail are one transaction: after a kill -9 each is there or none is,
-and none is made twice. Jobs are not touched.
+The prediction of a run at a moment, its event and its mail are one transaction: after a kill -9 either all exist or
+none, and none is created twice. Jobs are not touched.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from gpuwaste.store.database import Database
 EVERY_S: Final = 60.0
 SOON_S: Final = 1.0
 MOST: Final = 5000  # runs read from the store at a time
-PAGE: Final = 250  # runs scored at a time: other predictions wait no longer than for these
+PAGE: Final = 250  # runs scored at a time: the longest that other predictions wait
 _FAILED: Final = log_event.warning(
     "rescoring-failed: cannot predict running jobs again: {error}",
     "The store, the model, or `[notify] address_file`. Retried each minute; jobs that end before then are left out.",
@@ -34,9 +34,9 @@ _FAILED: Final = log_event.warning(
 
 
 class Rescorer:
-    """`worker` runs it. `tells` says whether anybody gets events.
+    """`worker` runs it. `tells` returns whether anybody receives events.
 
-    `noted` returns what is written with the jobs that are near their limits, by UTC seconds: the mails to their owners.
+    `noted` returns the function that writes the mails to owners of jobs near their limits, at a time in UTC seconds.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Rescorer:
         self.worker = Worker("rescoring", self.step, clock)
 
     def step(self) -> float | None:
-        """Do what is due; returns the seconds to wait, None where it is off. Raises no GpuwasteError."""
+        """Do what is due; return the seconds to wait, None if it is off. Raises no GpuwasteError."""
         if not self._settings.enabled:
             return None
         try:
@@ -69,12 +69,12 @@ class Rescorer:
         return wait_s
 
     def rescore(self, cluster: str) -> tuple[int, int]:
-        """Score up to MOST runs that are due; returns how many there were, and how many are kept now.
+        """Score up to MOST runs that are due; return how many there were, and how many are stored now.
 
         Raises StoreError, ModelError, AddressError.
         """
         due = self._store.due(cluster, self._settings.lead, MOST)
-        # Where addresses cannot be looked up those before their limit are due again the next time; the others are done.
+        # If addresses cannot be looked up, the runs before their limit stay due for the next time; the others are done.
         limits = [one for one in due if one.moment == "limit"]
         new = sum(map(self._keep, ([one for one in due if one.moment != "limit"], limits)))
         return len(due), new
@@ -89,16 +89,16 @@ class Rescorer:
         return EVERY_S if following is None else min(max(following - self._now(), SOON_S), EVERY_S)
 
     def _keep(self, due: Sequence[DueRun]) -> int:
-        """Score some runs and keep what was said. Returns how many were new."""
+        """Score some runs and store their predictions. Return how many were new."""
         now = self._now()
-        # Of which nothing is known yet is asked again in a minute: runs of this user may end until then.
+        # A run at its limit without a probability is scored again in a minute: runs of this user may end until then.
         found = [one for one in self._scored(due, now) if one.said.moment != "limit" or one.said.limit_p is not None]
         near = [one for one in found if one.said.limit_p is not None and one.said.limit_p >= self._settings.least_p]
         told = list(_events(found, near)) if self._tells() else []
         return self._store.add([one.said for one in found], told, self._noted(near, now))
 
     def _scored(self, due: Sequence[DueRun], now: int) -> Iterator[LimitForecast]:
-        """Yield what is said of each run, as if it were submitted now: what has ended since its submission counts."""
+        """Yield the prediction of each run as if it were submitted now: runs that ended since its submission count."""
         for first in range(0, len(due), PAGE):
             page = due[first : first + PAGE]
             answer = self._asks.scored([replace(request_of(one.job), submit=now) for one in page])
@@ -122,7 +122,7 @@ def _said(due: DueRun, scored: Scored, now: int, model_hash: str) -> Rescore:
 
 
 def _events(found: Sequence[LimitForecast], near: Sequence[LimitForecast]) -> Iterator[StoredEvent]:
-    """Yield the events of what was said; of a limit only where it is near."""
+    """Yield the events of predictions; for a limit only if it is near."""
     for job, said in found:
         if said.moment != "limit":
             data = JobRescored(*_owner(job, said), said.moment, said.p, said.model_hash)
@@ -138,11 +138,12 @@ def _owner(job: JobRecord, said: Rescore) -> tuple[str, int, int, str, str]:
 
 
 def limit_chance(said: Sequence[TargetPrediction], ran_s: float, limit_s: float) -> float | None:
-    """Return P(the run reaches `limit_s` | it has lasted `ran_s`), None where nothing is known of either.
+    """Return P(the run reaches `limit_s` | it has lasted `ran_s`), None if neither is known.
 
-    Two things say how many runs reach the limit at all: the target timeout, and a quantile of the run time that is the
-    limit; the larger counts. How many last for `ran_s` is read from the quantiles, straight between them, and from the
-    last one on straight to those that reach the limit. So who has outlived all that is known goes on to the limit.
+    Two predictions give the share of runs that reach the limit: the target timeout, and a quantile of the run time that
+    equals the limit; the larger one counts. The share that lasts for `ran_s` is interpolated linearly between the
+    quantiles, and from the last one on linearly to those that reach the limit. A run that has outlived all quantiles
+    below the limit is therefore expected to reach the limit.
     """
     by_name = {one.target: one for one in said}
     timeout, walltime = by_name.get("timeout"), by_name.get("walltime")
@@ -155,14 +156,14 @@ def limit_chance(said: Sequence[TargetPrediction], ran_s: float, limit_s: float)
         return None
     p = max(reaching)
     within = sorted((seconds, 1 - level) for level, seconds in known if 0 < seconds < limit_s)
-    lasting = accumulate((share for _, share in within), min)  # quantiles of a model may cross; nobody lives again
+    lasting = accumulate((share for _, share in within), min)  # quantiles of a model may cross; no run restarts
     within = [(seconds, share) for (seconds, _), share in zip(within, lasting, strict=True)]
     alive = max(_lasting([(0.0, 1.0), *within, (limit_s, p)], ran_s), p)
     return p / alive if alive > 0 else None
 
 
 def _lasting(shares: Sequence[tuple[float, float]], at_s: float) -> float:
-    """Return the share of runs that last for `at_s`, straight between (seconds, share); the last share beyond."""
+    """Return the share of runs that last for `at_s`, linear between (seconds, share); the last share beyond."""
     for (begin, before), (end, after) in pairwise(shares):
         if begin <= at_s < end:
             return before + (after - before) * (at_s - begin) / (end - begin)
@@ -170,7 +171,7 @@ def _lasting(shares: Sequence[tuple[float, float]], at_s: float) -> float:
 
 
 def _share(timeout: TargetPrediction) -> float:
-    """Return the share of runs that reach their limit; of k counted ones one more of either kind is added (Laplace)."""
+    """Return the share of runs that reach their limit; to k counted runs one of either kind is added (Laplace)."""
     assert timeout.p is not None  # noqa: S101 narrows the type
     if timeout.source != "history":
         return timeout.p

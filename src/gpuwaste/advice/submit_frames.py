@@ -1,7 +1,7 @@
 """The frames between a submit plugin and the advisor (docs/reference/wire.md): a header of six bytes, then JSON.
 
 Header: the length of the JSON, u32, and the version, u16, both in network byte order. A connection carries one request
-and one reply. Whatever is not a reply of this form means "pass" to the plugin.
+and one reply. The plugin treats any other reply as "pass".
 """
 
 import json
@@ -58,7 +58,7 @@ def encode_reply(
     time_min: int | None = None,
     model: str | None = None,
 ) -> bytes:
-    """Return a whole reply of at most MAX_REPLY bytes.
+    """Return a complete reply of at most MAX_REPLY bytes.
 
     `code` is the ESLURM number of a rejection, 0 for the plugin's own choice; `as_of` is the UTC second up to which the
     advisor knows the history; `time_min` is in minutes, None to leave it; `model` is the hash of the model in use, ""
@@ -77,7 +77,7 @@ def encode_reply(
 
 
 def decode_reply(frame: bytes) -> dict[str, Any]:
-    """Return the reply of a whole frame, as tests and tools read it. Raises ParseError."""
+    """Return the reply of a complete frame, as tests and tools read it. Raises ParseError."""
     if len(frame) < HEADER.size or decode_header(frame[: HEADER.size], MAX_REPLY) != len(frame) - HEADER.size:
         raise ParseError("advice: the length of the reply differs from its header")
     reply = decode_body(frame[HEADER.size :])

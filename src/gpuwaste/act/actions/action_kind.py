@@ -1,4 +1,4 @@
-"""ActionKind: one kind of action: its options, what it needs, how it is looked at, done and confirmed in Slurm.
+"""ActionKind: one kind of action: its options, what it needs, how it is checked, done and confirmed in Slurm.
 
 Each file of kinds/ defines one; `actions` returns all of them by name. CommandClient is an ActionSlurm.
 """
@@ -20,18 +20,18 @@ from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.cluster_model import Node, Partition
 
 _PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
-_BREAKS: Final = {";", "="}  # in a comment of Slurm's, `;gw=ID` is the submit advice's own mark
+_BREAKS: Final = {";", "="}  # in a Slurm comment, where `;gw=ID` is the mark of the submit advice
 Subject = Literal["run", "node", "model", "any"]
 Rights = Literal["none", "operator", "administrator", "program"]
 Standing = Literal["todo", "done", "moot", "open"]
 Plan = Mapping[str, str]
-NODE: Final = "node/"  # and its name: the subject of an intent about a node
-MODEL: Final = "model/"  # the same of a model
+NODE: Final = "node/"  # prefix of a node's name: the subject of an intent about a node
+MODEL: Final = "model/"  # the same for a model
 
 
 @dataclass(frozen=True, slots=True)
 class ActionOption:
-    """One parameter. `check` returns what is wrong with a text, "" for nothing; `default` None: it must be given."""
+    """One parameter. `check` returns the error in a text, "" for none; with `default` None a value is required."""
 
     name: str
     about: str
@@ -107,7 +107,7 @@ class ActionSlurm(Protocol):
         ...
 
     def job(self, job_id: int) -> list[RunningJob]:
-        """Return the records of one job: several for an array's or a het job's first id, none where it is unknown."""
+        """Return the records of one job: several for an array's or a het job's first id, none if it is unknown."""
         ...
 
     def partitions(self) -> list[Partition]:
@@ -119,7 +119,7 @@ class ActionSlurm(Protocol):
         ...
 
     def text(self, *argv: str) -> str:
-        """Run a command of Slurm and return what it prints; SlurmError where its exit code is not 0."""
+        """Run a Slurm command and return its output; SlurmError if its exit code is not 0."""
         ...
 
 
@@ -139,22 +139,22 @@ class ActionRequest:
 
     @property
     def node(self) -> str:
-        """The node's name, "" where the request is about a run."""
+        """The node's name, "" if the request is about a run."""
         return self.subject.removeprefix(NODE) if self.subject.startswith(NODE) else ""
 
     @property
     def model(self) -> str:
-        """The model's name, "" where the request is about none."""
+        """The model's name, "" if the request is about none."""
         return self.subject.removeprefix(MODEL) if self.subject.startswith(MODEL) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class LookResult:
-    """What Slurm shows: the action is to be done, is done, or concerns nothing that is there any more.
+    """What Slurm shows: the action is still to do, is done, or is moot because its subject no longer exists.
 
-    Of one that was sent it may also be open: Slurm is about to show it.
+    An action that was sent may also be open: Slurm does not show the result yet.
 
-    `plan` holds what was read for acting and confirming (an array task's printed id, a new limit); it is stored before
+    `plan` has what was read for acting and confirming (an array task's printed id, a new limit); it is stored before
     the action is sent, so that a later look compares with the same values.
     """
 
@@ -171,7 +171,7 @@ Act = Callable[[ActionRequest, ActionSlurm, Plan], str]
 class SiteProgram:
     """A program that the actor runs: `words` are its argv, or the key [actor] NAME_program has it (a site's program).
 
-    `places` are the names that may stand in braces in these words; the look's plan has the value of each.
+    `places` are the names that may be in braces in these words; the look's plan has the value of each.
     """
 
     name: str
@@ -193,7 +193,7 @@ class SiteProgram:
 class Execution:
     """How the actor takes an action: `look` gets the plan of the first look, empty before; `act` returns the output.
 
-    `visible` says whether `look` can see that the action was done: one that cannot be seen is never sent again, and is
+    `visible` is whether `look` can see that the action was done. If not, the action is never sent again, and is
     confirmed by Slurm's answer, or by a program's exit code.
     """
 
@@ -204,10 +204,10 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class ActionKind:
-    """A kind; without an `execution` the hub takes it, which has no rights in Slurm.
+    """A kind; without an `execution` the hub executes it, which has no rights in Slurm.
 
-    `needs` is the AdminLevel of the actor's user in sacctmgr, or "program" where a program of the site acts. `undo` is
-    how it is undone, "" where it cannot be. `ends_runs` says whether a user may lose a run by it.
+    `needs` is the AdminLevel of the actor's user in sacctmgr, or "program" if a site program acts. `undo` is how to
+    undo it, "" if it cannot be undone. `ends_runs` is whether a user may lose a run by it.
     """
 
     name: str
@@ -221,11 +221,11 @@ class ActionKind:
 
     @property
     def final(self) -> bool:
-        """Whether it changes something that cannot be undone; a mail changes nothing."""
+        """Whether it makes a change that cannot be undone; a mail changes nothing."""
         return self.execution is not None and not self.undo
 
     def problem(self, options: Mapping[str, str]) -> str:
-        """Return what is wrong with the options of a rule's action, "" where nothing is."""
+        """Return the error in the options of a rule's action, "" for none."""
         known = {option.name: option for option in self.options}
         for name in options:
             if name not in known:
@@ -241,12 +241,12 @@ class ActionKind:
         return ""
 
     def request(self, intent: ActionEntry, exempt_accounts: Collection[str] = ()) -> ActionRequest:
-        """Return an intent as a request, with the defaults of options that it leaves out."""
+        """Return an intent as a request, with defaults for options that it leaves out."""
         usual = {option.name: option.default for option in self.options if option.default is not None}
         return ActionRequest(intent.subject, intent.run, intent.user, {**usual, **intent.options}, exempt_accounts)
 
     def refusal(self, intent: ActionEntry) -> str:
-        """Return why an intent of this kind cannot be taken up, "" where it can."""
+        """Return why an intent of this kind is not accepted, "" if it is."""
         if self.subject == "run" and (intent.run is None or not intent.user):
             return f"{self.name}: the intent does not name a run and its user"
         if self.subject == "node" and not intent.subject.startswith(NODE):
@@ -258,5 +258,5 @@ class ActionKind:
 
 @cache
 def actions() -> Mapping[str, ActionKind]:
-    """Return each kind by its name; a file of `kinds` is found by being there."""
+    """Return each kind by its name; every file of `kinds` is loaded."""
     return {kind.name: kind for kind in (module.KIND for module in ModuleRegistry[Any](kinds, "KIND").values())}

@@ -1,6 +1,6 @@
 """ActionManager: the one writer of actions: from a rule's intent to its end, each step stored with its event.
 
-An action is lent only while the last pass of the rules confirms it, and after the mail that warns of it was sent.
+An action is handed out only while the last pass of the rules confirms it, and after its warning mail was sent.
 """
 
 import threading
@@ -29,7 +29,7 @@ _FAMILY: Final = "action."
 
 
 class ActionManager:
-    """Any thread; whoever reads a status and moves it on holds the lock. Raises StoreError."""
+    """For any thread; a thread that reads a status and changes it holds the lock. Raises StoreError."""
 
     def __init__(self, store: ActionStore, max_per_hour: int) -> None:
         self.store = store
@@ -38,7 +38,7 @@ class ActionManager:
         self._lock = threading.Lock()
 
     def intend(self, intents: Sequence[ActionEntry]) -> list[str]:
-        """Take up what rules want; returns the ids that are new. An intent that cannot be done is logged, left out."""
+        """Accept the intents of rules; return the new ids. An intent that cannot be executed is logged and left out."""
         good = []
         for intent in intents:
             if reason := refusal(intent):
@@ -49,7 +49,7 @@ class ActionManager:
         return self.store.add(good, {intent.id: told(intent, "intended", now) for intent in good})
 
     def withdraw(self, over: Collection[tuple[str, str]]) -> int:
-        """End the actions of these rules and subjects that were not sent yet; returns how many."""
+        """End the actions of these rules and subjects that were not sent yet; return how many."""
         with self._lock:
             return sum(
                 self._move(row, WAITING, "moot", reason="the condition of the rule holds no more")
@@ -57,11 +57,11 @@ class ActionManager:
             )
 
     def waiting(self) -> list[ActionEntry]:
-        """Return what rules want and what was not sent yet."""
+        """Return the intents of rules that were not sent yet."""
         return self.store.waiting()
 
     def drop(self, reasons: Mapping[str, str]) -> int:
-        """End actions of rules that were not sent yet, by id, each with its reason; returns how many."""
+        """End actions of rules that were not sent yet, by id, each with its reason; return how many."""
         if not reasons:
             return 0
         with self._lock:
@@ -69,12 +69,12 @@ class ActionManager:
             return sum(self._move(row, WAITING, "moot", reason=reasons[row.id]) for row in rows)
 
     def confirm(self, notices: Mapping[str, str], for_s: float) -> None:
-        """Lend of what rules want these actions from now on, each once its notice was sent, and no others."""
+        """From now on hand out only these actions of rules, each once its notice was sent."""
         self.confirmations.take(notices, for_s)
         self.drop(self.confirmations.unwarned())
 
     def decide(self, row: ActionEntry, person: str, *, approve: bool) -> bool:
-        """Note that a person approves or refuses an action; false where it is too late for that."""
+        """Record that a person approves or refuses an action; return false if it is too late."""
         status: ActionStatus = "approved" if approve else "refused"
         was: tuple[ActionStatus, ...] = ("intended",) if approve else WAITING
         with self._lock:
@@ -83,19 +83,19 @@ class ActionManager:
             return self._move(row, was, status, person=person)
 
     def expire(self) -> int:
-        """End the actions that nobody took in time; returns how many."""
+        """End the actions that nobody claimed in time; return how many."""
         with self._lock:
             return sum(
                 self._move(row, WAITING, "expired", reason=self._late(row)) for row in self.store.overdue(_OVERDUE)
             )
 
     def next(self, kinds: Collection[str]) -> ActionEntry | None:
-        """Return what to take now: one that was sent without an outcome, else one that may be sent."""
+        """Return the next action: one that was sent without an outcome, else one that may be sent."""
         known = [name for name in kinds if name in actions()]
         return self.store.next(known, fresh=not self.hindrance(), confirmed=self.confirmations.ready())
 
     def hindrance(self, kind: str = "") -> str:
-        """Return why nothing may be sent now, nor an action of a `kind`, "" where it may: mail counts for no rate."""
+        """Return why nothing, or no action of a `kind`, may be sent now, "" if it may: mail counts for no rate."""
         if self.store.stopped():
             return "actions are stopped: gpuwaste actions lift"
         rated = _rated()
@@ -104,7 +104,7 @@ class ActionManager:
         return ""
 
     def report(self, row: ActionEntry, report: ActionReport) -> str:
-        """Note a step that the actor, or the hub's own mail, reports; returns why it is not taken, "" where it is."""
+        """Record a step reported by the actor or the hub's own mail; return why it is not accepted, "" if it is."""
         with self._lock:
             was = _before(row)
             if report.status == "sent":
@@ -119,12 +119,12 @@ class ActionManager:
             return "" if moved else f"the action is {self.store.found(row.id)[0].status}"
 
     def stop(self, *, stop: bool) -> None:
-        """Stop to send actions, or lift that; once this returns, no action is noted as sent any more."""
+        """Stop sending actions, or resume; once this returns after a stop, no action is recorded as sent any more."""
         with self._lock:
             self.store.stop(stop=stop)
 
     def give_back(self, row: ActionEntry, reason: str) -> None:
-        """Let an action wait again that was not sent after all."""
+        """Return an action that was not sent after all to its waiting status."""
         with self._lock:
             status: ActionStatus = "approved" if row.person else "intended"
             self.store.move(row.id, _SENT, status, reason=reason)
@@ -151,7 +151,7 @@ class ActionManager:
 
 
 def refusal(intent: ActionEntry) -> str:
-    """Return why an intent cannot be taken up, "" where it can."""
+    """Return why an intent is not accepted, "" if it is."""
     kind = actions().get(intent.kind)
     if kind is None:
         return f"no action is called {intent.kind!r:.80}"
@@ -166,14 +166,14 @@ def _rated() -> list[str]:
 
 
 def _before(row: ActionEntry) -> tuple[ActionStatus, ...]:
-    """Return from which statuses a report may move an action; one that needs a person is never sent without."""
+    """Return the statuses from which a report may move an action; one that needs approval is never sent without it."""
     ready: tuple[ActionStatus, ...] = WAITING if row.approve == "none" else ("approved",)
     return ready + _SENT
 
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """What one pass found: the notice of each action that is still wanted, until UTC second `end`."""
+    """The result of one pass: the notice of each action that is still wanted, until UTC second `end`."""
 
     begin: int = 0
     end: int = 0
@@ -181,25 +181,25 @@ class _Pass:
 
 
 class Confirmations:
-    """In memory: after a start nothing is confirmed until the rules have passed. Any thread asks, one writes."""
+    """In memory: after a start nothing is confirmed until the rules have passed. Any thread reads, one writes."""
 
     def __init__(self, store: ActionStore) -> None:
         self._store = store
         self._pass = _Pass()
 
     def take(self, notices: Mapping[str, str], for_s: float) -> None:
-        """Note what a pass has found."""
+        """Store the result of a pass."""
         now = self._store.now()
         self._pass = _Pass(now, now + int(for_s), dict(notices))
 
     def ready(self) -> Collection[str]:
-        """Return the ids of what may be lent now. Raises StoreError."""
+        """Return the ids of the actions that may be handed out now. Raises StoreError."""
         notices = self._notices()
         ends = self._store.ends({one for one in notices.values() if one})
         return [id_ for id_, one in notices.items() if not one or (one in ends and ends[one][0] == "confirmed")]
 
     def hindrance(self, row: ActionEntry) -> str:
-        """Return why an action that waits may not be lent yet, "" where it may. Raises StoreError."""
+        """Return why a waiting action may not be handed out yet, "" if it may. Raises StoreError."""
         kind = actions().get(row.kind)
         if not row.rule or kind is None or kind.execution is None or row.status not in WAITING:
             return ""
@@ -212,7 +212,7 @@ class Confirmations:
         return "" if status == "confirmed" else f"waits for its warning: action {notice[:_SHOWN]} is {status}"
 
     def unwarned(self) -> dict[str, str]:
-        """Return the actions whose warning will not arrive any more, by id, with the reason. Raises StoreError."""
+        """Return the actions whose warning mail can no longer be sent, by id, with the reason. Raises StoreError."""
         found = {}
         notices = {id_: one for id_, one in self._notices().items() if one}
         ends = self._store.ends(set(notices.values()))
@@ -238,7 +238,7 @@ def told(
     answer: str = "",
     sends: int = 0,
 ) -> StoredEvent:
-    """Return the event of a step; each time that an action is sent is one of its own."""
+    """Return the event of a step; each sending of an action has its own event."""
     data = ActionStep(
         cluster=intent.cluster,
         job_id=intent.job_id,

@@ -1,4 +1,4 @@
-"""ActionParts: actions in the hub: their manager, metrics, and a thread that mails and ends what is overdue."""
+"""ActionParts: actions in the hub: their manager, metrics, and a thread that sends mail and ends overdue actions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Self
@@ -43,7 +43,7 @@ class ActionParts(Part):
     """`worker` runs it."""
 
     def __init__(self, store: HubStore, clock: Clock, config: Config) -> None:
-        """Raise ConfigError where [notify] cannot be used."""
+        """Raise ConfigError if [notify] cannot be used."""
         self.store = ActionStore(store, clock)
         self.manager = ActionManager(self.store, config.actor.max_per_hour)
         settings = NotifySettings.from_config(config.notify)
@@ -58,7 +58,7 @@ class ActionParts(Part):
         return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config))
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield the families. Raises StoreError."""
+        """Yield the metrics. Raises StoreError."""
         return families(self.store.counts(), self.store.now(), stopped=bool(self.store.stopped()))
 
     def _turn(self) -> float:
@@ -73,7 +73,7 @@ class ActionParts(Part):
 
 
 def families(counts: Sequence[ActionCount], now: int, *, stopped: bool) -> Iterator[Metric]:
-    """Yield the families of what the store counts; `now` is UTC seconds."""
+    """Yield the metrics of the store's counts; `now` is UTC seconds."""
     family = GaugeMetricFamily(
         "gpuwaste_hub_actions", "Actions of the hub's store, by kind and status.", labels=["kind", "status"]
     )
@@ -104,7 +104,7 @@ class ActionMail:
         self._kinds = [kind.name for kind in actions().values() if kind.execution is None]
 
     def send_due(self) -> int:
-        """Send what is to be sent now; returns how many mails were tried. Raises StoreError."""
+        """Send what is due now; return how many mails were tried. Raises StoreError."""
         for count in range(_PER_TURN):
             if self._manager.store.stopped():
                 return count
@@ -114,7 +114,7 @@ class ActionMail:
         return _PER_TURN
 
     def _send(self, row: ActionEntry) -> bool:
-        """Send one mail; false where mail server or addresses are out of reach: it is tried again until it expires."""
+        """Send one mail; return false if mail server or addresses are unreachable: it is retried until it expires."""
         if row.status == "sent":
             self._end(row, "failed", "the hub ended while the mail was sent: it may have arrived")
             return True
@@ -124,7 +124,7 @@ class ActionMail:
             return True
         try:
             to = self._addresses(row)
-        except AddressError as error:  # later they may be known: a warning must not be lost for that
+        except AddressError as error:  # they may be known later: a warning must not be lost for that
             if self._trouble.news(str(error)):
                 _NO_ADDRESSES.log(error=error)
             return False

@@ -1,4 +1,4 @@
-"""ActionService: actions as people and the actor ask for them over HTTP."""
+"""ActionService: the HTTP API of actions for people and the actor."""
 
 import json
 from collections.abc import Callable
@@ -37,10 +37,10 @@ _T = TypeVar("_T")
 
 
 class ActionService(Part):
-    """Any thread may ask; every method blocks on the store and may raise Refusal or StoreError."""
+    """For any thread; every method blocks on the store and may raise Refusal or StoreError."""
 
     def __init__(self, manager: ActionManager, checkers: Checkers, actor_user: str) -> None:
-        """`actor_user` may take actions; "": nobody may."""
+        """`actor_user` may claim actions; "": nobody may."""
         self._manager = manager
         self._store = manager.store
         self._checkers = checkers
@@ -54,7 +54,7 @@ class ActionService(Part):
         return cls(parts.get(ActionParts).manager, checkers, actor_user)
 
     def listed(self, scope: Scope, question: ActionQuestion) -> ActionsDocument:
-        """Return actions, to operators and staff."""
+        """Return actions, for operators and staff."""
         _check_reader(scope)
         return ActionsDocument(
             generated=self._store.now(),
@@ -64,7 +64,7 @@ class ActionService(Part):
         )
 
     def one(self, scope: Scope, action_id: str) -> ActionDocument:
-        """Return one action, to operators and staff."""
+        """Return one action, for operators and staff."""
         _check_reader(scope)
         row = self._found(action_id)
         wait = self._manager.confirmations.hindrance(row)
@@ -80,13 +80,13 @@ class ActionService(Part):
         return ActionDocument(action=self._found(row.id))
 
     def stop(self, scope: Scope, body: bytes) -> ActionsStopped:
-        """Stop all actions, or lift that; for Slurm's operators and administrators."""
+        """Stop all actions, or resume; for Slurm's operators and administrators."""
         _check_operator(scope)
         self._manager.stop(stop=_read(body, ActionsStop).stop)
         return ActionsStopped(stopped=self._store.stopped() or None)
 
     def claim(self, authorization: str, target: str, body: bytes) -> SignedAnswer:
-        """Lend the actor the action to take now, if any; the answer is signed."""
+        """Hand the next action, if any, to the actor; the answer is signed."""
 
         def answer() -> ActionLent:
             claim = _read(body, ActionClaim)
@@ -107,13 +107,13 @@ class ActionService(Part):
         return self._signed(authorization, target, body, answer)
 
     def step(self, authorization: str, target: str, action_id: str, body: bytes) -> SignedAnswer:
-        """Take a step that the actor reports; the answer is signed."""
+        """Accept a step that the actor reports; the answer is signed."""
 
         def answer() -> ActionTaken:
             report = _read(body, ActionReport)
             row = self._found(action_id)
             kind = actions().get(row.kind)
-            # The actor asks Slurm next: the whole lease is before it.
+            # The actor runs Slurm commands next: it needs the full lease.
             holder, lease_s = self._store.lease(report.actor, LEASE_S, anew=report.status == "sent")
             if holder != report.actor:
                 reason = f"actor {holder} holds the lease"

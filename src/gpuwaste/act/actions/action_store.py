@@ -1,4 +1,4 @@
-"""ActionStore: what rules want done, and what became of it, in the hub's store."""
+"""ActionStore: the actions that rules want, and their outcome, in the hub's store."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -77,7 +77,7 @@ class ActionStore:
         return moved
 
     def found(self, beginning: str) -> list[ActionEntry]:
-        """Return the actions whose id begins so; two at most."""
+        """Return the actions whose id starts with `beginning`; two at most."""
         with self._store.reader() as db:
             return [_row(row) for row in db.rows("actions_get", {"id": beginning})]
 
@@ -98,9 +98,9 @@ class ActionStore:
     def next(
         self, kinds: Collection[str], *, fresh: bool, confirmed: Collection[str] | None = None
     ) -> ActionEntry | None:
-        """Return what to take next: one that was sent without an outcome, else, where `fresh`, one that may be sent.
+        """Return the next action: one that was sent without an outcome, else, if `fresh`, one that may be sent.
 
-        Of those that rules want only the ids `confirmed` may be; None: all of them.
+        Of the actions of rules only those with an id in `confirmed` may be sent; None: all of them.
         """
         ids = None if confirmed is None else sorted(confirmed)
         values = {"kinds": sorted(kinds), "now": self.now(), "fresh": fresh, "confirmed": ids}
@@ -109,13 +109,13 @@ class ActionStore:
         return _row(rows[0]) if rows else None
 
     def waiting(self, ids: Collection[str] | None = None) -> list[ActionEntry]:
-        """Return the actions of rules that were not sent yet; None: of every id."""
+        """Return the actions of rules that were not sent yet; None: of any id."""
         with self._store.reader() as db:
             rows = db.rows("actions_waiting", {"ids": None if ids is None else sorted(ids)})
         return [_row(row) for row in rows]
 
     def ends(self, ids: Collection[str]) -> dict[str, tuple[ActionStatus, str]]:
-        """Return status and reason of these actions, by id; one that is not there is left out."""
+        """Return status and reason of these actions, by id; unknown ids are left out."""
         if not ids:
             return {}
         with self._store.reader() as db:
@@ -146,10 +146,10 @@ class ActionStore:
         return [(row["status"], row["kind"], int(row["actions"]), int(row["first_utc"])) for row in rows]
 
     def lease(self, holder: str, seconds: int, *, anew: bool = False) -> tuple[str, int]:
-        """Give the lease to `holder` where nobody else has it; returns who holds it, and for how many more seconds.
+        """Give the lease to `holder` if nobody else has it; return the holder, and for how many more seconds.
 
-        One that has over half of its time left is written only where it is to last `seconds` `anew`: a lease is asked
-        for every few seconds.
+        A lease with more than half of its time left is renewed only with `anew`: a lease is requested every few
+        seconds.
         """
         now = self.now()
         with self._store.writing() as db:
@@ -168,11 +168,11 @@ class ActionStore:
         return str(rows[0]["holder"]) if rows and rows[0]["until_utc"] > self.now() else ""
 
     def stopped(self) -> int:
-        """Return since when no action is sent, UTC seconds, 0 for never."""
+        """Return since when no action is sent, UTC seconds, 0 if actions are sent."""
         return self._store.mark(STOPPED) or 0
 
     def stop(self, *, stop: bool) -> None:
-        """Stop to send actions, or lift that."""
+        """Stop sending actions, or resume."""
         self._store.set_mark(STOPPED, self.now() if stop else 0)
 
     def now(self) -> int:

@@ -1,4 +1,4 @@
-"""Finds what an action is about: a run in slurmctld by its run key and user, never by job id only; a model by name.
+"""Finds the subject of an action: a run in slurmctld by its run key and user, never by job id only; a model by name.
 
 The program that changes the model in use checks that it is still the one that the rule saw.
 """
@@ -13,8 +13,8 @@ from gpuwaste.core.text import PLAIN_NAME
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.run_key import RunKey
 
-TARGET: Final = "job"  # in a plan: the job as Slurm's commands name it
-STATE: Final = "state"  # and its state
+TARGET: Final = "job"  # in a plan: the job's name in Slurm commands
+STATE: Final = "state"  # in a plan: the job's state
 WAITING: Final = frozenset({"PENDING"})
 RUNNING: Final = frozenset({"RUNNING"})
 COMPLETING: Final = "COMPLETING"
@@ -24,13 +24,13 @@ _OWNER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,127}", re.ASCII)
 _TARGET: Final = re.compile(r"\d{1,10}(_(\d{1,10}|\[[\d,:-]{1,4000}\]))?", re.ASCII)
 
 Judge = Callable[[RunningJob, ActionRequest, ActionSlurm, Plan], LookResult]
-"""What an action makes of its run's record: called with the run that is meant, and no other."""
+"""An action's check of its run's record: called only with the run of the request."""
 
 
 def key_of(job: RunningJob, cluster: str) -> RunKey | None:
-    """Return a record's run key: by its start, else by its submission; None where Slurm does not say.
+    """Return a record's run key: by its start, else by its submission; None if Slurm gives neither.
 
-    A job that was cancelled while it waited has a StartTime too, and no node.
+    A job that was cancelled while pending has a StartTime too, and no node.
     """
     instant = job.start if job.node_list else job.submit
     return None if instant is None else RunKey(cluster, job.job_id, instant)
@@ -53,14 +53,14 @@ def on_run(states: Collection[str], judge: Judge) -> Look:
         target, problem = target_of(job)
         if problem:
             return LookResult("moot", problem)
-        # What was just read names the job: a plan that came from the hub must not.
+        # The job's name is from what was just read: a plan that came from the hub must not name it.
         return LookResult("todo", seen.reason, {**seen.plan, TARGET: target, STATE: job.state})
 
     return look
 
 
 def command(*words: str) -> Act:
-    """Return an act that runs one command of Slurm; {job} and the plan's other names are put in."""
+    """Return an act that runs one Slurm command; {job} and the plan's other names are replaced by their values."""
 
     def act(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> str:
         values = {**plan, "user": request.user}
@@ -70,7 +70,7 @@ def command(*words: str) -> Act:
 
 
 def planned(plan: Plan, name: str) -> int:
-    """Return a number of a stored plan. Raises ParseError: a plan may come from the hub, which is not trusted."""
+    """Return a number of a stored plan. Raises ParseError: a plan may be from the hub, which is not trusted."""
     text = plan.get(name, "")
     if not _NUMBER.fullmatch(text):
         raise ParseError(f"the stored plan has {name}={text!r:.40}: expected a number")
@@ -78,9 +78,9 @@ def planned(plan: Plan, name: str) -> int:
 
 
 def target_of(job: RunningJob) -> tuple[str, str]:
-    """Return how Slurm's commands name exactly this run, or why they cannot.
+    """Return the name of exactly this run in Slurm commands, or why there is none.
 
-    A bare number names every task of an array and every component of a het job whose first id it is.
+    A number without task or component names every task of an array or every component of a het job with that first id.
     """
     if job.het_job_id is not None:
         return "", "a component of a heterogeneous job: Slurm acts on all of its components only"
@@ -91,12 +91,12 @@ def target_of(job: RunningJob) -> tuple[str, str]:
 
 
 def owner_problem(job: RunningJob) -> str:
-    """Return why a run's user cannot be named to a program, "" where they can: no word of it becomes an option."""
+    """Return why a run's user cannot be passed to a program, "" if they can: no user name can become an option."""
     return "" if _OWNER.fullmatch(job.user) else f"the user's name cannot be passed to a program: {job.user!r:.80}"
 
 
 def not_yet(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
-    """Judge an action that nothing in Slurm shows: it is to be done."""
+    """Judge an action whose result Slurm does not show: it is to do."""
     del job, request, slurm, plan
     return LookResult("todo")
 
@@ -119,7 +119,7 @@ def _found(request: ActionRequest, slurm: ActionSlurm) -> tuple[RunningJob | Non
 
 
 def _forbidden(job: RunningJob, request: ActionRequest) -> str:
-    """Return why a record is left alone although it has the run's key, "" where it is not."""
+    """Return why a record must not be touched although it has the run's key, "" if it may."""
     if job.user != request.user:
         return f"job {job.job_id} is of user {job.user!r:.64}, not of {request.user!r:.64}"
     exempt = job.account in request.exempt_accounts
@@ -131,7 +131,7 @@ def _shown(job: RunningJob, cluster: str) -> str:
 
 
 def model_name_problem(text: str) -> str:
-    """Return what is wrong with the name of a model, "" where nothing is."""
+    """Return the error in the name of a model, "" for none."""
     return (
         ""
         if PLAIN_NAME.fullmatch(text)
@@ -140,7 +140,7 @@ def model_name_problem(text: str) -> str:
 
 
 def on_model(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
-    """Look at the request alone: which model is in use is checked where it is changed."""
+    """Check only the request: the model in use is checked when it is changed."""
     del slurm, plan
     if not PLAIN_NAME.fullmatch(request.model):
         return LookResult("moot", f"no model has the name {request.model!r:.80}")

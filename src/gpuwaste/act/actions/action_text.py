@@ -6,7 +6,7 @@ from gpuwaste.act.actions.action_types import ActionDocument, ActionEntry, Actio
 from gpuwaste.show.layout import COLUMNS, Look, facts, wrapped
 from gpuwaste.show.terminal_cells import fit, local_time
 
-_ID: Final = 12  # characters of an id: `show` takes that many
+_ID: Final = 12  # characters of an id that `show` accepts
 _SUBJECT: Final = 36
 _FACTS: Final = 2000
 
@@ -29,7 +29,7 @@ def actions_text(document: ActionsDocument, look: Look) -> str:
 
 
 def action_text(document: ActionDocument, look: Look) -> str:
-    """Render one action with its steps: what the rule saw, who agreed, what Slurm said, how the run ended."""
+    """Render one action with its steps: what the rule saw, who approved, Slurm's answer, how the run ended."""
     row = document.action
     person = f"{row.person}, {local_time(row.person_at, look.zone)}" if row.person else ""
     run_end = f"{row.run_state} {local_time(row.run_end, look.zone)}" if row.run_end is not None else row.run_state

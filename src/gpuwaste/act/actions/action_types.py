@@ -22,7 +22,7 @@ MAX_ACTIONS: Final = 10_000
 
 @dataclass(frozen=True)
 class ActionQuestion:
-    """Which actions; None is every one, of a window the last 60 days. Times are UTC seconds."""
+    """Which actions; None is any, for the window the last 60 days. Times are UTC seconds."""
 
     status: Annotated[ActionStatus | None, Meta(description="only this one")] = None
     rule: Annotated[Name | None, Meta(description="only actions of this rule")] = None
@@ -33,7 +33,7 @@ class ActionQuestion:
 
 
 class ActionEntry(Struct, kw_only=True, frozen=True):
-    """An action with all that happened to it."""
+    """An action with its history."""
 
     id: str
     rule: str
@@ -99,7 +99,7 @@ class ActionClaim(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ActionLent(Struct, kw_only=True, frozen=True):
-    """The answer to a claim: the action to take now, if any."""
+    """The answer to a claim: the next action, if any."""
 
     now: Annotated[int, Meta(description="The hub's time, UTC seconds.")]
     lease_s: Annotated[int, Meta(description="For how long no other actor gets an action, seconds.")]
@@ -109,7 +109,7 @@ class ActionLent(Struct, kw_only=True, frozen=True):
 
 
 class ActionReport(Struct, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /v1/actions/ID/step: what the actor is about to do, or what became of it."""
+    """The body of POST /v1/actions/ID/step: what the actor is about to do, or the outcome."""
 
     actor: Annotated[str, Meta(min_length=1, max_length=200)]
     status: Outcome

@@ -1,4 +1,4 @@
-"""What rules want done, for people to read and decide on: /v1/actions."""
+"""The actions that rules want, for people to read and decide on: /v1/actions."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated

@@ -1,1 +1,1 @@
-"""Events handed over to other systems and taken from them: outlets, inlets, their figures."""
+"""Events sent to other systems and received from them: outlets, inlets, their metrics."""

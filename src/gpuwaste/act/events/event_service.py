@@ -1,6 +1,6 @@
 """EventService and EventReads: events in the hub: sources, a sender for each outlet, and what readers get.
 
-Sources look for news once a minute. A reader gets the events of the runs that they may see; operators get all.
+Sources check for new events once a minute. A reader gets the events of the runs that they may see; operators get all.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -37,7 +37,7 @@ from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.sim.kept_simulations import DIRECTORY as SIMULATIONS
 from gpuwaste.store.hub.hub_store import HubStore
 
-EVERY_S: Final = 60.0  # agents report each quarter of an hour, or each minute
+EVERY_S: Final = 60.0  # agents report every 15 minutes, or every minute
 _NOT_LOOKED: Final = log_event.warning(
     "events-not-told: cannot see what is news: {error}",
     "The store or its disk refuses. What was not told now is told later.",
@@ -53,9 +53,9 @@ EventText = tuple[int, str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class SourceViews:
-    """Where sources see what the cluster does and what predicts, and how long a GPU is idle before it is told.
+    """The data of sources: the state of the cluster, the predictor, and how long a GPU is idle before it is reported.
 
-    `since` returns what was taken since an earlier look, at a UTC second.
+    `since` returns what was received since an earlier look, at a UTC second.
     """
 
     now: Callable[[], Now]
@@ -65,7 +65,7 @@ class SourceViews:
 
 
 class EventService(Part):
-    """`workers` run it: one looks, one for each outlet hands over. Nothing runs where there is no outlet."""
+    """`workers` run it: one checks the sources, one per outlet sends. Without outlets nothing runs."""
 
     def __init__(
         self,
@@ -78,9 +78,9 @@ class EventService(Part):
         views: SourceViews,
         simulations: Path | None = None,
     ) -> None:
-        """Read the outlets; one with an error is left out and logged: the hub has more to do than to send events.
+        """Read the outlets; one with an error is left out and logged: the hub must run without it.
 
-        `site` are the kinds that inlets declare, `simulations` the directory of those that were saved.
+        `site` are the kinds that inlets declare, `simulations` the directory of saved simulations.
         """
         self.site = site
         self.store = EventStore(store, clock)
@@ -116,7 +116,7 @@ class EventService(Part):
         return [self._looker, *(sender.worker for sender in self.senders)] if self.senders else []
 
     def look(self) -> int:
-        """Tell what is news; returns how many events. Raises StoreError."""
+        """Report new events; return how many. Raises StoreError."""
         cluster, views = self._cluster(), self._views
         if not cluster:
             return 0
@@ -130,11 +130,11 @@ class EventService(Part):
         return told
 
     def standings(self) -> list[OutletStanding]:
-        """Return how each outlet stands. Raises StoreError."""
+        """Return the state of each outlet. Raises StoreError."""
         return [OutletStanding(one.file.name, one.state, self.store.behind(one.state.seq)) for one in self.senders]
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield the families."""
+        """Yield the metrics."""
         return families(self.standings(), self._clock.utc_us() / 1e6)
 
     def _turn(self) -> float:
@@ -146,7 +146,7 @@ class EventService(Part):
 
 
 class EventReads(Part):
-    """Any thread may ask."""
+    """Reads of the event stream, for any thread."""
 
     def __init__(self, parts: EventService, cluster_of: Callable[[], str], clock: Clock) -> None:
         self._parts = parts
@@ -159,14 +159,14 @@ class EventReads(Part):
         return cls(parts.get(EventService), parts.get(ClusterFacts).known, parts.get(HostPorts).clock)
 
     def page(self, scope: Scope, after: int, limit: int, kinds: str) -> bytes:
-        """Return an EventsAnswer as JSON: what the caller may see; `kinds` are patterns separated by commas."""
+        """Return an EventsAnswer as JSON: what the caller may see; `kinds` are comma-separated patterns."""
         events, following = self.found(scope, after, limit, self.wanted(kinds))
         cluster = self._cluster_of()
         raw = [msgspec.Raw(encoded(event, cluster)) for event in events]
         return msgspec.json.encode(EventsAnswer(events=raw, next=following))
 
     def found(self, scope: Scope, after: int, limit: int, kinds: frozenset[str]) -> tuple[list[StoredEvent], int]:
-        """Return events of some kinds after a place, as far as the caller may see them, and the last place."""
+        """Return the events of some kinds after a position that the caller may see, and the last position."""
         page = self._parts.store.page(after, min(limit, MAX_EVENTS))
         found = map(event_of, page.events)
         return [event for event in found if event.kind in kinds and may_see(scope, event)], page.until
@@ -182,22 +182,22 @@ class EventReads(Part):
             raise Refusal(BAD, str(error)) from error
 
     def texts(self, scope: Scope, after: int, limit: int, kinds: frozenset[str]) -> tuple[list[EventText], int]:
-        """Return place, type and JSON of each event that `found` has, and the last place."""
+        """Return position, type and JSON of each event of `found`, and the last position."""
         events, until = self.found(scope, after, limit, kinds)
         cluster = self._cluster_of()
         return [(event.seq, PREFIX + event.kind, encoded(event, cluster)) for event in events], until
 
     def since(self, place: int, limit: int) -> tuple[list[StoredEvent], int]:
-        """Return the events after a place whoever may see them, and the last place."""
+        """Return all events after a position, regardless of who may see them, and the last position."""
         page = self._parts.store.page(place, limit)
         return list(map(event_of, page.events)), page.until
 
     def last(self) -> int:
-        """Return the newest place of the stream."""
+        """Return the newest position of the stream."""
         return self._parts.store.last(0)
 
     def outlets(self, scope: Scope) -> OutletsDocument:
-        """Return how the outlets stand, to operators."""
+        """Return the state of the outlets, for operators."""
         if not scope.everything:
             raise Refusal(FORBIDDEN, "outlets are for operators")
         counts = self._parts.store.dead_counts()
@@ -220,7 +220,7 @@ class EventReads(Part):
 
 
 def may_see(scope: Scope, event: StoredEvent) -> bool:
-    """Say whether an event is of a run that the caller may see; events of nodes and models are for operators."""
+    """Return whether an event is of a run that the caller may see; events of nodes and models are for operators."""
     own = event.run is not None and bool(scope.user) and event.user == scope.user
     return scope.everything or own or (event.run is not None and (event.run.cluster, event.account) in scope.accounts)
 

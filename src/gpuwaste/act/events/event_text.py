@@ -1,4 +1,4 @@
-"""The catalogue, the outlets and the inlets as words for a terminal."""
+"""The catalogue, the outlets and the inlets as text for a terminal."""
 
 from gpuwaste.act.events.event_types import CatalogueDocument, InletRow, InletsDocument, OutletRow, OutletsDocument
 from gpuwaste.show.layout import Look
@@ -16,7 +16,7 @@ def kinds_text(document: CatalogueDocument, look: Look) -> str:
 
 
 def outlets_text(document: OutletsDocument, look: Look) -> str:
-    """Render how outlets stand, and what was refused last."""
+    """Render the state of outlets, and the events rejected last."""
     if not document.outlets:
         return "no outlets: the hub sends no events\n"
     lines = look.title("Outlets") if look.header else []
@@ -42,7 +42,7 @@ def _outlet(row: OutletRow, look: Look) -> list[str]:
 
 
 def inlets_text(document: InletsDocument, look: Look) -> str:
-    """Render how inlets stand."""
+    """Render the state of inlets."""
     if not document.inlets:
         return "no inlets: the hub takes no events of other systems\n"
     lines = look.title("Inlets, since the hub's start") if look.header else []
@@ -52,7 +52,7 @@ def inlets_text(document: InletsDocument, look: Look) -> str:
 
 
 def quarantine_text(document: InletsDocument, look: Look) -> str:
-    """Render the events that inlets have set aside, and why."""
+    """Render the events that inlets have quarantined, and why."""
     if not document.quarantine:
         return "no events are quarantined\n"
     lines = look.title("Quarantined events, the newest first") if look.header else []

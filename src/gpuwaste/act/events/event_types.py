@@ -26,7 +26,7 @@ class KindRow(Struct, kw_only=True, frozen=True):
 
 
 class CatalogueDocument(Document, kw_only=True, frozen=True):
-    """Every kind of event that the hub tells."""
+    """Every kind of event that the hub reports."""
 
     document: Literal["events"] = "events"
     schema: int = 1
@@ -34,7 +34,7 @@ class CatalogueDocument(Document, kw_only=True, frozen=True):
 
 
 class OutletRow(Struct, kw_only=True, frozen=True):
-    """How an outlet stands."""
+    """The state of an outlet."""
 
     name: str
     way: Annotated[str, Meta(description="journal, kafka or webhook.")]
@@ -48,7 +48,7 @@ class OutletRow(Struct, kw_only=True, frozen=True):
 
 
 class RefusedEvent(Struct, kw_only=True, frozen=True):
-    """An event that a receiver will never take."""
+    """An event that a receiver will never accept."""
 
     outlet: str
     seq: int
@@ -59,7 +59,7 @@ class RefusedEvent(Struct, kw_only=True, frozen=True):
 
 
 class OutletsDocument(Document, kw_only=True, frozen=True):
-    """The outlets of the hub, and what their receivers have refused."""
+    """The outlets of the hub, and what their receivers have rejected."""
 
     document: Literal["outlets"] = "outlets"
     schema: int = 1
@@ -69,7 +69,7 @@ class OutletsDocument(Document, kw_only=True, frozen=True):
 
 
 class InletAnswer(Struct, kw_only=True, frozen=True):
-    """What became of the events of a request; none of them needs to be sent again."""
+    """The outcome of the events of a request; none of them needs to be sent again."""
 
     accepted: int
     repeated: Annotated[int, Meta(description="Events that were received before, by source and id.")]
@@ -78,7 +78,7 @@ class InletAnswer(Struct, kw_only=True, frozen=True):
 
 
 class InletRow(Struct, kw_only=True, frozen=True):
-    """How an inlet stands; counts are since the hub's start."""
+    """The state of an inlet; counts are since the hub's start."""
 
     name: str
     way: Annotated[str, Meta(description="kafka or webhook.")]
@@ -93,7 +93,7 @@ class InletRow(Struct, kw_only=True, frozen=True):
 
 
 class QuarantinedEvent(Struct, kw_only=True, frozen=True):
-    """An event that came by an inlet and is not valid."""
+    """An invalid event from an inlet."""
 
     inlet: str
     at: Utc
@@ -104,7 +104,7 @@ class QuarantinedEvent(Struct, kw_only=True, frozen=True):
 
 
 class InletsDocument(Document, kw_only=True, frozen=True):
-    """The inlets of the hub, and the events that they have set aside."""
+    """The inlets of the hub, and the events that they have quarantined."""
 
     document: Literal["inlets"] = "inlets"
     schema: int = 1

@@ -1,4 +1,4 @@
-"""The stream of events as CloudEvents, its catalogue, and how outlets and inlets stand."""
+"""The stream of events as CloudEvents, its catalogue, and the state of outlets and inlets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EventsQuestion:
-    """After which place, how many, and of which kinds: patterns separated by commas."""
+    """After which position, how many, and of which kinds: comma-separated patterns."""
 
     after: Number = 0
     limit: Annotated[int, Meta(ge=1, le=MAX_EVENTS)] = 1000
@@ -51,12 +51,12 @@ def kinds(_: Reading, __: Scope, ___: NoQuestion) -> CatalogueDocument:
 
 
 def outlets(reading: Reading, scope: Scope, _: NoQuestion) -> OutletsDocument:
-    """Return how outlets stand, and what their receivers have refused; for operators."""
+    """Return the state of the outlets, and the events that their receivers have rejected; for operators."""
     return _events(reading).outlets(scope)
 
 
 def standing(reading: Reading, scope: Scope, _: NoQuestion) -> InletsDocument:
-    """Return how inlets stand, and the events that they have set aside; for operators."""
+    """Return the state of the inlets, and the events that they have quarantined; for operators."""
     from gpuwaste.act.events.inlet_parts import InletParts
 
     return reading.get(InletParts).document(scope)

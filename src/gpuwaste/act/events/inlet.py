@@ -1,4 +1,4 @@
-"""Inlet: where the hub gets events of other systems, as a file of [hub] inlets_dir declares it: kinds and rates.
+"""Inlet: where the hub gets events of other systems, as declared in a file of [hub] inlets_dir: kinds and rates.
 
 Each file in inlets/ is one transport: events are sent to the hub (SentInlet), or the hub fetches them (FetchedInlet).
 """
@@ -18,18 +18,18 @@ from gpuwaste.jobs.events.event_kind import EventKind
 from gpuwaste.jobs.events.kind_catalogue import FAMILY, catalogue, read_kinds
 
 WAYS: Final[ModuleRegistry[Any]] = ModuleRegistry(ways_in, "SETTINGS", "make")
-"""The ways in, by the names of their tables."""
+"""The transports, by the names of their tables."""
 _MOST_PER_MINUTE: Final = 60_000
 _MOST_PER_DAY: Final = 1_000_000
 
 
 class InletDownError(GpuwasteError):
-    """Nothing could be fetched now; the events wait where they are."""
+    """Nothing could be fetched now; the events remain in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Events as they were sent, the places after them, and what the reader of the hub's log should know."""
+    """Events as they were sent, the positions after them, and notes for the hub's log."""
 
     texts: Sequence[bytes]
     places: LogPlaces
@@ -38,24 +38,24 @@ class Fetched:
 
 @runtime_checkable
 class SentInlet(Protocol):
-    """Is sent requests."""
+    """An inlet that receives requests."""
 
     def check(self, headers: Mapping[str, str], body: bytes, now_utc: int) -> SentRequest:
-        """Return the request; `headers` by their names in small letters. Raises UnsignedError for somebody else's."""
+        """Return the request; `headers` have lower-case names. Raises UnsignedError if it is from somebody else."""
 
 
 @runtime_checkable
 class FetchedInlet(Protocol):
-    """Fetches events from a log. One thread calls it."""
+    """Fetches events from a log. Call it from one thread."""
 
     def fetch(self, known: LogPlaces | None) -> Fetched:
-        """Return events after the places that are stored, None for a new inlet; waits a moment for the first one.
+        """Return events after the positions `known`, None for a new inlet; wait briefly for the first one.
 
         Raises InletDownError.
         """
 
     def close(self) -> None:
-        """Give up connections; the next fetch begins at the places that it is given."""
+        """Close connections; the next fetch starts at the positions that it is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class InletTable:
 
 @dataclass(frozen=True, slots=True)
 class InletFile(Transport[SentInlet | FetchedInlet]):
-    """One inlet as its file declares it; `own` are the kinds that it declares itself."""
+    """One inlet from its file; `own` are the kinds that it declares itself."""
 
     kinds: Mapping[str, EventKind]
     own: Mapping[str, EventKind]
@@ -78,7 +78,7 @@ class InletFile(Transport[SentInlet | FetchedInlet]):
 
 
 def load_inlets(directory: Path) -> tuple[list[InletFile], list[ConfigError]]:
-    """Return the inlets of a directory, and what is wrong with the others: a kind is declared by one file only."""
+    """Return the inlets of a directory, and the errors of the others: only one file may declare a kind."""
     found, errors = load_files(directory, "inlets", load_inlet)
     inlets: list[InletFile] = []
     declared: dict[str, str] = {}
@@ -116,7 +116,7 @@ def load_inlet(path: Path) -> InletFile:
 
 
 def is_inlet(path: Path) -> bool:
-    """Tell whether a file is an inlet: it has the table [inlet]. What cannot be read is none."""
+    """Return whether a file is an inlet: it has the table [inlet]. A file that cannot be read is none."""
     try:
         return "inlet" in parse_toml(read_data(path, MAX_FILE_B, "an inlet"), str(path))
     except ConfigError:

@@ -1,7 +1,7 @@
-"""InletParts: inlets in the hub: requests that are sent, threads that fetch from logs, the quarantine and metrics.
+"""InletParts: inlets in the hub: received requests, threads that fetch from logs, the quarantine and metrics.
 
-A thread reads its log from a durable place, which is stored with the events in one transaction: each event is fetched
-at least once, and a repeated one is recognized by its id.
+A thread reads its log from a durable position, which is stored with the events in one transaction: each event is
+fetched at least once, and a repeated one is recognized by its id.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -56,7 +56,7 @@ class InletParts(Part):
     """`workers` fetch; `take` is for requests, from any thread."""
 
     def __init__(self, store: HubStore, clock: Clock, cluster: Callable[[], str], inlets: Path) -> None:
-        """Read the inlets; one with an error is left out and logged: the hub has more to do than to take events."""
+        """Read the inlets; one with an error is left out and logged: the hub must run without it."""
         self._clock = clock
         self._store = InletStore(store, clock)
         self._unknown = 0
@@ -92,7 +92,7 @@ class InletParts(Part):
         return [reader.worker for reader in self._readers]
 
     def take(self, name: str, headers: Mapping[str, str], body: bytes) -> InletAnswer:
-        """Take a request's events. Raises Refusal, StoreError: then nothing was taken and the sender tries again."""
+        """Take a request's events. Raises Refusal, StoreError: then nothing was stored and the sender retries."""
         found = self._sent.get(name)
         if found is None:
             self._unknown += 1
@@ -113,7 +113,7 @@ class InletParts(Part):
             self._intakes[name].refuse("size")
 
     def document(self, scope: Scope) -> InletsDocument:
-        """Return how the inlets stand, to operators. Raises Refusal, StoreError."""
+        """Return the state of the inlets, for operators. Raises Refusal, StoreError."""
         if not scope.everything:
             raise Refusal(FORBIDDEN, "inlets are for operators")
         kept = self._store.aside_counts()
@@ -122,7 +122,7 @@ class InletParts(Part):
         return InletsDocument(generated=self._clock.utc_us() // 1_000_000, inlets=rows, quarantine=aside)
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield the families."""
+        """Yield the metrics."""
         return families({name: intake.state for name, intake in self._intakes.items()}, self._unknown)
 
     @staticmethod
@@ -181,11 +181,11 @@ class InletReader:
     def __init__(self, intake: Intake, inlet: FetchedInlet, clock: Clock) -> None:
         self._intake = intake
         self._inlet = inlet
-        self._last: Fetched | None = None  # what is in the store with its places
+        self._last: Fetched | None = None  # what is in the store with its positions
         self.worker = Worker(f"inlet {intake.file.name}", self.step, clock, last=inlet.close)
 
     def step(self) -> float:
-        """Fetch and take the next events; returns the seconds until the next step."""
+        """Fetch and store the next events; return the seconds until the next step."""
         state = self._intake.state
         try:
             if wait_s := self._intake.wait_s(1):
@@ -211,7 +211,7 @@ class InletReader:
 
     def _failed(self, error: Exception) -> float:
         state = self._intake.state
-        self._inlet.close()  # what was fetched and not taken is fetched again
+        self._inlet.close()  # events that were fetched but not stored are fetched again
         state.failures += 1
         wait_s = backoff_s(state.failures, _FIRST_S, _MOST_S)
         if state.error != str(error):
@@ -221,7 +221,7 @@ class InletReader:
 
 
 def families(states: Mapping[str, InletState], unknown: int) -> Iterator[Metric]:
-    """Yield the families of inlets by their names; `unknown` requests named no inlet."""
+    """Yield the metrics of inlets by their names; `unknown` requests named no inlet."""
     up = GaugeMetricFamily("gpuwaste_hub_inlet_up", "1 while an inlet gets events.", labels=["inlet"])
     came = CounterMetricFamily(
         "gpuwaste_hub_inlet_events",

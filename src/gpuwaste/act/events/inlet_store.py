@@ -1,4 +1,4 @@
-"""InletStore: events of inlets, those that could not be taken, and how far a log was read: in one transaction."""
+"""InletStore: events of inlets, quarantined ones, and how far a log was read: in one transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,14 +10,14 @@ from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
-MOST_ASIDE: Final = 1000  # events that an inlet keeps aside
+MOST_ASIDE: Final = 1000  # events that an inlet keeps in quarantine
 _MARK: Final = "inlet:"
 _LOG: Final = "log"
 
 
 @dataclass(frozen=True, slots=True)
 class AsideEvent:
-    """An event that could not be taken; `digest` is the SHA-256 of its bytes, `raw` their beginning as text."""
+    """A quarantined event; `digest` is the SHA-256 of its bytes, `raw` their beginning as text."""
 
     digest: str
     sent_id: str
@@ -28,7 +28,7 @@ class AsideEvent:
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A signed request: SHA-256 of what was signed, and the last UTC second in which its signature is accepted."""
+    """A signed request: SHA-256 of the signed bytes, and the last UTC second in which its signature is accepted."""
 
     digest: str
     until_utc: int
@@ -36,14 +36,14 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class LogPlaces:
-    """How far a log with partitions was read: the next offset of each, and the number of the log itself (0: none)."""
+    """How far a log with partitions was read: the next offset of each, and the id number of the log (0: none)."""
 
     log: int
     next: Mapping[int, int]
 
 
 class InletStore:
-    """What inlets leave in a hub's store; threads share it as they share the store."""
+    """The data of inlets in a hub's store; threads share it as they share the store."""
 
     def __init__(self, store: HubStore, clock: Clock) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class InletStore:
         places: LogPlaces | None = None,
         request: SentRequest | None = None,
     ) -> int:
-        """Keep all of it or nothing, and that this request was taken; returns how many events are new.
+        """Store all events and the request, or nothing; return how many events are new.
 
         Raises StoreError.
         """
@@ -79,12 +79,12 @@ class InletStore:
         return new
 
     def knows(self, inlet: str, request: SentRequest) -> bool:
-        """Tell whether an inlet has taken a request. Raises StoreError."""
+        """Return whether an inlet has taken a request. Raises StoreError."""
         with self._store.reader() as db:
             return bool(db.rows("inlet_request_known", {"inlet": inlet, "digest": request.digest}))
 
     def places(self, inlet: str) -> LogPlaces | None:
-        """Return how far an inlet has read, None where it is new. Raises StoreError."""
+        """Return how far an inlet has read, None if it is new. Raises StoreError."""
         prefix = f"{_MARK}{inlet}:"
         with self._store.reader() as db:
             found = {
@@ -94,11 +94,11 @@ class InletStore:
         return None if log is None else LogPlaces(log, {int(name): value for name, value in found.items()})
 
     def aside(self, limit: int) -> list[dict[str, Any]]:
-        """Return the events that were set aside last, the newest first. Raises StoreError."""
+        """Return the events that were quarantined last, the newest first. Raises StoreError."""
         with self._store.reader() as db:
             return db.rows("inlet_quarantine_newest", {"limit": limit})
 
     def aside_counts(self) -> dict[str, int]:
-        """Return how many events each inlet keeps aside. Raises StoreError."""
+        """Return how many events each inlet has in quarantine. Raises StoreError."""
         with self._store.reader() as db:
             return {row["inlet"]: int(row["events"]) for row in db.rows("inlet_quarantine_counts")}

@@ -1,8 +1,8 @@
 """Intake: checks the events of one inlet, stores the valid ones within its rates, and quarantines the others.
 
-What comes in is not trusted: it can only become an event of the family site, about no run and no node, with a subject
-that begins with site/, and with the hub's time. The id is made of inlet, source and the sender's id, so what is sent
-again is known again.
+The input is not trusted: it can only become an event of the family site, about no run and no node, with a subject that
+begins with site/, and with the hub's time. The id is made of inlet, source and the sender's id, so that a repeated
+event is recognized.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from gpuwaste.jobs.events.kind_catalogue import PREFIX
 
 MAX_EVENT: Final = 16 * 1024  # bytes
 MAX_BATCH: Final = 100  # events of a request
-MAX_RAW: Final = 2000  # characters of what is kept of an event that was not taken
+MAX_RAW: Final = 2000  # characters kept of a quarantined event
 _SUBJECT: Final = "site/"
 _MAX_SUBJECT: Final = 200
 _Word = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -43,9 +43,9 @@ RESULTS: Final = ("accepted", "repeated", "quarantined")
 
 
 class EventBudget:
-    """Two buckets that fill steadily; for the thread that has the inlet's lock.
+    """Two buckets that fill steadily; for the thread that holds the inlet's lock.
 
-    A bucket holds what its time allows, and may be overdrawn by one batch: then nothing is left until it is filled.
+    A bucket holds what its time allows, and one batch may overdraw it: then nothing passes until it is filled again.
     """
 
     def __init__(self, per_minute: int, per_day: int, clock: Clock) -> None:
@@ -56,7 +56,7 @@ class EventBudget:
         self._at_us = clock.mono_us()
 
     def wait_s(self, events: int) -> float:
-        """Return the seconds until so many events may come, 0 for now; a full bucket takes any number."""
+        """Return the seconds until so many events may arrive, 0 for now; a full bucket takes any number."""
         now_us = self._clock.mono_us()
         passed_s, self._at_us = (now_us - self._at_us) / 1e6, now_us
         waits = []
@@ -66,12 +66,12 @@ class EventBudget:
         return max(0.0, *waits)
 
     def spend(self, events: int) -> None:
-        """Note events that came."""
+        """Count events that arrived."""
         self._left = [left - events for left in self._left]
 
 
 class SentEvent(msgspec.Struct, frozen=True):
-    """What is read of an event; attributes that CloudEvents or extensions add are left out."""
+    """The fields read from an event; other attributes of CloudEvents or extensions are ignored."""
 
     specversion: str
     id: _Word
@@ -85,7 +85,7 @@ class SentEvent(msgspec.Struct, frozen=True):
 
 
 class SiteReader:
-    """Reads what one inlet gets; `kinds` are those that its file takes."""
+    """Reads the events of one inlet; `kinds` are those that its file accepts."""
 
     def __init__(self, inlet: str, kinds: Mapping[str, EventKind]) -> None:
         self._inlet = inlet
@@ -93,7 +93,7 @@ class SiteReader:
         self._decoder = decoder(SentEvent)
 
     def read(self, text: bytes, cluster: str, now_utc: int) -> StoredEvent | AsideEvent:
-        """Return the event as the stream takes it, or why it cannot be one."""
+        """Return the event in the form of the stream, or why it is invalid."""
         if len(text) > MAX_EVENT:
             return set_aside(text, f"{len(text)} bytes: expected {MAX_EVENT} at most")
         try:
@@ -139,7 +139,7 @@ def texts_of(body: bytes) -> Iterator[bytes]:
 
 
 def set_aside(text: bytes, reason: str, sent_id: str = "", kind: str = "") -> AsideEvent:
-    """Return what is kept of an event that cannot be taken."""
+    """Return what is kept of a quarantined event."""
     digest = hashlib.sha256(text).hexdigest()
     raw = storable(decoded(text[:MAX_RAW]))[:MAX_RAW]
     return AsideEvent(digest, storable(sent_id), storable(kind), words_of(reason), raw)
@@ -154,7 +154,7 @@ def _object(raw: msgspec.Raw) -> Any:
 
 @dataclass(slots=True)
 class InletState:
-    """Events by what became of them (RESULTS), requests that were refused by reason, and how fetching stands."""
+    """Events by outcome (RESULTS), rejected requests by reason, and the state of fetching."""
 
     events: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -164,7 +164,7 @@ class InletState:
 
 @dataclass(frozen=True, slots=True)
 class IntakeResult:
-    """What became of a batch; `reasons` are those of the events that were set aside."""
+    """The outcome of a batch; `reasons` are those of the quarantined events."""
 
     accepted: int
     repeated: int
@@ -172,7 +172,7 @@ class IntakeResult:
 
 
 class Intake:
-    """Any thread may call it."""
+    """For any thread."""
 
     def __init__(self, file: InletFile, store: InletStore, cluster: Callable[[], str], clock: Clock) -> None:
         self.file = file
@@ -184,15 +184,15 @@ class Intake:
         self._budget = EventBudget(file.per_minute, file.per_day, clock)
         self._lock = threading.Lock()
         self.turn = threading.Lock()
-        """Held by whoever takes a request: of two that are the same only one is."""
+        """Held while a request is taken: of two equal requests only one is stored."""
 
     def wait_s(self, events: int) -> float:
-        """Return the seconds until so many events may come, 0 for now."""
+        """Return the seconds until so many events may arrive, 0 for now."""
         with self._lock:
             return self._budget.wait_s(events)
 
     def spend(self, events: int) -> float:
-        """Note events that come now; returns 0, or the seconds until they may, and then nothing is noted."""
+        """Count events that arrive now; return 0, or the seconds until they may, and then count nothing."""
         with self._lock:
             wait_s = self._budget.wait_s(events)
             if not wait_s:
@@ -200,7 +200,7 @@ class Intake:
             return wait_s
 
     def overdraw(self, events: int) -> None:
-        """Note events that have come whatever may come."""
+        """Count events that have arrived, even beyond the rates."""
         with self._lock:
             self._budget.spend(events)
 
@@ -211,9 +211,9 @@ class Intake:
     def take(
         self, texts: Sequence[bytes], places: LogPlaces | None = None, request: SentRequest | None = None
     ) -> IntakeResult:
-        """Take events, and note with them how far the log was read, or by which request they came.
+        """Store events, together with how far the log was read, or the request they arrived in.
 
-        Raises StoreError: then nothing was taken.
+        Raises StoreError: then nothing was stored.
         """
         now = self._clock.utc_us() // 1_000_000
         cluster = self._cluster()
@@ -228,6 +228,6 @@ class Intake:
         return IntakeResult(new, len(events) - new, [one.reason for one in aside])
 
     def refuse(self, reason: str) -> None:
-        """Count a request that was refused."""
+        """Count a rejected request."""
         with self._lock:
             self.state.refused[reason] += 1

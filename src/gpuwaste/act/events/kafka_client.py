@@ -19,7 +19,7 @@ _FOLD: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class KafkaConnection:
-    """The keys of [kafka] that say where brokers are, and how they are spoken to."""
+    """The keys of [kafka] with the addresses of brokers and the connection's security."""
 
     brokers: tuple[str, ...] = key((), "Addresses of brokers to begin with, HOST:PORT.")
     security: str = key("PLAINTEXT", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.")
@@ -33,7 +33,7 @@ class KafkaConnection:
 
 
 def check_connection(settings: KafkaConnection, where: str) -> None:
-    """Raise ConfigError for settings that no broker could be reached with."""
+    """Raise ConfigError for settings with which no broker can be reached."""
     if not settings.brokers:
         raise ConfigError(f"{where} brokers is empty: expected HOST:PORT")
     for name, value, known in (("security", settings.security, _PROTOCOLS), ("sasl", settings.sasl, _MECHANISMS)):
@@ -44,7 +44,7 @@ def check_connection(settings: KafkaConnection, where: str) -> None:
 
 
 def kafka_client(where: str, module: str = "") -> Any:
-    """Return confluent_kafka, or a `module` of it. Raises ConfigError where it is not installed."""
+    """Return confluent_kafka, or a `module` of it. Raises ConfigError if it is not installed."""
     try:
         return importlib.import_module(f"{_CLIENT}.{module}" if module else _CLIENT)
     except ImportError as error:
@@ -52,13 +52,13 @@ def kafka_client(where: str, module: str = "") -> Any:
 
 
 def connection_options(settings: KafkaConnection) -> dict[str, Any]:
-    """Return what librdkafka takes. Raises ConfigError."""
+    """Return the options of librdkafka. Raises ConfigError."""
     options: dict[str, Any] = {
         "bootstrap.servers": ",".join(settings.brokers),
         "client.id": "gpuwaste",
-        "security.protocol": settings.security.lower(),  # as librdkafka has it: it ignores case by the locale's rules
+        "security.protocol": settings.security.lower(),  # as librdkafka does: it ignores case by the locale's rules
         "log_level": 2,
-        "enable.metrics.push": False,  # librdkafka reports its own figures to brokers that ask (KIP-714)
+        "enable.metrics.push": False,  # librdkafka reports its own metrics to brokers that request them (KIP-714)
     }
     if settings.security.endswith("SSL"):
         files = {
@@ -77,9 +77,9 @@ def connection_options(settings: KafkaConnection) -> dict[str, Any]:
 
 
 def topic_number(client: Any, admin: Any, topic: str, timeout_s: float) -> int:
-    """Return a number that changes when a topic is made anew: the broker has lost its log then.
+    """Return a number that changes when a topic is recreated: the broker has lost its log then.
 
-    Of its id (KIP-516); 0 where the broker knows no ids. Raises client.KafkaException.
+    It is made from the topic's id (KIP-516); 0 if the broker has no ids. Raises client.KafkaException.
     """
     asked = admin.describe_topics(client.TopicCollection([topic]), request_timeout=timeout_s)
     found = asked[topic].result(timeout_s).topic_id

@@ -1,4 +1,4 @@
-"""Outlet: where the hub sends events, as a file of [hub] outlets_dir declares it: kinds, beginning, transport.
+"""Outlet: where the hub sends events, as declared in a file of [hub] outlets_dir: kinds, beginning, transport.
 
 Each file in outlets/ is one transport: it has SETTINGS, the type of its table, and `make(settings, where)`.
 """
@@ -19,28 +19,28 @@ from gpuwaste.jobs.events.kind_catalogue import kinds_of
 
 BEGINNINGS: Final = ("now", "oldest")
 WAYS: Final[ModuleRegistry[Any]] = ModuleRegistry(outlets, "SETTINGS", "make")
-"""The ways to hand events over, by the names of their tables."""
+"""The transports, by the names of their tables."""
 
 
 class OutletDownError(GpuwasteError):
-    """Nothing, or not all, was handed over now; the same events come again later."""
+    """Not all events could be delivered now; the same events are sent again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """Events that the other side will never take, each with its reason; all the others were handed over."""
+    """Events that the receiver will never accept, each with its reason; all the others were delivered."""
 
     dead: Sequence[tuple[StoredEvent, str]] = ()
 
 
 class Outlet(Protocol):
-    """Hands events over, in their order. One thread calls it."""
+    """Delivers events in their order. Call it from one thread."""
 
     def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
-        """Return once the other side has acknowledged all that it takes. Raises OutletDownError."""
+        """Return once the receiver has acknowledged all events that it accepts. Raises OutletDownError."""
 
     def close(self) -> None:
-        """Give up connections."""
+        """Close connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class OutletTable:
 
 @dataclass(frozen=True, slots=True)
 class OutletFile(Transport[Outlet]):
-    """One outlet as its file declares it."""
+    """One outlet from its file."""
 
     kinds: frozenset[str]
     begin: str
 
 
 def load_outlets(directory: Path, site: Collection[str] = ()) -> tuple[list[OutletFile], list[ConfigError]]:
-    """Return the outlets of a directory and what is wrong with the others; `site` are the kinds that inlets declare."""
+    """Return the outlets of a directory and the errors of the others; `site` are the kinds that inlets declare."""
     return load_files(directory, "outlets", partial(load_outlet, site=site))
 
 

@@ -1,6 +1,6 @@
-"""OutletSender: sends the stream to one outlet, from its own durable place, at least once, in order; its metrics.
+"""OutletSender: sends the stream to one outlet, from its own durable position, at least once, in order; its metrics.
 
-Each outlet has a sender and a thread of its own: one that is down delays no other, and never who writes the stream.
+Each outlet has a sender and a thread of its own: one that is down delays no other, and never the writers of the stream.
 """
 
 import random
@@ -20,8 +20,8 @@ from gpuwaste.jobs.events.event_store import Behind, EventStore, StreamPage
 from gpuwaste.jobs.events.kinds.job import OF_RUN
 from gpuwaste.jobs.job_event import HistoryEvent
 
-PAGE: Final = 5000  # a page costs the store the more the larger it is as a whole, so few pages catch up
-IDLE_S: Final = 0.25  # until the stream is looked at again: half of what an event may take to its receiver
+PAGE: Final = 5000  # reading a page costs more the larger the store is, so a few large pages catch up
+IDLE_S: Final = 0.25  # time between two reads of the stream: half of what an event may take to its receiver
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 300.0
 _DOWN: Final = log_event.warning(
@@ -37,7 +37,7 @@ _DEAD: Final = log_event.warning(
 
 @dataclass(slots=True)
 class SenderState:
-    """How an outlet stands: the last event handed over, failures in a row and the last one's words, counts."""
+    """The state of an outlet: the last event delivered, failures in a row and the last error, counts."""
 
     seq: int = 0
     failures: int = 0
@@ -59,7 +59,7 @@ class OutletSender:
         self.worker = Worker(f"outlet {file.name}", self.step, clock, last=self._close)
 
     def step(self) -> float:
-        """Hand over the next page; returns the seconds until the next step."""
+        """Deliver the next page; return the seconds until the next step."""
         try:
             self._begin()
             page = self._events.page(self.state.seq, PAGE)
@@ -74,7 +74,7 @@ class OutletSender:
         return 0.0
 
     def _begin(self) -> None:
-        """Find where the outlet stands; a new one begins as its file says."""
+        """Load the outlet's position; a new one begins as its file sets."""
         if self._begun:
             return
         place = self._events.place(self.file.name)
@@ -85,7 +85,7 @@ class OutletSender:
         self._begun = True
 
     def _deliver(self, page: StreamPage) -> None:
-        """Hand a page over and note it. Raises OutletDownError, ConfigError, StoreError."""
+        """Deliver a page and store that. Raises OutletDownError, ConfigError, StoreError."""
         wanted: list[StoredEvent] = [event_of(stored) for stored in page.events if _kind(stored) in self.file.kinds]
         dead: list[tuple[StoredEvent, str]] = []
         if wanted:
@@ -119,7 +119,7 @@ def _kind(stored: StoredEvent | HistoryEvent) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OutletStanding:
-    """An outlet by its name: what its sender has done, and what waits for it."""
+    """An outlet by its name: the state of its sender, and what is waiting for it."""
 
     name: str
     state: SenderState
@@ -127,7 +127,7 @@ class OutletStanding:
 
 
 def families(standings: Iterable[OutletStanding], now: float) -> Iterator[Metric]:
-    """Yield the families; `now` is UTC seconds."""
+    """Yield the metrics; `now` is UTC seconds."""
     labels = ["outlet"]
     lag = GaugeMetricFamily("gpuwaste_hub_outlet_lag_events", "Events that wait for an outlet.", labels=labels)
     age = GaugeMetricFamily(

@@ -1,4 +1,4 @@
-"""Outlets and inlets from files: a directory of TOML, one file each with its name; one of its tables says the way."""
+"""Outlets and inlets from files: a directory of TOML, one file for each; one of a file's tables sets the transport."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Transport(Generic[_T]):
-    """The name of a file and its way; `make` makes an outlet or an inlet of it by the settings of that way."""
+    """The name of a file and its transport; `make` makes an outlet or an inlet from the settings of that transport."""
 
     name: str
     way: str
@@ -25,16 +25,16 @@ class Transport(Generic[_T]):
 
 @dataclass(frozen=True, slots=True)
 class TransportFile(Transport[Any]):
-    """A file as parsed, with the tables beside that of its way."""
+    """A file as parsed, with its tables other than the transport's."""
 
     where: str
     tables: Mapping[str, Any]
 
 
 def load_files(directory: Path, what: str, load: Callable[[Path], _T]) -> tuple[list[_T], list[ConfigError]]:
-    """Return what `load` makes of a directory's `*.toml`, in order of names, and what is wrong with the others.
+    """Return the results of `load` for a directory's `*.toml`, in order of names, and the errors of the others.
 
-    A directory that is not there has none; `what` they are: outlets, inlets.
+    A directory that does not exist has none; `what` they are: outlets, inlets.
     """
     try:
         return read_each(folder_files(directory, what, f"[hub] {what}_dir"), load)

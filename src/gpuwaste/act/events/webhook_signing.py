@@ -12,7 +12,7 @@ from gpuwaste.act.events.inlet_store import SentRequest
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.files import read_closed
 
-TOLERANCE_S: Final = 300  # how far a sender's clock may be off, and how long a request can be sent again
+TOLERANCE_S: Final = 300  # maximum error of a sender's clock, and how long a request can be sent again
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 _VERSION: Final = "v1,"
 _PREFIX: Final = "whsec_"
@@ -25,7 +25,7 @@ _MAX_DIGITS: Final = 12
 
 
 class UnsignedError(GpuwasteError):
-    """A request that the holder of the secret has not sent, or not now; `reason` is a word for the metric."""
+    """A request that was not sent by a holder of the secret, or not now; `reason` is a word for the metric."""
 
     def __init__(self, reason: str, words: str) -> None:
         super().__init__(words)
@@ -33,7 +33,7 @@ class UnsignedError(GpuwasteError):
 
 
 def read_secrets(path: Path) -> tuple[bytes, ...]:
-    """Return the secrets of a file, whsec_BASE64 a line: the first one signs, each is accepted. Raises ConfigError."""
+    """Return a file's secrets, one whsec_BASE64 per line: the first one signs, each is accepted. Raises ConfigError."""
     lines = read_closed(path, _MAX_FILE, "the secret").split()
     if not 1 <= len(lines) <= _MOST_SECRETS:
         raise ConfigError(f"{path}: {len(lines)} secrets: expected 1 to {_MOST_SECRETS}, each on a line of its own")
@@ -51,7 +51,7 @@ def signed(secret: bytes, name: str, at_utc: int, body: bytes) -> dict[str, str]
 def check_signature(secrets: Sequence[bytes], headers: Mapping[str, str], body: bytes, now_utc: int) -> SentRequest:
     """Return the request. Raises UnsignedError unless a signature was made with one of the secrets within TOLERANCE_S.
 
-    Requests are the same where what was signed is, whatever signatures are with it.
+    Requests are equal if the signed bytes are equal, whatever signatures they have.
     """
     name, at, given = headers.get(ID, ""), headers.get(TIMESTAMP, ""), headers.get(SIGNATURE, "")
     if not name or not at or not given:
@@ -62,7 +62,7 @@ def check_signature(secrets: Sequence[bytes], headers: Mapping[str, str], body: 
         raise UnsignedError("clock", f"{TIMESTAMP} is more than {TOLERANCE_S} s off: check the clocks of both hosts")
     wanted = [_digest(secret, name, at, body) for secret in secrets]
     found = [_decoded(part.removeprefix(_VERSION)) for part in given.split(" ") if part.startswith(_VERSION)]
-    # All are compared, so that the time says nothing about which one is right.
+    # All are compared, so that the time does not reveal which one is right.
     if not any([hmac.compare_digest(one, other) for one in wanted for other in found]):  # noqa: C419
         raise UnsignedError("signature", "the signature does not match")
     return SentRequest(hashlib.sha256(_content(name, at, body)).hexdigest(), int(at) + TOLERANCE_S)

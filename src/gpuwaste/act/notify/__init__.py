@@ -1,1 +1,1 @@
-"""Mail to users and staff: whom, when, to which address, sent once."""
+"""Mail to users and staff: to whom, when, to which address, sent once."""

@@ -26,14 +26,14 @@ class LimitNotices:
     planner: Planner
 
     def writer(self, near: Sequence[LimitForecast], now: int) -> Callable[[Database], None]:
-        """Return what writes the notices of `rows`, in the transaction of what was said. Raises as `rows` does."""
+        """Return the writer of the notices of `rows`, for the transaction of the predictions. Raises as `rows` does."""
         rows = self.rows(near, now)
         return lambda db: add_notices(db, rows)
 
     def rows(self, near: Sequence[LimitForecast], now: int) -> list[dict[str, Any]]:
         """Return the notices of jobs that are near their limits, one for each user. Raises StoreError, AddressError.
 
-        Nothing is sent of a job whose limit is short, nor of one of a kind that always runs to its limit.
+        Nothing is sent for a job whose limit is short, or whose kind always runs to its limit.
         """
         settings = self.planner.settings
         if not settings.limit_mail:
@@ -72,7 +72,7 @@ class LimitNotices:
 
 
 def notice_of(user: str, near: Iterable[LimitForecast], now: int) -> LimitNotice:
-    """Return what a user is told."""
+    """Return the content of a notice to a user."""
     jobs = [
         LimitJob(
             printed_id=one.job.printed_id or str(one.job.job_id),

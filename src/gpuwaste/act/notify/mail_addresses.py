@@ -1,4 +1,4 @@
-"""A user's mail address: from the site's file, from what a command prints, from a pattern; in that order."""
+"""A user's mail address: from the site's file, from a command's output, from a pattern; in that order."""
 
 import re
 import subprocess
@@ -24,11 +24,11 @@ _NO_ADDRESS: Final = log_event.warning(
 
 
 class AddressError(GpuwasteError):
-    """Addresses cannot be looked up now; later they may."""
+    """Addresses cannot be looked up now; a later try may work."""
 
 
 class AddressBook:
-    """Looks addresses up; an empty text is "this user has none". Each answer is kept until `refresh`."""
+    """Looks up addresses; an empty text means that the user has none. Each answer is cached until `refresh`."""
 
     def __init__(self, pattern: str = "", file: Path | None = None, command: Sequence[str] = ()) -> None:
         if pattern and not is_address(pattern.replace(_PLACE, "user")):
@@ -40,12 +40,12 @@ class AddressBook:
         self._listed: dict[str, str] = {}
 
     def refresh(self) -> None:
-        """Forget the answers and read the file again. Raises AddressError where it cannot be read."""
+        """Forget the answers and read the file again. Raises AddressError if it cannot be read."""
         self._known = {}
         self._listed = {} if self._file is None else _read(self._file)
 
     def address_of(self, user: str) -> str:
-        """Return a user's address. Raises AddressError where the command does not work."""
+        """Return a user's address. Raises AddressError if the command does not work."""
         if not _USER.fullmatch(user):
             return ""
         if user not in self._known:
@@ -59,7 +59,7 @@ class AddressBook:
         return (self._ask(user) if self._command else "") or self._pattern.replace(_PLACE, user)
 
     def _ask(self, user: str) -> str:
-        """Return the first address that the command prints; an exit code of its own is "unknown user"."""
+        """Return the first address that the command prints; a non-zero exit code means "unknown user"."""
         argv = [word.replace(_PLACE, user) for word in self._command]
         try:
             ran = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_COMMAND_S, check=False)
@@ -72,12 +72,12 @@ class AddressBook:
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text is a plain address: one local part, one host, nothing that a header or SMTP acts on."""
+    """Return whether a text is a plain address: one local part, one host, nothing that headers or SMTP interpret."""
     return ADDRESS.fullmatch(text) is not None and ".." not in text.rpartition("@")[2]
 
 
 def read_names(path: Path) -> frozenset[str]:
-    """Return the names of a file, one a line, # starts a remark. Raises AddressError where it cannot be read."""
+    """Return the names of a file, one per line, # starts a comment. Raises AddressError if it cannot be read."""
     return frozenset(line.split()[0] for line in _lines(path))
 
 
@@ -89,7 +89,7 @@ def _read(path: Path) -> dict[str, str]:
         if address == _NOBODY or is_address(address):
             found[user] = address
         else:
-            # Nobody is written to at an address that is not clear.
+            # No mail is sent to an invalid address.
             found[user] = _NOBODY
             _NO_ADDRESS.log(path=path, user=user[:64])
     return found

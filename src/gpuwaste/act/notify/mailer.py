@@ -29,8 +29,8 @@ Tls = Literal["none", "starttls", "tls"]
 _OK: Final = 250
 _GO_AHEAD: Final = 354
 _PERMANENT: Final = 500
-_STEPS: Final = 3  # times the timeout of one step: the deadline of a whole exchange
-_LONGEST: Final = 300  # characters kept of what the mail server says
+_STEPS: Final = 3  # times the timeout of one step: the deadline of an entire exchange
+_LONGEST: Final = 300  # characters kept of the mail server's reply
 _DOTS: Final = re.compile(rb"(?m)^\.")
 
 
@@ -39,7 +39,7 @@ def make_message(
 ) -> EmailMessage:
     """Return one mail. The addresses were checked when they were read.
 
-    `key` names what it tells to whom: the same key gives the same Message-ID, so that a mailbox knows a copy.
+    `key` identifies content and recipient: the same key gives the same Message-ID, so that a mailbox recognizes a copy.
     """
     message = EmailMessage(policy=SMTP)
     message["From"] = Address("gpuwaste", addr_spec=sender)
@@ -57,12 +57,12 @@ def make_message(
 
 
 class ServerDownError(GpuwasteError):
-    """The mail server cannot be reached, or serves nobody now: nothing was sent, later it may be."""
+    """The mail server is unreachable, or accepts no mail now: nothing was sent, a later try may work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of one mail, in the server's words. `unclear`: the server may have it, so it is not sent again."""
+    """The outcome of one mail, in the server's words. `unclear`: the server may have it, so it is not sent again."""
 
     status: NoticeStatus
     detail: str = ""
@@ -78,7 +78,7 @@ class Mailer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SmtpMailer:
-    """A mail server; each mail is a connection of its own."""
+    """A mail server; each mail uses its own connection."""
 
     host: str
     port: int = 25
@@ -89,7 +89,7 @@ class SmtpMailer:
     timeout_s: float = 20.0
 
     def send(self, message: EmailMessage, sender: str, to: str) -> Delivery:
-        """Send one mail. Raises ServerDownError where the server is not there or wants no mail of anybody now."""
+        """Send one mail. Raises ServerDownError if the server is unreachable or accepts no mail now."""
         data = _DOTS.sub(b"..", message.as_bytes())
         try:
             with self._session() as smtp:
@@ -99,7 +99,7 @@ class SmtpMailer:
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[smtplib.SMTP]:
-        """Give a connection that is ready for a mail; it is cut at the deadline, whatever the server does."""
+        """Yield a connection that is ready for a mail; it is cut at the deadline, whatever the server does."""
         context = ssl.create_default_context(cafile=self.ca or None) if self.tls != "none" else None
         if self.tls == "tls":
             smtp: smtplib.SMTP = smtplib.SMTP_SSL(timeout=self.timeout_s, context=context)
@@ -131,7 +131,7 @@ class SmtpMailer:
 
 
 def _transact(smtp: smtplib.SMTP, data: bytes, sender: str, to: str) -> Delivery:
-    """Hand one mail over. Until the last line nothing was sent; after it only the server knows."""
+    """Deliver one mail. Until the last line nothing was sent; after it only the server knows."""
     code, words = smtp.mail(sender)
     if code != _OK:
         raise smtplib.SMTPSenderRefused(code, words, sender)

@@ -19,7 +19,7 @@ _INFORMATION: Final = "memory_resident"  # a finding without blame
 
 @dataclass(frozen=True, slots=True)
 class NoticeRules:
-    """When a user is told; durations in seconds, shares 0..1."""
+    """When a user gets a digest; durations in seconds, shares 0..1."""
 
     min_wasted_s: float = 5 * 3600.0
     min_wasted_share: float = 0.25
@@ -31,14 +31,14 @@ class NoticeRules:
 
 @dataclass(frozen=True, slots=True)
 class UserState:
-    """What is known of users beside their jobs: who wants no mail, and the end of the period last told to each."""
+    """Data of users besides their jobs: who wants no mail, and the end of the period last reported to each."""
 
     opted_out: Collection[str] = ()
     last_told: Mapping[str, int] = field(default_factory=dict)
 
 
 class NoticeDecision(ToldRow, kw_only=True, frozen=True):
-    """One user in one period: told (`why` is empty) or not; GPU-seconds of the runs that could be judged."""
+    """One user in one period: gets a digest (`why` is empty) or not; GPU-seconds of the runs that could be judged."""
 
     start: int
     end: int
@@ -58,7 +58,7 @@ def decide(
 ) -> list[NoticeDecision]:
     """Decide on every user with runs that ended in `period` (UTC seconds); `jobs` are all runs of these users.
 
-    They may reach back as far as `reach_s` says: after days of silence a digest covers them all.
+    They may go back as far as `reach_s`: after days without mail one digest covers them all.
     """
     ended = by_user(j for j in jobs if j.end is not None and j.end < period[1])
     decisions = [_decide(user, theirs, period, rules, standing) for user, theirs in ended.items()]
@@ -68,9 +68,9 @@ def decide(
 def addressed(
     decisions: Iterable[NoticeDecision], rules: NoticeRules, address_of: Callable[[str], str]
 ) -> list[NoticeDecision]:
-    """Give each digest its address, the largest waste first; no more digests than the rules allow.
+    """Add the address of each digest, the largest waste first; no more digests than the rules allow.
 
-    `address_of` returns an empty text for a user without an address; what it raises is raised.
+    `address_of` returns an empty text for a user without an address; its errors are raised.
     """
     done: list[NoticeDecision] = []
     mails = 0
@@ -88,14 +88,14 @@ def addressed(
 
 
 def reach_s(period: tuple[int, int], rules: NoticeRules) -> int:
-    """Return how far before the period's end a digest may reach: a whole cooldown where that is longer."""
+    """Return how far before the period's end a digest may go back: the period, or the cooldown if that is longer."""
     return max(period[1] - period[0], int(rules.cooldown_s))
 
 
 def staff_list(
     groups: Iterable[Sequence[JudgedRun]], period: tuple[int, int], min_coverage: float, users: int
 ) -> StaffList:
-    """Return who wasted most by runs that ended in `period`; what is not clear is counted apart.
+    """Return who wasted most by runs that ended in `period`; unclear runs are counted separately.
 
     Each group has all runs of some users.
     """
@@ -133,7 +133,7 @@ def exempt_ms(run: JudgedRun) -> int:
 
 
 def clear(run: JudgedRun, min_coverage: float) -> bool:
-    """Tell whether enough of an ended run is known, and nothing of it is still on its way."""
+    """Return whether enough of an ended run is known, and none of its data is pending."""
     own = run.own
     return bool(own.devices) and not run.running and not own.pending_ms and (_coverage([run]) or 0.0) >= min_coverage
 
@@ -173,7 +173,7 @@ def _staff_rows(judged: Iterable[JudgedRun]) -> list[StaffRow]:
 
 
 def _why(found: NoticeDecision, own: Sequence[JudgedRun], rules: NoticeRules) -> Why:
-    """Return the rule by which a user is not told, empty for none."""
+    """Return the rule by which a user gets no digest, empty for none."""
     if not own:
         return "whole_node"
     if not found.jobs or (found.coverage or 0.0) < rules.min_coverage:
@@ -198,7 +198,7 @@ def _coverage(jobs: Sequence[JudgedRun]) -> float | None:
 
 
 def _digest(found: NoticeDecision, judged: Sequence[JudgedRun], unclear: int, rules: NoticeRules) -> Digest:
-    """Return what the mail says."""
+    """Return the content of the mail."""
     lines = sorted(job_lines(j for j in judged if counted_ms(j) > 0), key=lambda line: -_line_ms(line))
     named = lines[: rules.jobs]
     runs = [task for line in named for task in line.tasks]

@@ -32,7 +32,7 @@ class Planner:
         return self._decide(period, now, self.notices.last_told(period[1], dry=dry), self.unwilling())
 
     def replay(self, start: int, end: int, now: int) -> list[tuple[Period, list[NoticeDecision]]]:
-        """Decide on each period that ended in (start, end], as if nobody had been told before; opt-outs are today's.
+        """Decide on each period that ended in (start, end], as if no digest had been sent before; opt-outs are today's.
 
         Raises StoreError, AddressError.
         """
@@ -47,7 +47,7 @@ class Planner:
         return found
 
     def preview(self, user: str, now: int) -> NoticeDecision | None:
-        """Decide on one user as if a period ended now; None where they have no GPU job that ended in it."""
+        """Decide on one user as if a period ended now; None if they have no GPU job that ended in it."""
         self.book.refresh()
         length = self.settings.digest.period(now)
         last = self.notices.last_told(now, dry=self.settings.dry_run)
@@ -71,7 +71,7 @@ class Planner:
         return addressed(decisions, rules, self.book.address_of)
 
     def unwilling(self) -> frozenset[str]:
-        """Return who wants no mail. Raises AddressError: without the file nobody is written to."""
+        """Return who wants no mail. Raises AddressError: without the file no mail is sent."""
         listed = self.settings.opt_out_file
         said = self.notices.opted_out()
         return said if listed is None else said | read_names(listed)

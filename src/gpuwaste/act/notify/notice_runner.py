@@ -1,4 +1,4 @@
-"""NoticeRunner: decides on each period once, when all of it is known, and sends what is due; a thread of the hub."""
+"""NoticeRunner: decides on each period once, when all its data is known, and sends what is due; a thread of the hub."""
 
 import json
 import threading
@@ -79,7 +79,7 @@ class NoticeRunner:
         self.worker = Worker("notices", self.step, clock)
 
     def begin(self) -> None:
-        """Give up what a hub before this one was sending; the first period ever is the next one. Raises StoreError."""
+        """Give up what the previous hub was sending; the first period ever is the next one. Raises StoreError."""
         interrupted = self._notices.close_interrupted()
         if interrupted:
             _INTERRUPTED.log(count=interrupted)
@@ -88,7 +88,7 @@ class NoticeRunner:
                 self._notices.begin_at(kind, schedule.last_end(self._now()), dry=self._dry)
 
     def step(self) -> float:
-        """Do what is due. Raises nothing that the store, the addresses or the mail server can cause."""
+        """Do what is due. Raises no error of the store, the addresses or the mail server."""
         try:
             self._decide_due()
             self._send_due()
@@ -100,7 +100,7 @@ class NoticeRunner:
         return EVERY_S
 
     def missing(self, period: Period) -> str:
-        """Return what is not known yet of a period, empty where all is: nobody is told by half of the facts."""
+        """Return what is still unknown of a period, empty if nothing is: no mail is sent on incomplete data."""
         known = period[1] + self._settings.settle_s
         accounting = self._accounting()
         if self._now() < known:
@@ -112,7 +112,7 @@ class NoticeRunner:
         return ""
 
     def decide(self) -> tuple[Period, list[NoticeDecision], bool]:
-        """Decide on the newest period now and note it; the last value is false where that was done before.
+        """Decide on the newest period now and store that; the last value is false if that was done before.
 
         Raises StoreError, AddressError.
         """
@@ -120,7 +120,7 @@ class NoticeRunner:
         with self._lock:
             if self._notices.planned(DIGEST, period[1], dry=self._dry):
                 return period, [], False
-            # What was not delivered by now was not told: it counts for the new period.
+            # What is not delivered by now was not reported: it counts for the new period.
             self._notices.close_before(DIGEST, period[1])
             decisions = self._planner.digests(period, self._now(), dry=self._dry)
             rows = [self._row(period, decision) for decision in decisions]
@@ -189,7 +189,7 @@ class NoticeRunner:
             self._down_times = 0
 
     def _send(self, row: Mapping[str, Any]) -> None:
-        """Claim one notice, send it, and note what became of it; after a crash in between it is not sent again."""
+        """Claim one notice, send it, and store the outcome; after a crash in between it is not sent again."""
         if row["kind"] != STAFF and row["user"] in self._planner.notices.opted_out():
             self._notices.move(row, NoticeStatus.FAILED, "the user opted out before it was sent", was=OPEN)
             return
@@ -237,12 +237,12 @@ class NoticeRunner:
 
 
 def _still_near(document: LimitNotice, now: int) -> LimitNotice:
-    """Return the notice as of now: of a limit that has passed nobody is told that it is near."""
+    """Return the notice as of now: a limit that has passed is not reported as near."""
     return replace(document, generated=now, jobs=[job for job in document.jobs if job.limit_at > now])
 
 
 def words(document: Told, look: Look, end: str) -> tuple[str, str]:
-    """Return subject and text of a mail; nothing that stands in the document acts on who reads it."""
+    """Return subject and text of a mail; characters in the document that could act on the reader are replaced."""
     shown = harmless_document(document)
     if isinstance(shown, StaffList):
         return staff_subject(shown, look), staff_text(shown, look, end)

@@ -1,4 +1,4 @@
-"""NoticeService: what the routes of notices answer: an operator gets all, a user their own. Blocks on the store."""
+"""NoticeService: the answers of the notice routes: an operator gets all, a user their own. Blocks on the store."""
 
 import json
 from collections import Counter
@@ -42,7 +42,7 @@ class NoticeService:
         self._clock = clock
 
     def listed(self, scope: Scope, question: NoticeQuestion) -> NoticesDocument:
-        """Return who was told and who was not, the newest period first. Raises Refusal: 404 for another's."""
+        """Return the notices, sent or not, the newest period first. Raises Refusal: 404 for another user's."""
         now = self._now()
         end = now + 1 if question.end is None else question.end
         start = end - _LIST_DAYS * DAY_S if question.start is None else question.start
@@ -56,7 +56,7 @@ class NoticeService:
         return NoticesDocument(generated=now, start=start, end=end, notices=notices, dry_run=dry_run)
 
     def preview(self, scope: Scope, user: str | None) -> NoticePreview:
-        """Return what a user would be told if a period ended now. Raises Refusal."""
+        """Return the digest that a user would get if a period ended now. Raises Refusal."""
         name = _own(scope, user) if user is None or not scope.everything else user
         now = self._now()
         decision = self._planner.preview(name, now)
@@ -74,7 +74,7 @@ class NoticeService:
         )  # fmt: skip
 
     def replay(self, scope: Scope, start: int, end: int | None) -> NoticeReplay:
-        """Return whom the periods of a time would have told, how often, of how much. Raises Refusal."""
+        """Return who would have got digests in a window, how many, and for how much waste. Raises Refusal."""
         _operator(scope)
         now = self._now()
         end = now if end is None else min(end, now)
@@ -90,7 +90,7 @@ class NoticeService:
         return NoticeReplay(generated=now, start=start, end=end, periods=periods, users=_users(found))
 
     def run(self, scope: Scope, body: bytes) -> NoticeRun:
-        """Decide on the newest period now, and note it unless it is a dry run. Raises Refusal."""
+        """Decide on the newest period now, and store that unless it is a dry run. Raises Refusal."""
         _operator(scope)
         if self._notifier is None:
             raise Refusal(BAD, "[notify] smtp_host is empty: the hub sends no mail")
@@ -110,7 +110,7 @@ class NoticeService:
         )  # fmt: skip
 
     def want(self, scope: Scope, body: bytes) -> NoticeWished:
-        """Note whether the caller wants digests. Raises Refusal."""
+        """Store whether the caller wants digests. Raises Refusal."""
         if not scope.user:
             raise Refusal(FORBIDDEN, "only the user can turn mail on or off")
         mail = _flag(body, "mail")
@@ -157,7 +157,7 @@ def _reasons(decisions: list[NoticeDecision]) -> dict[str, int]:
 
 
 def _users(found: list[tuple[tuple[int, int], list[NoticeDecision]]]) -> list[ReplayedUser]:
-    """Return the users who would have been told, the largest waste first."""
+    """Return the users who would have got a digest, the largest waste first."""
     of_user: dict[str, list[NoticeDecision]] = {}
     for _, decisions in found:
         for decision in decisions:

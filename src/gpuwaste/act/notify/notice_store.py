@@ -1,4 +1,4 @@
-"""NoticeStore: who was told of their waste, who was not and why, and who wants no mail, in the hub's store."""
+"""NoticeStore: who got a digest of their waste, who did not and why, and who wants no mail, in the hub's store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -13,7 +13,7 @@ _EVER: Final = 2**53
 
 
 class NoticeStatus(StrEnum):
-    """What became of a notice."""
+    """The status of a notice."""
 
     DUE = "due"
     LATER = "later"  # the mail server asked to retry
@@ -21,8 +21,8 @@ class NoticeStatus(StrEnum):
     SENT = "sent"
     FAILED = "failed"
     UNCLEAR = "unclear"  # it may have arrived, so it is not sent again
-    DRY = "dry"  # decided on in a dry run
-    NOT = "not"  # a rule says that the user gets none
+    DRY = "dry"  # decided in a dry run
+    NOT = "not"  # by a rule the user gets none
 
 
 OPEN: Final = (NoticeStatus.DUE, NoticeStatus.LATER)
@@ -36,7 +36,7 @@ class NoticeStore:
         self._clock = clock
 
     def add_period(self, kind: str, period_end: int, rows: Sequence[Mapping[str, Any]], *, dry: bool) -> bool:
-        """Take all notices of a period at once; false, and nothing changed, where it has some already."""
+        """Add all notices of a period at once; return false and change nothing if it has some already."""
         now = self._now()
         with self._store.writing() as db:
             key = {"kind": kind, "period_end": period_end, "dry": dry}
@@ -45,12 +45,12 @@ class NoticeStore:
             add_notices(db, [{**key, "at_utc": now, **row} for row in rows])
             db.run("mark_set", {"key": _mark(kind, dry=dry), "value": period_end})
             if dry:
-                # Who goes live later begins with the next period: what a dry run noted is not sent.
+                # A site that ends its dry run starts with the next period: notices of the dry run are not sent.
                 db.run("mark_set", {"key": _mark(kind, dry=False), "value": period_end})
         return True
 
     def planned(self, kind: str, period_end: int, *, dry: bool) -> bool:
-        """Tell whether a period has notices already."""
+        """Return whether a period has notices already."""
         with self._store.reader() as db:
             found = db.rows("notices_planned", {"kind": kind, "period_end": period_end, "dry": dry})
         return bool(found[0]["notices"])
@@ -60,7 +60,7 @@ class NoticeStore:
         return self._store.mark(_mark(kind, dry=dry))
 
     def begin_at(self, kind: str, period_end: int, *, dry: bool) -> None:
-        """Note that nothing is decided on periods up to this one."""
+        """Record that periods up to this one are skipped."""
         self._store.set_mark(_mark(kind, dry=dry), period_end)
 
     def due(self) -> list[dict[str, Any]]:
@@ -77,7 +77,7 @@ class NoticeStore:
         was: Collection[str],
         wait_s: float = 0.0,
     ) -> bool:
-        """Move a notice on; false where it did not stand as expected. Committed when it returns."""
+        """Change a notice's status; return false if its status was another than expected. Committed when it returns."""
         now = self._now()
         key = {name: row[name] for name in ("kind", "user", "period_end")}
         values = {**key, "status": status, "detail": detail[:400], "was": sorted(was), "now": now}
@@ -85,7 +85,7 @@ class NoticeStore:
             return bool(db.run("notices_set", {**values, "next_utc": now + int(wait_s)}).fetchall())
 
     def close_interrupted(self) -> int:
-        """Give up what was being sent when the hub ended: perhaps it arrived, and none is sent twice."""
+        """Give up what was being sent when the hub ended: it may have arrived, and no mail is sent twice."""
         return self._close(
             (NoticeStatus.SENDING,), NoticeStatus.UNCLEAR, "the hub ended while this was sent", _EVER, None
         )
@@ -95,13 +95,13 @@ class NoticeStore:
         return self._close(OPEN, NoticeStatus.FAILED, "not delivered before the next period", period_end, kind)
 
     def last_told(self, before: int, *, dry: bool) -> dict[str, int]:
-        """Return the end of the period of which each user was told last, of periods that ended before `before`."""
+        """Return for each user the end of the last period reported to them, of periods that ended before `before`."""
         with self._store.reader() as db:
             rows = db.rows("notices_last_told", {"before": before, "dry": dry})
         return {row["user"]: int(row["period_end"]) for row in rows}
 
     def told_since(self, kind: str, since: int, *, dry: bool) -> dict[str, int]:
-        """Return how many notices of a kind each user was told of periods that ended since a UTC second."""
+        """Return how many notices of a kind each user got for periods that ended since a UTC second."""
         with self._store.reader() as db:
             rows = db.rows("notices_told_users", {"kind": kind, "since": since, "dry": dry})
         return {row["user"]: int(row["notices"]) for row in rows}
@@ -127,7 +127,7 @@ class NoticeStore:
             return frozenset(row["user"] for row in db.rows("opt_outs"))
 
     def want(self, user: str, *, mail: bool) -> None:
-        """Note whether a user wants digests."""
+        """Store whether a user wants digests."""
         with self._store.writing() as db:
             if mail:
                 db.run("opt_out_remove", {"user": user})
@@ -144,7 +144,7 @@ class NoticeStore:
 
 
 def add_notices(db: Database, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add notices, each with its kind, period, status and `at_utc`, in the transaction of what they tell."""
+    """Add notices, each with its kind, period, status and `at_utc`, in the transaction of what they report."""
     if rows:
         noted = {"detail": "", "tries": 0, "next_utc": 0}
         db.run("notices_add", {"rows": to_json({**noted, **row} for row in rows)})

@@ -180,7 +180,7 @@ def _job_rows(document: Digest) -> list[tuple[str, ...]]:
 
 
 def _small_print(document: Digest | StaffList) -> list[str]:
-    """Return what a reader must know about the figures."""
+    """Return the notes on the figures."""
     lines = []
     if document.waste.exempt_s > 0:
         lines += _paragraph(

@@ -79,7 +79,7 @@ class JudgedWaste(Struct, frozen=True):
 
 
 class Digest(Document, kw_only=True, frozen=True):
-    """What a user is told of a period."""
+    """A user's digest of a period."""
 
     user: str
     start: Utc
@@ -122,7 +122,7 @@ class LimitJob(Struct, kw_only=True, frozen=True):
 
 
 class LimitNotice(Document, kw_only=True, frozen=True):
-    """What a user is told of jobs that will probably reach their time limits."""
+    """The notice to a user about jobs that will probably reach their time limits."""
 
     user: str
     generated: Utc
@@ -130,7 +130,7 @@ class LimitNotice(Document, kw_only=True, frozen=True):
 
 
 class NoticeRow(Struct, kw_only=True, frozen=True):
-    """One notice: who was told, or was not, and why."""
+    """One notice: who got it, or did not, and why."""
 
     kind: Annotated[str, Meta(description="digest, staff, or limit.")]
     user: str
@@ -152,7 +152,7 @@ class NoticeRow(Struct, kw_only=True, frozen=True):
 
 
 class ToldRow(Struct, kw_only=True, frozen=True):
-    """One user who is told."""
+    """One user who gets a digest."""
 
     user: str
     why: _Why
@@ -165,7 +165,7 @@ class ToldRow(Struct, kw_only=True, frozen=True):
 
 
 class ReplayedUser(Struct, kw_only=True, frozen=True):
-    """How often one user would have been told, and of how much."""
+    """How many digests one user would have got, and for how much waste."""
 
     user: str
     times: int
@@ -175,7 +175,7 @@ class ReplayedUser(Struct, kw_only=True, frozen=True):
 
 
 class ReplayedPeriod(Struct, kw_only=True, frozen=True):
-    """Whom one period would have told."""
+    """Who would have got a digest for one period."""
 
     start: Utc
     end: Utc
@@ -184,7 +184,7 @@ class ReplayedPeriod(Struct, kw_only=True, frozen=True):
 
 
 class NoticeDocument(DatedDocument, kw_only=True, frozen=True):
-    """What all answers on notices begin with."""
+    """The common fields of all answers on notices."""
 
     recorded: Recorded = False
     start: Annotated[int, Meta(description="UTC seconds; of one period, or of all that is answered.")]
@@ -192,7 +192,7 @@ class NoticeDocument(DatedDocument, kw_only=True, frozen=True):
 
 
 class NoticesDocument(NoticeDocument, kw_only=True, frozen=True):
-    """Who was told and who was not, the newest period first."""
+    """Who got a notice and who did not, the newest period first."""
 
     ROWS: ClassVar[str] = "notices"
     HIDDEN: ClassVar[tuple[str, ...]] = ("next_utc",)
@@ -202,7 +202,7 @@ class NoticesDocument(NoticeDocument, kw_only=True, frozen=True):
 
 
 class NoticePreview(NoticeDocument, kw_only=True, frozen=True):
-    """What a user would be told if a period ended now."""
+    """The digest that a user would get if a period ended now."""
 
     document: Literal["notice-preview"] = "notice-preview"
     user: str
@@ -223,7 +223,7 @@ class NoticePreview(NoticeDocument, kw_only=True, frozen=True):
 
 
 class NoticeReplay(NoticeDocument, kw_only=True, frozen=True):
-    """Whom the periods of a time would have told."""
+    """Who would have got digests in a window of time."""
 
     ROWS: ClassVar[str] = "users"
     document: Literal["notice-replay"] = "notice-replay"

@@ -28,7 +28,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 
 
 class NotifyParts(Part):
-    """The answers of the routes, and the sender where a mail server is configured."""
+    """The answers of the routes, and the sender if a mail server is configured."""
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class NotifyParts(Part):
         self._sent.labels(status).inc()
 
     def counted(self) -> Iterable[Metric]:
-        """Return what became of mails."""
+        """Return the counts of mails by outcome."""
         return self._sent.collect()
 
     def before_start(self) -> None:
-        """Note what was being sent when the hub ended."""
+        """Give up what was being sent when the hub ended."""
         if self.notifier is not None:
             self.notifier.begin()
 
@@ -85,7 +85,7 @@ class NotifyParts(Part):
 
 
 def notice_counter() -> Counter:
-    """Return what counts mails by what became of them."""
+    """Return the counter of mails by outcome."""
     sent = Counter("gpuwaste_hub_notices", "Mails to users and staff, by status.", ["status"], registry=None)
     for status in (NoticeStatus.SENT, NoticeStatus.LATER, NoticeStatus.FAILED, NoticeStatus.UNCLEAR):
         sent.labels(status)
@@ -93,13 +93,13 @@ def notice_counter() -> Counter:
 
 
 def address_book(config: NotifyConfig) -> AddressBook:
-    """Return where users' addresses are looked up. Raises ConfigError."""
+    """Return the address book. Raises ConfigError."""
     file = Path(config.address_file) if config.address_file else None
     return AddressBook(config.address, file, config.address_command)
 
 
 def smtp_mailer(config: NotifyConfig) -> SmtpMailer | None:
-    """Return the mail server, None where none is configured."""
+    """Return the mail server, None if none is configured."""
     if not config.smtp_host:
         return None
     return SmtpMailer(

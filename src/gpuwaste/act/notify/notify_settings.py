@@ -19,7 +19,7 @@ _TLS: Final = ("none", "starttls", "tls")
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Periods end at a time of the day: every day, or on one weekday (0 is Monday). `zone` None is the host's own."""
+    """Periods end at a time of the day: every day, or on one weekday (0 is Monday). `zone` None is the host's."""
 
     at: time
     weekday: int | None = None
@@ -64,7 +64,7 @@ def read_time(text: str) -> time:
 
 
 def read_zone(name: str) -> tzinfo | None:
-    """Return a zone by its name, None for the host's own. Raises ConfigError."""
+    """Return a zone by its name, None for the host's. Raises ConfigError."""
     if not name:
         return None
     try:
@@ -75,7 +75,7 @@ def read_zone(name: str) -> tzinfo | None:
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """What a notifier works by; times in seconds."""
+    """The settings of a notifier; times in seconds."""
 
     digest: Schedule
     weekly: Schedule
@@ -127,7 +127,7 @@ class NotifySettings:
         )
 
     def quiet(self, at: int) -> bool:
-        """Tell whether nothing is sent at `at` (UTC seconds)."""
+        """Return whether nothing is sent at `at` (UTC seconds)."""
         return self.quiet_hours is not None and self.quiet_hours.hold(datetime.fromtimestamp(at, self.zone))
 
 

@@ -1,7 +1,7 @@
 """Translator: the tree of a CEL expression → its type and its SQL, with every name and type checked.
 
 The rules of the tree are those of cel-python's grammar (celpy/cel.lark). As in CEL, an integer and a number with a
-point compare, but do not add up: double() and int() convert. A result that is no finite number is not known.
+point can be compared, but not added: double() and int() convert. A result that is no finite number is unknown.
 """
 
 import difflib
@@ -28,7 +28,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import nearest
 
 MAX_DEPTH: Final = 60  # of operators within one another
-MAX_SQL: Final = 20_000  # characters: some operators repeat what they are asked of
+MAX_SQL: Final = 20_000  # characters: some operators repeat their operands
 _FAR: Final = 2**63
 _COMPARED: Final = {
     "relation_lt": "<",
@@ -60,7 +60,7 @@ class Translator:
         self.names: list[str] = []
 
     def condition(self, tree: Tree[Token]) -> str:
-        """Return the SQL of a tree that must be true or false. Raises ConfigError."""
+        """Return the SQL of a tree that must be boolean. Raises ConfigError."""
         found = self._sql(tree, 0)
         if found.type != "bool":
             raise ConfigError(f"is {word(found.type)}, expected a condition such as ledger.idle_s >= 1800.0")
@@ -237,7 +237,7 @@ def _arguments(tree: Tree[Token]) -> Sequence[Tree[Token]]:
 
 
 def _dotted(tree: Tree[Token]) -> str:
-    """Return the whole name of a member: a group of facts and one of its names."""
+    """Return the full name of a member: a group of facts and one of its names."""
     names: list[str] = []
     while True:
         if tree.data == "member_dot":

@@ -1,9 +1,9 @@
 """Reads a condition of a rule, in CEL, checked against the facts and translated to SQL.
 
-cel-python reads the text (https://github.com/google/cel-spec, langdef.md); DuckDB computes it for all subjects at
-once. What is not known is NULL: SQL's AND, OR and NOT treat NULL as CEL treats an error, so that a condition holds
-only where the known facts are enough. There are no loops: CEL's macros over lists are refused. Imported where a rule is
-read: the parser is a tenth of a hub's start.
+cel-python parses the text (https://github.com/google/cel-spec, langdef.md); DuckDB computes it for all subjects at
+once. Unknown is NULL: SQL's AND, OR and NOT treat NULL as CEL treats an error, so that a condition holds only if the
+known facts are enough. There are no loops: CEL's macros over lists are rejected. Imported only where a rule is read:
+the parser takes a tenth of a hub's start.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ MAX_DEPTH: Final = 40  # parentheses and brackets within one another
 
 
 def read_expression(text: str, facts: Mapping[str, FactType]) -> Expression:
-    """Return a condition. Raises ConfigError with what is wrong, without the file."""
+    """Return a condition. Raises ConfigError with the error, without the file."""
     _check_size(text)
     try:
         tree = CELParser().parse(text)
@@ -58,7 +58,7 @@ def _near(text: str, column: int | None) -> str:
 
 
 def _joined(tree: Tree[Token]) -> list[Tree[Token]]:
-    """Return what `&&` joins at the top, in order; the whole where nothing is joined."""
+    """Return the operands of `&&` at the top, in order; the entire tree if there is no `&&`."""
     while len(tree.children) == 1 and isinstance(tree.children[0], Tree) and tree.data != "conditionaland":
         tree = tree.children[0]
     found: list[Tree[Token]] = []

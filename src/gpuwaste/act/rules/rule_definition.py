@@ -124,9 +124,9 @@ class RuleStep:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; `hash` changes with the file, and the ladder then begins anew.
+    """One rule; `hash` changes with the file, and the ladder then starts again.
 
-    `names` are the facts that it names; `of_ledger` says whether one of them is what agents report.
+    `names` are the facts that it names; `of_ledger` is whether one of them is reported by agents.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Rule:
     of_ledger: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set what follows from the others."""
+        """Set the fields that follow from the others."""
         names = tuple(dict.fromkeys((*self.where.names, *([self.head.since] if self.head.since else []))))
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "of_ledger", any(name.startswith("ledger.") for name in names))

@@ -1,6 +1,6 @@
 """The facts that a rule's condition and its texts may name: typed, declared once, with the reference's text.
 
-A text names a fact in braces: {job.id} becomes its value, plain words of one line.
+In a text, a fact in braces such as {job.id} is replaced by its value, plain words of one line.
 """
 
 import re
@@ -16,7 +16,7 @@ from gpuwaste.core.units import HOUR_S
 
 About = Literal["running", "waiting", "node", "model"]
 FactType = Literal["bool", "int", "double", "string"]
-_Float = float | None  # not known is None
+_Float = float | None  # unknown is None
 _Int = int | None
 ABOUTS: Final[tuple[About, ...]] = get_args(About)
 _TYPES: Final[Mapping[object, FactType]] = {
@@ -36,7 +36,7 @@ _UNKNOWN: Final = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """The run, as accounting has it."""
+    """The run, from accounting."""
 
     id: Annotated[int, Meta(description="Slurm's raw job id.")]
     user: Annotated[str, Meta(description="The user's name.")]
@@ -115,7 +115,7 @@ class ArrayFacts:
 
 @dataclass(frozen=True, slots=True)
 class PredictionFacts:
-    """What the model said at submission (`gw=ID` in the job); not known for a job without a verdict."""
+    """The model's prediction at submission (`gw=ID` in the job); not known for a job without a verdict."""
 
     failure: Annotated[float, Meta(description="Probability that the job fails, 0 to 1.")]
     timeout: Annotated[float, Meta(description="Probability that the job reaches its time limit, 0 to 1.")]
@@ -155,7 +155,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """The model in use, judged by jobs that ended in the last 7 days and of which it said something at submission."""
+    """The model in use, judged by jobs that ended in the last 7 days and that it scored at submission."""
 
     name: Annotated[str, Meta(description="Its name.")]
     age_s: Annotated[float, Meta(description="Seconds since it was trained.")]
@@ -204,7 +204,7 @@ def names_in(text: str) -> list[str]:
 
 
 def problem_of(text: str, facts: Mapping[str, FactType]) -> str:
-    """Return what is wrong with the placeholders of a text, "" where nothing is."""
+    """Return the error in the placeholders of a text, "" for none."""
     for name in _PLACE.findall(text):
         if name not in facts:
             return f"unknown fact {name!r}{nearest(name, set(facts))}"
@@ -212,12 +212,12 @@ def problem_of(text: str, facts: Mapping[str, FactType]) -> str:
 
 
 def widest(text: str, facts: Mapping[str, FactType]) -> str:
-    """Return a text as long as it can become."""
+    """Return a text with placeholders replaced by values of the maximum length."""
     return _PLACE.sub(lambda match: "x" * (_LONGEST if facts.get(match[1]) == "string" else _NUMBER), text)
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:
-    """Return a text with facts put in; a control character or a mark of Slurm's comments in a name becomes `?`."""
+    """Return a text with facts filled in; a control character or a mark of Slurm's comments in a name becomes `?`."""
     return _PLACE.sub(lambda match: _word(match[1], values.get(match[1])), text)
 
 
@@ -230,7 +230,7 @@ def _word(name: str, value: Any) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Return seconds as people say them, by whole minutes."""
+    """Return seconds in words, in full minutes."""
     minutes = int(seconds // 60)
     hours, rest = divmod(minutes, HOUR_S // 60)
     return f"{hours} h {rest} min" if hours else f"{minutes} min"

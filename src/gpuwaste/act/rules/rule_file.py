@@ -1,6 +1,6 @@
-"""Rules from files: a directory of TOML, one rule a file, reloaded where a file changes.
+"""Rules from files: a directory of TOML, one rule per file, reloaded if a file changes.
 
-A rule's name is its file's. An error names file, line and key; a bad file leaves the other rules in use.
+A rule's name is its file's. An error names file, line and key; a bad file does not affect the other rules.
 """
 
 import hashlib
@@ -55,14 +55,14 @@ _REFUSED: Final = log_event.error(
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """The rules that can be used, in the order of their names, and what is wrong with the others."""
+    """The usable rules, in the order of their names, and the errors of the others."""
 
     rules: Sequence[Rule]
     errors: Sequence[ConfigError]
 
 
 def load_rules(directory: Path) -> RuleSet:
-    """Return the rules of a directory's `*.toml`; one that is not there has none."""
+    """Return the rules of a directory's `*.toml`; a missing directory has none."""
     try:
         return load_files(folder_files(directory, "rules", "[hub] rules_dir"))
     except ConfigError as error:
@@ -70,7 +70,7 @@ def load_rules(directory: Path) -> RuleSet:
 
 
 def load_files(paths: Iterable[Path]) -> RuleSet:
-    """Return the rules of these files, each by itself: an error in one leaves the others."""
+    """Return the rules of these files, each on its own: an error in one does not affect the others."""
     rules: dict[str, Rule] = {}
 
     def load(path: Path) -> None:
@@ -201,7 +201,7 @@ def _step(table: dict[str, Any], head: RuleHead, place: str) -> RuleStep:
 
 
 def _check_compiles(expression: Expression, about: About) -> None:
-    """Have DuckDB read the condition over no rows: it finds a pattern that is none. Raises ConfigError."""
+    """Have DuckDB run the condition over no rows, which finds an invalid pattern. Raises ConfigError."""
     columns = ", ".join(f'NULL::{_SQL_TYPES[kind]} AS "{name}"' for name, kind in facts_of(about).items())
     try:
         with connect(options={"threads": "1"}) as db:
@@ -273,7 +273,7 @@ class RulesInUse:
 
     @property
     def errors(self) -> Sequence[ConfigError]:
-        """What is wrong with files that are not in use."""
+        """The errors of files that are not in use."""
         return self._files.content.errors
 
     def removed(self, name: str) -> bool:

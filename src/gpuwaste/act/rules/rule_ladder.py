@@ -1,4 +1,4 @@
-"""Ladder: how far a rule is with one subject, and which step is due; the same live and in a replay."""
+"""Ladder: the progress of a rule with one subject, and which step is due; the same live and in a replay."""
 
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -6,17 +6,17 @@ from typing import Final, NamedTuple
 from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.rules.rule_definition import Rule
 
-GAP_S: Final = 600  # between two passes: what lies between was not observed, so that nothing held through it
+GAP_S: Final = 600  # between two passes: a longer gap was not observed, so that no condition has held through it
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """`began` is when the condition began to hold, UTC seconds, None while it does not; `step` counts steps done."""
+    """`began` is when the condition began to hold, UTC seconds, None if it does not; `step` counts the steps done."""
 
     began: int | None
     step: int = 0
     step_utc: int = 0  # when the last of them was done
-    round: int = 0  # how often the ladder began anew
+    round: int = 0  # how often the ladder started again
 
 
 class Hold(NamedTuple):
@@ -30,10 +30,10 @@ OWN_CLOCK: Final = Hold()
 
 
 def holding(rule: Rule, before: Ladder | None, now: int, *, gap: bool, hold: Hold = OWN_CLOCK) -> Ladder:
-    """Return the ladder of a subject for which the condition holds now; `gap`: nothing observed the time before.
+    """Return the ladder of a subject for which the condition holds now; `gap`: the time before was not observed.
 
-    Where the condition was interrupted, a ladder with a step to come that cannot be undone is a new round, also within
-    the cooldown: who was warned and went back to work is warned again before their job is cancelled.
+    If the condition was interrupted, a ladder that still has a step that cannot be undone starts a new round, even
+    within the cooldown: a user who was warned and resumed work is warned again before their job is cancelled.
     """
     if before is None:
         return Ladder(now)
@@ -50,15 +50,15 @@ def holding(rule: Rule, before: Ladder | None, now: int, *, gap: bool, hold: Hol
 
 
 def unbroken(rule: Rule, hold: Hold, number: int, at: int) -> bool:
-    """Tell whether, by the fact `since`, the condition has held since a step was due at an instant."""
+    """Return whether, by the fact `since`, the condition has held since a step was due at an instant."""
     return hold.seconds is None or (hold.seconds >= rule.steps[number].after_s and hold.since_utc <= at)
 
 
 def _broken(rule: Rule, before: Ladder, began: int, hold: Hold) -> bool:
-    """Tell whether the condition did not hold, or was not observed, for a while since the last step was done."""
+    """Return whether the condition did not hold, or was not observed, for a while since the last step was done."""
     if hold.seconds is not None:
         return not unbroken(rule, hold, before.step - 1, before.step_utc)
-    return rule.periodic and began != before.began  # an event lasts no time: the next one is the next step
+    return rule.periodic and began != before.began  # an event has no duration: the next one is the next step
 
 
 def _final_to_come(rule: Rule, ladder: Ladder) -> bool:
@@ -66,10 +66,10 @@ def _final_to_come(rule: Rule, ladder: Ladder) -> bool:
 
 
 def due(rule: Rule, ladder: Ladder, now: int, held_s: float | None) -> int | None:
-    """Return the number of the step that is due, None for none. `held_s` is the fact `since`, None: the own clock.
+    """Return the number of the due step, None for none. `held_s` is the fact `since`, None: the ladder's own clock.
 
-    A step is never earlier after the step before than the file says: a rule that is new, or that begins to act, does
-    not begin at its end.
+    The time between two steps is never shorter than in the file: a rule that is new, or that begins to act, does not
+    start with its last step.
     """
     if ladder.began is None or ladder.step >= len(rule.steps):
         return None

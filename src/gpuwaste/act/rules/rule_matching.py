@@ -15,10 +15,10 @@ from gpuwaste.act.rules.rule_ladder import OWN_CLOCK, Hold
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 
-PREFIXES: Final[Mapping[About, str]] = {"node": "node/", "model": "model/"}  # of the keys of what is no run
-AGE: Final = "ledger.age_s"  # how old the facts of the ledger are
+PREFIXES: Final[Mapping[About, str]] = {"node": "node/", "model": "model/"}  # in the keys of subjects that are not runs
+AGE: Final = "ledger.age_s"  # age of the ledger's facts
 _KEY: Final = ("place", "cluster", "job_id", "run_start", "at_utc", "printed_id")
-_PLACES: Final = 50_000  # of one statement
+_PLACES: Final = 50_000  # in one statement
 EXEMPT_FACTS = ("job.user", "job.account", "job.partition", "job.qos", "job.reservation")
 LEDGER_FACTS = ("ledger.exempt_gpu_s", "ledger.coverage")
 NODE_FACTS = ("node.name",)
@@ -29,7 +29,7 @@ MODEL_FACTS = ("model.name",)
 class Subject:
     """A run, a node or the model in use at an instant; `facts` are those that the rules of the pass need, by name.
 
-    `key` is what intents and events say that they are about.
+    `key` identifies it in intents and events.
     """
 
     place: int
@@ -40,20 +40,20 @@ class Subject:
     facts: Mapping[str, Any] = field(repr=False)
 
     def text(self, name: str) -> str:
-        """Return a fact that is a text, "" where it is not known."""
+        """Return a text fact, "" if it is unknown."""
         return str(self.facts.get(name) or "")
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The places of the subjects that match a rule, and for each how long it has, None without `since`."""
+    """The places of the subjects that match a rule, and for each how long it has matched, None without `since`."""
 
     places: Sequence[int]
     held_s: Sequence[float | None]
 
 
 def matches(db: Database, rules: Sequence[Rule]) -> list[Matches]:
-    """Return what matches each rule; a condition that is not known does not match."""
+    """Return the matches of each rule; an unknown condition does not match."""
     if not rules:
         return []
     parts = []
@@ -69,7 +69,7 @@ def matches(db: Database, rules: Sequence[Rule]) -> list[Matches]:
 
 
 def hold_of(rule: Rule, subject: Subject, held_s: float | None, now: int) -> Hold:
-    """Return for how long a rule's condition has held for a subject; what agents sent is as old as they say."""
+    """Return for how long a rule's condition has held for a subject; the age of agents' data is taken into account."""
     if held_s is None:
         return OWN_CLOCK
     age_s = subject.facts.get(AGE) or 0.0 if rule.head.since.startswith("ledger.") else 0.0
@@ -96,7 +96,7 @@ def places_of(db: Database, job: str) -> list[int]:
 
 
 def part_values(db: Database, rule: Rule, place: int) -> list[bool | None]:
-    """Return what each part of a rule's condition is for one subject; None: not known."""
+    """Return the value of each part of a rule's condition for one subject; None: unknown."""
     shown = ", ".join(part.sql for part in rule.where.parts)
     row = db.execute(f"SELECT {shown} FROM facts WHERE place = $place", {"place": place}).fetchone()  # noqa: S608
     return list(row or ())
@@ -119,7 +119,7 @@ def needed(rule: Rule) -> tuple[str, ...]:
 
 
 def exemption(rule: Rule, subject: Subject) -> str:
-    """Return why the rule never touches a subject, "" where it may."""
+    """Return why the rule never touches a subject, "" if it may."""
     exempt = rule.exempt
     if rule.head.about == "node":
         return "node" if exempt.nodes.match(subject.text("node.name")) else ""
@@ -148,7 +148,7 @@ def _of_ledger(rule: Rule, subject: Subject) -> str:
 
 
 def at_rest(rule: Rule, local: datetime) -> str:
-    """Return why the rule does no step at a local time, "" where it may."""
+    """Return why the rule does no step at a local time, "" if it may."""
     if local.date() > rule.head.expires:
         return "expired"
     hours = rule.head.quiet_hours
@@ -157,13 +157,13 @@ def at_rest(rule: Rule, local: datetime) -> str:
 
 @dataclass(slots=True)
 class StepsSpent:
-    """The steps of one rule in the last 24 hours, as a whole and by user."""
+    """The steps of one rule in the last 24 hours, in total and by user."""
 
     steps: int = 0
     users: Counter[str] = field(default_factory=Counter)
 
     def full(self, rule: Rule, user: str) -> str:
-        """Return which budget has no step left, "" where all have."""
+        """Return which budget has no step left, "" if all have."""
         if self.steps >= rule.budget.rule_per_day:
             return "budget of the rule"
         return "budget of the user" if user and self.users[user] >= rule.budget.user_per_day else ""

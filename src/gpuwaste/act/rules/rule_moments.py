@@ -1,4 +1,4 @@
-"""Moments of running runs and of the model in use: what is known at an instant, as rows for the facts of rules."""
+"""Moments of running runs and of the model in use: their state at an instant, as rows for the facts of rules."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ PREFIX: Final = "ledger."
 
 @dataclass(frozen=True, slots=True)
 class ModelMoment:
-    """What the hub predicts with; the name is empty where there is none."""
+    """The model that the hub predicts with; the name is empty if there is none."""
 
     name: str = ""
     hash: str = ""
@@ -42,7 +42,7 @@ def moments_of(runs: Iterable[HeldRun], now: int) -> list[Moment]:
 
 
 def gpu_state(held: Sequence[HeldGpu], now: int) -> GpuState:
-    """Return what is known of a run's GPUs; nothing where one is silent, suspended or shared: that never acts."""
+    """Return the state of a run's GPUs; unknown if one is silent, suspended or shared, so that no rule acts."""
     if not held or any(gpu.level in {"unknown", "suspended"} for gpu in held):
         return _NOT_KNOWN
     idle = [gpu for gpu in held if gpu.level == "idle" and gpu.idle_ms >= IDLE_MS]
@@ -62,7 +62,7 @@ def gpu_state(held: Sequence[HeldGpu], now: int) -> GpuState:
 
 
 def _hang_s(held: Sequence[HeldGpu]) -> float | None:
-    """Return for how long all GPUs have looked busy and computed nothing; one that is not known may be at work."""
+    """Return how long all GPUs have looked busy without computing; a GPU in unknown state may be working."""
     if any(gpu.hang_ms is None for gpu in held):
         return 0.0 if any(gpu.hang_ms == 0 for gpu in held) else None
     return min(gpu.hang_ms or 0 for gpu in held) / 1000
@@ -91,7 +91,7 @@ def running_facts(db: Database, moments: Sequence[Moment]) -> None:
 
 
 def waiting_facts(db: Database, cluster: str, now: int) -> None:
-    """Make temp table facts of the jobs that wait."""
+    """Make temp table facts of the waiting jobs."""
     db.run("moments_create")
     db.run("moments_waiting", {"cluster": cluster, "now": now})
     db.run("job_facts")

@@ -29,8 +29,8 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 
 Ladders = MutableMapping[str, Ladder]
-"""How far a rule is with each subject."""
-KEPT_S: Final = 30 * DAY_S  # the ladder of a run: an action of its next round is another one than that of the last
+"""The ladder of a rule for each subject."""
+KEPT_S: Final = 30 * DAY_S  # of a run's ladder: an action of its next round differs from that of the last
 _SHOWN: Final = ("job.id", "job.user", "job.account", "job.partition", "job.gpus", "node.name", "model.name")
 _CHANGED: Final = "the rule has changed"
 _REMOVED: Final = "the rule was removed"
@@ -41,7 +41,7 @@ RuleSubject = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A step that is done now, or would be: `acts` says which."""
+    """A step that is due: `acts` is whether it is done or only recorded."""
 
     rule: Rule
     step: int
@@ -53,8 +53,8 @@ class Firing:
 class RulePass:
     """What a pass over one rule gave: firings, subjects whose ladder has changed, and why others were skipped.
 
-    `held` are the subjects for whom the condition holds, `over` those for whom it held until now: what is not done yet
-    for them shall not be done.
+    `held` are the subjects for which the condition holds, `over` those for which it held until now: steps that are not
+    done yet for these must not be done.
     """
 
     rule: Rule
@@ -68,7 +68,7 @@ class RulePass:
 
 @dataclass(frozen=True, slots=True)
 class PassInstant:
-    """When a pass is: UTC seconds, the site's local time, and whether nothing was observed for a while before."""
+    """The time of a pass: UTC seconds, the site's local time, and whether nothing was observed for a while before."""
 
     now: int
     local: datetime
@@ -83,9 +83,9 @@ def evaluate(  # noqa: PLR0917 what a pass needs
     at: PassInstant,
     told: Collection[str] | None = None,
 ) -> list[RulePass]:
-    """Evaluate rules about one kind of subject over temp table facts; `ladders` and `spent`, by rule, move on.
+    """Evaluate rules about one kind of subject over temp table facts; update `ladders` and `spent`, by rule.
 
-    `told` are the subjects of events since the last pass, for rules that no minute evaluates.
+    `told` are the subjects of events since the last pass, for rules that are not evaluated each minute.
     """
     found = matches(db, rules)
     about = rules[0].head.about if rules else "running"
@@ -126,7 +126,7 @@ def _one_rule(  # noqa: PLR0917 what a pass has at hand
         before = ladders.get(key)
         ladder = holding(rule, before, at.now, gap=at.gap, hold=hold)
         if before and before.step and not unbroken(rule, hold, before.step - 1, before.step_utc):
-            result.over.add(key)  # it held no more between two passes
+            result.over.add(key)  # it did not hold for a while between two passes
         step = due(rule, ladder, at.now, held_s)
         if step is not None:
             user = subject.text("job.user")
@@ -144,12 +144,12 @@ def _one_rule(  # noqa: PLR0917 what a pass has at hand
 
 
 def _ended(rule: Rule, ladders: Ladders, seen: Collection[str], now: int, result: RulePass) -> None:
-    """Note for whom the condition holds no more; a ladder on which nothing was ever done is forgotten at once."""
+    """Record for which subjects the condition no longer holds; a ladder without a step done is dropped at once."""
     for key in [key for key in ladders if key not in seen]:
         ladder = ladders[key]
-        if ladder.began is not None and rule.periodic:  # an event lasts no time: it is never over
+        if ladder.began is not None and rule.periodic:  # an event has no duration: it never ends
             result.over.add(key)
-        # A round in which nothing is done yet has no step to count from.
+        # A round without a step done has no step to count from.
         last = ladder.step_utc or now
         if not (ladder.step or ladder.round) or not _kept(rule, key, now - last):
             del ladders[key]
@@ -192,7 +192,7 @@ def _firing(rule: Rule, number: int, ladder: Ladder, subject: Subject, now: int)
 
 
 def step_id(rule: Rule, number: int, round_: int, subject: str) -> str:
-    """Return the id of a step's intent: decided again after a crash it has the same one, and is one action."""
+    """Return the id of a step's intent: decided again after a crash it is the same, so that it is one action."""
     return action_id(rule.name, rule.steps[number].action, subject, f"{rule.hash} {number} {round_}")
 
 
@@ -201,7 +201,7 @@ def _ages(rule: Rule) -> Iterable[str]:
 
 
 def _texts(rule: Rule) -> Iterable[str]:
-    """Return the facts that the texts of a rule's actions name."""
+    """Return the facts that the texts of a rule's actions use."""
     return [name for step in rule.steps for text in step.options.values() for name in names_in(text)]
 
 
@@ -226,7 +226,7 @@ def judged(
 ) -> ConfirmedActions:
     """Judge actions by a pass and the ladders after it; `removed` returns whether a rule's file is gone.
 
-    One of a rule whose file cannot be used is neither wanted nor dropped.
+    An action of a rule whose file cannot be used is neither wanted nor dropped.
     """
     found, by_name = ConfirmedActions(), {one.rule.name: one for one in passes}
     for intent in waiting:
@@ -263,10 +263,10 @@ def _notice(rule: Rule, number: int) -> int | None:
 
 
 class Withdrawals:
-    """One thread asks after each pass.
+    """Decides which actions to drop; call it from one thread, after each pass.
 
-    After a time without passes agents send first what they measured meanwhile. Until they have had as long as that for
-    it, what is not known says nothing: a restart of the hub drops no action for which the condition still holds.
+    After a time without passes agents first send what they measured meanwhile. For GAP_S after it nothing is dropped,
+    since facts may still be unknown: a restart of the hub drops no action for which the condition still holds.
     """
 
     def __init__(self) -> None:
@@ -277,7 +277,7 @@ class Withdrawals:
     def due(
         self, passes: Sequence[RulePass], ladders: Mapping[str, Ladders], at: PassInstant
     ) -> Collection[RuleSubject]:
-        """Return whose actions are to be dropped now."""
+        """Return the rules and subjects whose actions are to be dropped now."""
         found = {(one.rule.name, key) for one in passes if one.rule.head.mode != "observe" for key in one.over}
         if at.gap:
             self._gap_utc = at.now

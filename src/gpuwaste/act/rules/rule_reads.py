@@ -1,4 +1,4 @@
-"""RuleReads: rules as operators ask for them over HTTP: the list, what one makes of a job now, a replay."""
+"""RuleReads: rules in the HTTP API for operators: the list, how a rule applies to a job now, a replay."""
 
 import threading
 from collections.abc import Callable
@@ -48,12 +48,12 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
 _DAYS: Final = 30
-_MOST: Final = 20  # runs of a job that are looked at
+_MOST: Final = 20  # runs of a job that are checked
 _LONGEST_S: Final = 366 * DAY_S
 
 
 class RuleReads(Part):
-    """Any thread may ask; every method may raise Refusal or StoreError."""
+    """For any thread; every method may raise Refusal or StoreError."""
 
     def __init__(
         self, parts: RuleService, store: HubStore, cluster: Callable[[], str], clock: Clock, settings: LedgerSettings
@@ -106,7 +106,7 @@ class RuleReads(Part):
         return RulesDocument(generated=now, passed=passed, pass_s=figures.seconds, rules=rows, errors=errors)
 
     def look(self, scope: Scope, body: bytes) -> LookDocument:
-        """Return what a rule makes of a job or node now; without one how many match."""
+        """Return how a rule applies to a job or node now; without one, how many match."""
         _check(scope)
         question = _question(body)
         rule, now = _rule(question), self._now()
@@ -130,7 +130,7 @@ class RuleReads(Part):
         )
 
     def replay(self, scope: Scope, body: bytes) -> ReplayDocument:
-        """Return what a rule would have done in a window; one at a time: it reads much of the store."""
+        """Return what a rule would have done in a window; one at a time, since it reads much of the store."""
         _check(scope)
         question = _question(body)
         rule = _rule(question)

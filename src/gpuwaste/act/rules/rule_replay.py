@@ -1,7 +1,7 @@
 """Replay: what a rule about idle GPUs would have done on history, judged by how each run went on.
 
-The facts are those of live rules (query job_facts), as of each instant; what agents reported is read by the hour, or
-by the day where the hub has merged the hours. Budgets, quiet hours and cooldown are left out: they delay steps.
+The facts are those of live rules (query job_facts), as of each instant; agents' data is read by the hour, or by the day
+if the hub has merged the hours. Budgets, quiet hours and cooldown are left out: they delay steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ AFTERS_S: Final = (300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10800, 144
 IDLE: Final = "ledger.idle_s"
 NOT_KEPT: Final = frozenset({"ledger.hang_s", "ledger.cpu_cores"})  # as of an instant of the past
 _USERS: Final = 20
-_FEWEST: Final = 5  # users: fewer give no interval
+_FEWEST: Final = 5  # fewer users give no interval
 
 
 def replayed(  # noqa: PLR0917 what, and over which window
@@ -53,7 +53,7 @@ def replayed(  # noqa: PLR0917 what, and over which window
 def _find(
     db: Database, cluster: str, window: Mapping[str, int], afters: Sequence[int], settings: LedgerSettings
 ) -> None:
-    """Make the stretches, the instants and their facts."""
+    """Create the stretches, the instants and their facts."""
     values = {**window, "cluster": cluster, "resident_ratio": settings.memory_resident_ratio, "shortest": afters[0]}
     db.run("replay_stretches", values)
     db.run("replay_moments", {**window, "afters": afters, "shortest": afters[0]})
@@ -63,7 +63,7 @@ def _find(
 
 
 def _match(db: Database, rule: Rule) -> None:
-    """Make temp table matched: the places that the rule would have touched."""
+    """Create temp table matched: the places that the rule would have touched."""
     ledger = rule.exempt.coverage_below.value
     kept = f'AND "ledger.coverage" >= {ledger!r}' if ledger else ""
     if rule.exempt.waste:
@@ -118,7 +118,7 @@ def _row(
 
 
 def _interval(blocks: Sequence[tuple[float, float]], value: float | None) -> tuple[float | None, float | None]:
-    """Return the 95 % interval of a share by a bootstrap over users, whose runs are alike; None where it gives none."""
+    """Return the 95 % interval of a share by a bootstrap over users, whose runs are alike; None if there is none."""
     found = None if value is None or len(blocks) < _FEWEST else interval(BootstrapSample(blocks=blocks), value)
     return (None, None) if found is None else found
 

@@ -1,4 +1,4 @@
-"""RuleService: the hub's side of rules: each minute a pass over the facts, intents stored, firings told."""
+"""RuleService: rules in the hub: each minute a pass over the facts; intents are stored and firings reported."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -45,16 +45,16 @@ from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
-MAX_EVENTS: Final = 10_000  # of one pass
-_GOOD_PASSES: Final = 3  # for as long as these take, what a pass has found counts
-_GOOD_S: Final = 60.0  # and for so long at least
+MAX_EVENTS: Final = 10_000  # in one pass
+_GOOD_PASSES: Final = 3  # a pass's result is valid for the time of this many passes
+_GOOD_S: Final = 60.0  # but at least this long
 _NOT_EVALUATED: Final = log_event.warning(
     "rules-not-evaluated: cannot evaluate rules: {error}",
     "The store or its disk refuses. No rule acts meanwhile; a condition must hold anew after ten minutes.",
 )
 _FIRED: Final = log_event.info("rule-fired: rule {rule} ({mode}): step {step}, {action}, {subject}")
 
-_RULES_S: Final = 60.0  # between two evaluations of the rules; sooner where accounting is read more often
+_RULES_S: Final = 60.0  # between two evaluations of the rules; less if accounting is read more often
 
 
 class RuleService(Part):
@@ -74,7 +74,7 @@ class RuleService(Part):
     ) -> None:
         """Read the rules; `every_s` is the time between two passes.
 
-        `xids` are the Xid errors that blame a node, `model` returns what the hub predicts with.
+        `xids` are the Xid errors that blame a node, `model` returns the model that the hub predicts with.
         """
         self.store = RuleStore(store)
         self.rules = RulesInUse(directory)
@@ -123,7 +123,7 @@ class RuleService(Part):
         spent = self._spent(rules, now)
         told, seq = self._told(rules)
         passes: list[RulePass] = []
-        known, self._known = self._known, None  # after an error the ladders in memory are not those that were noted
+        known, self._known = self._known, None  # after an error the ladders in memory are not those that were stored
         for about in ABOUTS:
             those = [rule for rule in rules if rule.head.about == about]
             if those:
@@ -147,12 +147,12 @@ class RuleService(Part):
             model_facts(db, cluster, now, self._model())
 
     def ladder(self, rule: Rule, subject: str) -> Ladder | None:
-        """Return how far a rule is with a run or node; None: it has not begun, or the file is another one."""
+        """Return the ladder of a rule for a run or node; None: not begun, or the file is another one."""
         known = self._known or {}
         return known.get((rule.name, rule.hash), {}).get(subject)
 
     def metrics(self) -> Iterator[Metric]:
-        """Return the families."""
+        """Return the metrics."""
         return families(self.figures, len(self.rules.rules), len(self.rules.errors))
 
     def _ladders(self, rules: Sequence[Rule], now: int) -> tuple[dict[str, Ladders], set[tuple[str, str]]]:
@@ -165,7 +165,7 @@ class RuleService(Part):
             self._known = known
         else:
             fresh -= self._known.keys()
-        # A file that was removed and is put back does not take the actions of its first life for those of its second.
+        # If a file is removed and put back, actions from before do not count as those from after.
         for rule, digest, subject, last_utc in self.store.last_steps(fresh, now - KEPT_S):
             subjects = self._known.setdefault((rule, digest), {})
             subjects.setdefault(subject, Ladder(None, step_utc=last_utc, round=last_utc))
@@ -177,14 +177,14 @@ class RuleService(Part):
     def _spent(self, rules: Sequence[Rule], now: int) -> Mapping[str, StepsSpent]:
         hashes, spent = {rule.name: rule.hash for rule in rules}, {rule.name: StepsSpent() for rule in rules}
         for row in self.store.spent(now - DAY_S):
-            # What was done counts whatever the file was; what another version only recorded cost nobody anything.
+            # Done steps count for any version of the file; steps that another version only recorded affected nobody.
             if row["rule"] in spent and (row["done"] or hashes[row["rule"]] == row["hash"]):
                 spent[row["rule"]].steps += row["steps"]
                 spent[row["rule"]].users[row["user"]] += row["steps"]
         return spent
 
     def _told(self, rules: Sequence[Rule]) -> tuple[Collection[str], int | None]:
-        """Return the subjects of the events that rules wait for, and the last event that was looked at."""
+        """Return the subjects of the events that rules wait for, and the last event read."""
         patterns = {one for rule in rules if not rule.periodic for one in rule.head.on}
         if not patterns:
             return (), None
@@ -204,9 +204,9 @@ class RuleService(Part):
         at: PassInstant,
         seq: int | None,
     ) -> None:
-        """Hand over the intents, then note the pass: after a crash between the two the intents are known already."""
+        """Pass on the intents, then store the pass: after a crash between the two the intents are known already."""
         firings = [firing for one in passes for firing in one.firings]
-        # What the rule saw may change while an action waits for a person: it acts on what it sees now.
+        # Facts may change while an action waits for approval: the rule acts on the current ones.
         if over := self._withdrawals.due(passes, ladders, at):
             self._sink.withdraw(over)
         self._sink.intend([firing.intent for firing in firings if firing.acts])
@@ -267,7 +267,7 @@ def _in_use(found: PredictionHealth) -> ModelMoment:
 
 @dataclass(slots=True)
 class RuleFigures:
-    """How the last pass went, for /metrics and the list of rules; `left` counts why subjects were left alone."""
+    """The figures of the last pass, for /metrics and the list of rules; `left` counts why subjects were skipped."""
 
     passed_utc: int = 0
     seconds: float = 0.0
@@ -277,7 +277,7 @@ class RuleFigures:
 
 
 def families(figures: RuleFigures, rules: int, refused: int) -> Iterator[Metric]:
-    """Yield the families; `refused` counts files with an error."""
+    """Yield the metrics; `refused` counts files with an error."""
     yield GaugeMetricFamily("gpuwaste_hub_rules", "Rules in use.", rules)
     yield GaugeMetricFamily(
         "gpuwaste_hub_rules_refused", "Files of rules that are not used: they have errors.", refused

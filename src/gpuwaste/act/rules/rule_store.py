@@ -1,4 +1,4 @@
-"""RuleStore: how far rules are with runs and nodes, and the steps that they did or would have done, with events."""
+"""RuleStore: the progress of rules with runs and nodes, and the steps that they did or would have done, with events."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
 _EVALUATED: Final = "rules:pass"  # UTC second of the last pass
-_PLACE: Final = "rules:events"  # the last event that rules have seen
+_PLACE: Final = "rules:events"  # the last event that rules have read
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class RuleStore:
             return [StoredLadder(**row) for row in db.rows("rule_ladders_all")]
 
     def last_steps(self, rules: Collection[tuple[str, str]], since: int) -> list[tuple[str, str, str, int]]:
-        """Return rule, file hash, subject and time of the last step of these rules, by name and hash, since then."""
+        """Return rule, file hash, subject and time of the last step since `since` of these rules, by name and hash."""
         if not rules:
             return []
         rows = [{"rule": rule, "hash": digest} for rule, digest in sorted(rules)]
@@ -55,7 +55,7 @@ class RuleStore:
         return self._store.mark(_EVALUATED)
 
     def last_event(self) -> int | None:
-        """Return the last event that rules have seen; None: none."""
+        """Return the last event that rules have read; None: none."""
         return self._store.mark(_PLACE)
 
     def spent(self, since: int) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ class RuleStore:
         firings: Sequence[Mapping[str, Any]],
         told: Sequence[StoredEvent],
     ) -> None:
-        """Store what one pass changed, in one transaction with its events; `gone` are rules with their subjects."""
+        """Store the changes of one pass, in one transaction with its events; `gone` are rules with their subjects."""
         old = [{"rule": one.rule, "subject": storable(one.subject)} for one in changed]
         old += [{"rule": rule, "subject": storable(subject)} for rule, subject in gone]
         with self._store.writing() as db:
@@ -99,7 +99,7 @@ def _ladder(one: StoredLadder) -> dict[str, Any]:
 
 
 def stored(firing: Firing, cluster: str) -> dict[str, Any]:
-    """Return its row of table rule_firings."""
+    """Return a firing's row of table rule_firings."""
     rule, intent = firing.rule, firing.intent
     texts = {
         "id": intent.id, "rule": rule.name, "hash": rule.hash, "mode": rule.head.mode, "action": intent.kind,
@@ -117,7 +117,7 @@ def stored(firing: Firing, cluster: str) -> dict[str, Any]:
 
 
 def event(firing: Firing, cluster: str) -> StoredEvent:
-    """Return its event."""
+    """Return a firing's event."""
     rule, intent = firing.rule, firing.intent
     data = RuleFired(
         cluster, rule.name, rule.hash, rule.head.mode, firing.step + 1, intent.kind, firing.acts, intent.subject,

@@ -1,4 +1,4 @@
-"""Rules as words for a terminal: the list, what one makes of a job, a replay."""
+"""Rules as text for a terminal: the list, how one applies to a job, a replay."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ def rules_text(document: RulesDocument, look: Look) -> str:
 
 
 def look_text(document: LookDocument, look: Look) -> str:
-    """Render the parts of a rule's condition, with their values for each run that was asked about."""
+    """Render the parts of a rule's condition, with their values for each run of the question."""
     lines = look.title(f"Rule {fit(document.name, 40)}") if look.header else []
     lines.append(f"  mode {document.mode}; {document.matching:,} of {document.candidates:,} match now")
     for one in document.found:

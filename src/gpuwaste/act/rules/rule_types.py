@@ -1,4 +1,4 @@
-"""The types of what the hub says of rules: the list, what a rule makes of a job, a replay."""
+"""The types of the hub's answers on rules: the list, how a rule applies to a job, a replay."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,7 +8,7 @@ from gpuwaste.core.fields import Document, MaybeRatio, MaybeUtc, Ratio, Utc
 
 
 class RuleQuestion(Struct, kw_only=True, frozen=True):
-    """A rule as its file has it, and the job or node that is asked about."""
+    """A rule in the form of its file, and the job or node to check."""
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
     text: Annotated[str, Meta(max_length=65536, description="The file.")]
@@ -57,7 +57,7 @@ class PartValue(Struct, kw_only=True, frozen=True):
 
 
 class SubjectLook(Struct, kw_only=True, frozen=True):
-    """What a rule makes of one job or node now."""
+    """How a rule applies to one job or node now."""
 
     subject: str
     printed_id: str
@@ -70,7 +70,7 @@ class SubjectLook(Struct, kw_only=True, frozen=True):
 
 
 class LookDocument(Document, kw_only=True, frozen=True):
-    """What a rule makes of a job or node now."""
+    """How a rule applies to a job or node now."""
 
     document: Literal["rule-look"] = "rule-look"
     schema: int = 1
@@ -102,7 +102,7 @@ class ReplayRow(Struct, kw_only=True, frozen=True):
 
 
 class ReplayUser(Struct, kw_only=True, frozen=True):
-    """What the rule would have meant for a user, at its last step."""
+    """The effect that the rule would have had on a user, at its last step."""
 
     user: str
     jobs: int

@@ -1,4 +1,4 @@
-"""The site's rules, what one makes of a job now, and what it would have done on history: /v1/rules, for operators."""
+"""The site's rules, how one applies to a job now, and what it would have done on history: /v1/rules, for operators."""
 
 from typing import TYPE_CHECKING
 

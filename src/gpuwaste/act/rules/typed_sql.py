@@ -1,6 +1,6 @@
 """Parts of an expression as SQL, each with its type: how they are compared, joined and converted.
 
-A division by zero, an overflow and a result that is no finite number are not known: NULL.
+A division by zero, an overflow and a result that is no finite number are unknown: NULL.
 """
 
 import ast
@@ -31,14 +31,14 @@ def expect(found: Sql, kind: Type, what: str) -> None:
 
 
 def check_comparable(left: Sql, right: Sql, *, ordered: bool) -> None:
-    """Raise ConfigError unless two parts can be compared; `ordered`: by less and more."""
+    """Raise ConfigError unless two parts can be compared; `ordered`: by < and >."""
     same = left.type == right.type or {left.type, right.type} <= NUMBERS
     if not same or "list" in {left.type, right.type} or (ordered and left.type == "bool"):
         raise ConfigError(f"{word(left.type)} cannot be compared with {word(right.type)}")
 
 
 def within(left: Sql, right: Sql) -> Sql:
-    """Return whether one part is in a list; not known where one item is not, as CEL's list. Raises ConfigError."""
+    """Return whether one part is in a list; unknown if one item is unknown, as in CEL. Raises ConfigError."""
     expect(right, "list", "the right side of in")
     check_comparable(left, Sql(right.kind, ""), ordered=False)
     known = " AND ".join(f"{item} IS NOT NULL" for item in right.items)
@@ -46,7 +46,7 @@ def within(left: Sql, right: Sql) -> Sql:
 
 
 def arithmetic(left: Sql, sign: str, right: Sql) -> Sql:
-    """Return two numbers joined by a sign of SQL. Raises ConfigError."""
+    """Return two numbers joined by an SQL operator. Raises ConfigError."""
     if left.type not in NUMBERS or right.type not in NUMBERS:
         raise ConfigError(f"{word(left.type)} {sign} {word(right.type)}: expected numbers")
     if left.type != right.type:
@@ -86,5 +86,5 @@ def quoted(text: str) -> str:
 
 
 def word(kind: Type) -> str:
-    """Return a type as errors name it."""
+    """Return the name of a type in errors."""
     return _WORDS.get(kind, f"a {'text' if kind == 'string' else kind}")

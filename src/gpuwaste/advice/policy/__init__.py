@@ -1,1 +1,1 @@
-"""Rules over a request and what is expected of it: one answer in advisor, hub and commands. Imports core."""
+"""Rules over a request and its predictions: one answer in advisor, hub and commands. Imports core."""

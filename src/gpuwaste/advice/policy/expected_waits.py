@@ -1,7 +1,7 @@
-"""WaitTable: how long jobs of each shape are expected to wait, as the hub simulated it a short while ago.
+"""WaitTable: how long jobs of each shape are expected to wait, from the hub's latest simulation.
 
-A shape is a partition, a type of GPU ("" for any), a number of GPUs and a limit; a request has the waits of the next
-larger ones. Waits count from `at`, UTC seconds. Lookups cost microseconds, whatever the table's size.
+A shape is a partition, a type of GPU ("" for any), a number of GPUs and a limit; a request gets the waits of the next
+larger shape. Waits count from `at`, UTC seconds. Lookups cost microseconds, whatever the table's size.
 """
 
 from bisect import bisect_left
@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-MAX_AGE_S: Final = 300  # an older table says nothing: queues change
+MAX_AGE_S: Final = 300  # an older table is not used: queues change
 MAX_ROWS: Final = 1024
 _Seconds = Annotated[int, Meta(ge=0, le=1 << 40, description="Seconds.")]
 _Name = Annotated[str, Meta(max_length=256)]
@@ -45,13 +45,13 @@ class WaitTable:
         object.__setattr__(self, "_shapes", shapes)
 
     def fresh(self, now: int) -> bool:
-        """Tell whether it may be spoken of at a UTC second."""
+        """Return whether the table is recent enough to use at a UTC second."""
         return 0 <= now - self.at <= MAX_AGE_S
 
     def of(self, partitions: str, gpu_type: str, gpus: int, limit_s: int | None) -> "tuple[WaitRow, ...]":
         """Return the rows for a request: its own limit's first, then those of shorter limits; () where none fits.
 
-        Of several partitions (a,b) that in which the request is expected to start first.
+        With several partitions (a,b), use the one in which the request is expected to start first.
         """
         found = (self._in(name, gpu_type, gpus, limit_s) for name in partitions.split(","))
         return min((rows for rows in found if rows), key=lambda rows: rows[0].p50, default=())

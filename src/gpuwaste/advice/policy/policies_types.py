@@ -1,4 +1,4 @@
-"""The types of what `gpuwaste policy` prints: one decision step by step, and policies on a history."""
+"""The types of what `gpuwaste policy` prints: one decision step by step, and policies replayed on a history."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -52,7 +52,7 @@ class PolicyInForce(Struct, kw_only=True, frozen=True):
 
 
 class PolicyReplayRow(Struct, kw_only=True, frozen=True):
-    """What one policy would have said of one target."""
+    """What one policy would have decided about one target."""
 
     policy: str
     target: Annotated[str, Meta(description="all: each submission once.")]

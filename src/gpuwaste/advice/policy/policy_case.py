@@ -1,6 +1,6 @@
 """What a policy judges and decides: facts, the case that goes through the rules, the outcome and who may see it.
 
-PolicyCase is one submission; each rule may change its outcome. Operators see what would be done in every mode. Others
+PolicyCase is one submission; each rule may change its outcome. Operators see in every mode what would be done. Others
 see what would be printed for them: in shadow nothing.
 """
 
@@ -26,7 +26,7 @@ _SILENT: Final = frozenset({"off", "shadow"})
 
 @dataclass(slots=True)
 class Expectation(TargetForecast):
-    """What a model or history expects of one target, as policies and texts take it.
+    """The prediction of one target by a model or history, as policies and texts use it.
 
     `why` are sentences in the user's own numbers, the strongest first.
     """
@@ -49,10 +49,10 @@ class Suggestion:
 
 @dataclass(slots=True)
 class SubmittedRequest:
-    """One submission with what its request does not say.
+    """One submission with facts that are not in its request.
 
-    `groups` are the user's Unix groups. `stale` is an asker that does not know the history of the last while, `unread`
-    a submission whose texts take too much CPU to be read.
+    `groups` are the user's Unix groups. `stale`: the caller's job history is outdated. `unread`: reading the
+    submission's texts would take too much CPU.
     """
 
     request: JobRequest
@@ -67,9 +67,9 @@ class SubmittedRequest:
 class SubmissionFacts(SubmittedRequest):
     """One submission as a policy sees it.
 
-    `local_time` is the site's. `script` says whether the batch script is one with which jobs of this user and name
-    failed before; "unknown" also where there is none, or no failure whose script is known. `waits` are those that the
-    hub expects.
+    `local_time` is the site's. `script` states whether jobs of this user and name failed before with this batch script;
+    "unknown" also where there is no script, or no failure whose script is known. `waits` are those that the hub
+    expects.
     """
 
     local_time: datetime
@@ -80,20 +80,20 @@ class SubmissionFacts(SubmittedRequest):
 
 
 class Spending(Protocol):
-    """What a user has had today, and how good a policy's rejects are: kept by whoever decides for real."""
+    """What a user has spent today, and how good a policy's rejects are; kept by callers whose decisions take effect."""
 
     def spent(self, kind: Spent, user: str) -> int:
         """Return how many of a kind the user has had since local midnight."""
         ...
 
     def precision(self, policy: str) -> tuple[float, int] | None:
-        """Return the precision of a policy's warnings and rejects and how many it rests on, None where not known."""
+        """Return the precision of a policy's warnings and rejects and how many they are; None if unknown."""
         ...
 
 
 @dataclass(slots=True)
 class DecisionStep:
-    """One rule's word on the way to a decision, for `gpuwaste policy explain`."""
+    """One rule's step in a decision, for `gpuwaste policy explain`."""
 
     rule: str
     text: str
@@ -102,10 +102,10 @@ class DecisionStep:
 
 @dataclass(slots=True, kw_only=True)
 class PolicySaid:
-    """What is said of one submission, as far as the rules have come; the fields are those of a Verdict.
+    """The decision on one submission after the rules applied so far; the fields are those of a Verdict.
 
-    `time_min_s` is set only where the policy says so, and so is `expected_start` (p10, p50, p90 in UTC seconds);
-    `notes` are printed whatever the action.
+    `time_min_s` and `expected_start` (p10, p50, p90 in UTC seconds) are set only where the policy sets them; `notes`
+    are printed whatever the action.
     """
 
     action: Action = "pass"
@@ -120,7 +120,7 @@ class PolicySaid:
 
 @dataclass(slots=True, kw_only=True)
 class PolicyOutcome(PolicySaid):
-    """What a policy says of one submission in the end.
+    """The final decision of a policy on one submission.
 
     `lines` are at most three: the user's lines where `action` is warn or reject, else those of `would_be`. `triggers`
     are the targets that reached a threshold.
@@ -135,12 +135,12 @@ class PolicyOutcome(PolicySaid):
 
     @property
     def reply_action(self) -> Action:
-        """The action that a plugin is sent: it prints the lines of a warning and of a reject alone."""
+        """The action that is sent to a plugin: it prints only the lines of a warning or a reject."""
         return "warn" if self.notes and self.action not in TOLD else self.action
 
     @property
     def printed(self) -> tuple[str, ...]:
-        """What sbatch prints: nothing of what is held back."""
+        """What sbatch prints: nothing that is held back."""
         return ((*self.lines, *self.notes) if self.action in TOLD else self.notes)[:MAX_LINES]
 
 
@@ -166,8 +166,8 @@ class Trigger:
 class PolicyCase(PolicySaid):
     """What the rules work on.
 
-    Judging rules change `triggers` and call `weigh`: action and would_be follow the strongest. Later rules call
-    `hold`, which lowers the action alone.
+    Judging rules change `triggers` and call `weigh`: action and would_be follow the strongest. Later rules call `hold`,
+    which lowers only the action.
     """
 
     policy: Policy
@@ -175,13 +175,13 @@ class PolicyCase(PolicySaid):
     spending: Spending
     chance: Callable[[], float]
     triggers: list[Trigger] = field(default_factory=list)
-    done: bool = False  # no further rule is asked
-    draws: bool = True  # whether chance may let a reject pass
-    overrides_used: bool = False  # an override was given, but those of today are used up
+    done: bool = False  # no further rule is applied
+    draws: bool = True  # whether a reject may pass at random
+    overrides_used: bool = False  # an override was given, but today's overrides are used up
     steps: list[DecisionStep] = field(default_factory=list)
 
     def weigh(self) -> None:
-        """Let action and would_be follow the triggers."""
+        """Set action and would_be by the triggers."""
         self.would_be = self.action = max((t.action for t in self.triggers), key=RANK.__getitem__, default="pass")
 
     def hold(self, most: Action, reason: str) -> None:
@@ -190,11 +190,11 @@ class PolicyCase(PolicySaid):
             self.action, self.held = most, reason
 
     def end(self, reason: str) -> None:
-        """Say nothing of this submission and ask no further rule."""
+        """Give no advice on this submission and apply no further rule."""
         self.held, self.done = reason, True
 
     def step(self, rule: str, text: str) -> None:
-        """Note a rule's word."""
+        """Add a rule's step."""
         self.steps.append(DecisionStep(rule, text, self.action))
 
 

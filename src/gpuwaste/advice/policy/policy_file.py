@@ -1,6 +1,6 @@
-"""A policy file's tables and keys, typed, each declared once: its reading from TOML and the reference's text.
+"""A policy file's tables and keys, typed, each declared once: how it is read from TOML, and the reference's text.
 
-What a key holds is ready for use: patterns are compiled, hours are minutes of the day.
+Values are ready for use: patterns are compiled, hours are minutes of the day.
 """
 
 # ruff: noqa: RUF009 - a key is declared by a call, and every default is immutable
@@ -24,15 +24,15 @@ DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MAX_PATTERNS: Final = 10_000
 _MAX_PATTERN: Final = 256
 GPUS: Final = "gpus"
-PROBABILITIES: Final = ("failure", "timeout", "failure_or_cancel")  # targets that are a probability as they stand
+PROBABILITIES: Final = ("failure", "timeout", "failure_or_cancel")  # targets that are used as a probability directly
 QUANTITIES: Final = {"walltime": "time_limit", "memory": "memory"}  # target -> the kind of suggestion that it needs
-TARGETS: Final = ("failure", "timeout", "failure_or_cancel", GPUS, "memory", "walltime")  # of equals the first is told
+TARGETS: Final = ("failure", "timeout", "failure_or_cancel", GPUS, "memory", "walltime")  # first of equals is reported
 FIRST_DAY: Final = date.min
 LAST_DAY: Final = date.max
 
 
 class Patterns:
-    """Shell patterns (`*`, `?`, `[...]`), upper and lower case told apart; false where there are none."""
+    """Shell patterns (`*`, `?`, `[...]`), case-sensitive; false where there are none."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts = tuple(texts)
@@ -42,11 +42,11 @@ class Patterns:
         return bool(self.texts)
 
     def match(self, value: str) -> bool:
-        """Tell whether one of them matches the whole value."""
+        """Return whether one of them matches the entire value."""
         return bool(self.texts) and self._match(value) is not None
 
     def match_any(self, values: Iterable[str]) -> bool:
-        """Tell whether one of them matches one of the values."""
+        """Return whether one of them matches one of the values."""
         return bool(self.texts) and any(self._match(value) for value in values)
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class Weekdays:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A probability, or the model's own operating point (`model`), or nothing: never reached."""
+    """A probability, the model's own operating point (`model`), or none: never reached."""
 
     p: float | None = None
     model: bool = False

@@ -1,4 +1,4 @@
-"""Policies from files: `load_policies` reads a directory, each error names file and key and says what to do."""
+"""Policies from files: `load_policies` reads a directory; each error names file and key and what to do."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -35,21 +35,21 @@ _NOT_READ: Final = log_event.warning(
     "policies-not-read: cannot read policies, the loaded ones stay in use: {error}",
     "`gpuwaste policy check`, then fix the file.",
 )
-_GPUS_BASIS: Final = 2  # what the ledger says of GPUs is measured, so less of it is enough
+_GPUS_BASIS: Final = 2  # the ledger measures GPU use, so fewer jobs are enough
 
 
 def load_policies(directory: Path) -> PolicySet:
     """Return the policies of a directory's `*.toml`, in the order of their names, the built-in one last.
 
-    A directory that is not there, or has none, gives the built-in one alone: shadow for all. Raises ConfigError.
+    A directory that does not exist or is empty gives only the built-in one: shadow for all. Raises ConfigError.
     """
     return load_files(folder_files(directory, "policies", "policies_dir"))
 
 
 def watched_policies(directory: Path | None) -> WatchedFiles[PolicySet]:
-    """Return a directory's policies, read again where a file changes; bad files leave those before in use.
+    """Return a directory's policies, read again where a file changes; bad files leave the previous policies in use.
 
-    Where they are bad at the start, or no directory is named, the built-in one is in use: shadow.
+    If they are bad at the start, or no directory is named, the built-in one is in use: shadow.
     """
 
     def read() -> PolicySet:
@@ -76,12 +76,12 @@ def load_files(paths: Iterable[Path]) -> PolicySet:
 
 
 def built_in() -> Policy:
-    """Return the policy that judges what no other does: shadow."""
+    """Return the policy for what no other policy judges: shadow."""
     return replace(policy_from_toml(BUILT_IN.encode(), BUILT_IN_NAME), file="")
 
 
 def policy_from_toml(data: bytes, where: str) -> Policy:
-    """Return one policy; `where` is its file, which also names it where it does not. Raises ConfigError."""
+    """Return one policy; `where` is its file, and names it if the file sets no name. Raises ConfigError."""
     parsed = parse_toml(data, where)
     known = {*TABLES, "targets"}
     for name in parsed:

@@ -1,6 +1,6 @@
-"""PolicySet: the policies in force, in order; `decide` asks the first one that judges the submission.
+"""PolicySet: the policies in force, in order; `decide` uses the first one that judges the submission.
 
-Its table [when] says whether a policy judges a submission: made at load into the few tests that it needs.
+A policy's table [when] defines whether it judges a submission: at load it is turned into only the tests it needs.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from gpuwaste.advice.policy.policy_file import (
 from gpuwaste.advice.policy.rules import judge
 from gpuwaste.advice.policy.user_message import lines_of
 
-_RISKS = ("failure", "timeout")  # a smaller request is advised only where these stay as they are
+_RISKS = ("failure", "timeout")  # a smaller request is advised only where these do not change
 _NEEDS = {
     GPUS: ("gpu_underused", "gpus_needed", *_RISKS),
     **{name: (name, *_RISKS) for name in QUANTITIES},
@@ -30,7 +30,7 @@ Test = Callable[[SubmissionFacts], bool]
 
 
 class PolicySet:
-    """Policies in the order in which they are asked; the last one judges everything. Threads may share one."""
+    """Policies in the order in which they are tried; the last one judges everything. Threads may share one."""
 
     def __init__(self, policies: Sequence[Policy], digest: str) -> None:
         self.policies = tuple(policies)
@@ -42,7 +42,7 @@ class PolicySet:
         self.uses_groups = any(policy.when.groups or policy.exempt.groups for policy in self.in_force)
 
     def select(self, facts: SubmissionFacts) -> Policy:
-        """Return the policy that judges a submission; what is expected of it need not be known yet."""
+        """Return the policy that judges a submission; predictions need not be known yet."""
         for policy, tests in self._tests:
             for test in tests:
                 if not test(facts):
@@ -52,14 +52,14 @@ class PolicySet:
         return self.policies[-1]
 
     def decide(self, facts: SubmissionFacts, spending: Spending, chance: Callable[[], float]) -> PolicyOutcome:
-        """Return what is said of a submission; `chance` draws a number from 0 up to 1. Writes nothing down."""
+        """Return the decision on a submission; `chance` draws a number from 0 up to 1. Stores nothing."""
         return self.decide_by(self.select(facts), facts, spending, chance)
 
     @staticmethod
     def decide_by(
         policy: Policy, facts: SubmissionFacts, spending: Spending, chance: Callable[[], float]
     ) -> PolicyOutcome:
-        """Return the same where the policy was selected before: what is expected of a job does not change it."""
+        """Return the same by a policy selected before: the predictions do not change the selection."""
         case = PolicyCase(policy, facts, spending, chance)
         judge(case)
         return PolicyOutcome(
@@ -74,7 +74,7 @@ class PolicySet:
 
 
 def needs_of(policy: Policy) -> frozenset[str]:
-    """Return the models' targets that a policy's decision rests on."""
+    """Return the models' targets that a policy's decision is based on."""
     if policy.mode == "off":
         return frozenset()
     found = {name for target in policy.targets for name in _NEEDS.get(target, (target,))}
@@ -82,7 +82,7 @@ def needs_of(policy: Policy) -> frozenset[str]:
 
 
 def tests_of(when: When) -> tuple[Test, ...]:
-    """Return what has to hold, the cheapest first; none where the policy judges everything."""
+    """Return the conditions that must hold, the cheapest first; none where the policy judges everything."""
     tests: list[Test] = []
     if when.min_gpus:
         tests.append(lambda facts: facts.request.gpus >= when.min_gpus)
@@ -105,7 +105,7 @@ def tests_of(when: When) -> tuple[Test, ...]:
 
 
 def in_partitions(patterns: Patterns, asked: str) -> bool:
-    """Tell whether one of the partitions asked for, which commas separate, matches."""
+    """Return whether one of the requested, comma-separated partitions matches."""
     return patterns.match(asked) if "," not in asked else patterns.match_any(asked.split(","))
 
 

@@ -1,4 +1,4 @@
-"""Policies as text: one in a line, its probable mistakes, one decision step by step, a replay on a job history."""
+"""Policies as text: one per line, its probable mistakes, one decision step by step, a replay on a job history."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -99,7 +99,7 @@ def _row(row: PolicyReplayRow) -> Sequence[str]:
 
 
 def one_line(policy: Policy) -> str:
-    """Return what a policy does."""
+    """Return a policy as one line."""
     parts = [_when(policy.when), "; ".join(_targets(policy)) or "no advice: it has no targets"]
     if policy.mode == "reject":
         parts += [f"{policy.budget.rejects_per_user_per_day} rejects per user and day", _override(policy)]

@@ -1,6 +1,6 @@
 """The lines at the user's terminal, at most three: what, why in the user's own numbers, and the option to change.
 
-Names of jobs come from users: every character that a terminal may act on becomes `?`, and lines are cut.
+Names of jobs are written by users: every character that a terminal may act on becomes `?`, and lines are cut.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -15,7 +15,7 @@ PREFIX: Final = "gpuwaste: "
 OVERRIDE: Final = "resubmit with --comment=gpuwaste:override=REASON"
 _CUT: Final = "..."
 _SBATCH: Final = "#SBATCH "
-_MAX_READ: Final = 4 * MAX_LINE  # of a text that may be of any length
+_MAX_READ: Final = 4 * MAX_LINE  # of a text of any length
 _WHAT: Final = {
     "failure": "this job likely fails",
     "timeout": "this job likely runs into its time limit",
@@ -45,7 +45,7 @@ def lines_of(case: "PolicyCase") -> tuple[str, ...]:
 
 
 def line(text: str, room: int = MAX_LINE) -> str:
-    """Return a line with the prefix, harmless and at most `room` characters long."""
+    """Return a line with the prefix, without unsafe characters, at most `room` characters long."""
     return _fit(PREFIX + " ".join(masked(text[:_MAX_READ]).split()), room)
 
 
@@ -65,7 +65,7 @@ def _why(trigger: "Trigger") -> str:
 
 
 def _how(case: "PolicyCase", action: Action, trigger: "Trigger") -> str:
-    """Return the option to change; of a reject the override, which is never cut."""
+    """Return the option to change; for a reject the override, which is never cut."""
     rule = case.policy.override
     if action != "reject" or not rule.allowed or not rule.per_user_per_day:
         end = ""
@@ -77,7 +77,7 @@ def _how(case: "PolicyCase", action: Action, trigger: "Trigger") -> str:
 
 
 def _advice(trigger: "Trigger", room: int) -> str:
-    """Return the option to use whole, since it is copied; where it has no room the advice names the option alone."""
+    """Return the option uncut, since it is copied; where it does not fit, name only the option."""
     if (suggestion := trigger.suggestion) is not None:
         text = f"use {suggestion.option.removeprefix(_SBATCH)}"
         if len(PREFIX) + len(text) <= room:

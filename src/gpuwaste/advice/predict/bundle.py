@@ -1,4 +1,4 @@
-"""A model bundle in memory: every file checked before ONNX Runtime sees it, every graph tried once; the registry.
+"""A model bundle in memory: every file is checked before ONNX Runtime reads it, every graph is tried once; registry.
 
 The registry of a site's bundles is gpuwaste.core.bundle_registry in models_dir.
 """
@@ -21,7 +21,7 @@ from gpuwaste.core.errors import ModelError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.underuse import UnderUse
 
-BASELINE: Final = Path(__file__).with_name("baseline")  # the bundle of day one: heuristics, not learnt
+BASELINE: Final = Path(__file__).with_name("baseline")  # the bundle before any training: heuristics, not learned
 TARGET_KEY: Final = "gpuwaste.target"  # properties that an export writes into each graph
 HASH_KEY: Final = "gpuwaste.feature_hash"
 RETRAIN: Final = "train again with this version of gpuwaste"
@@ -30,7 +30,7 @@ _KINDS: Final[Mapping[str, Kind]] = {target.name: target.kind for target in TARG
 
 @dataclass(frozen=True, slots=True)
 class FeatureSet:
-    """The features that a program computes, and the targets made of them; a bundle made for others is refused."""
+    """The features that a program computes, and the targets made of them; a bundle with others is rejected."""
 
     version: int
     hash: str
@@ -56,11 +56,11 @@ class Bundle:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The targets that there is a model of."""
+        """The targets for which there is a model."""
         return tuple(model.target for model in self.manifest.targets)
 
     def model(self, target: str) -> TargetModel:
-        """Return what the manifest says of a target. Raises ModelError where there is no model of it."""
+        """Return the manifest's entry for a target. Raises ModelError where there is no model of it."""
         for model in self.manifest.targets:
             if model.target == target:
                 return model
@@ -68,7 +68,7 @@ class Bundle:
         raise ModelError(f"{self.directory}: no model of {target} ({why}): ask for one of {', '.join(self.targets)}")
 
     def rule_note(self, site: UnderUse) -> str:
-        """Return a sentence where the models of GPUs were trained with another rule of under-use than the site's."""
+        """Return a sentence if the GPU models were trained with another under-use rule than the site's."""
         own, learnt = self.manifest.under_use, OF_THE_LEDGER.intersection(self.targets)
         if own == site or not learnt:
             return ""
@@ -80,7 +80,7 @@ class Bundle:
     def raw(self, target: str, vectors: Vectors) -> NDArray[np.float32]:
         """Return float32 [n, 1] probabilities before calibration, or [n, q] log quantiles before their shifts.
 
-        `vectors` is float32 [n, F], NaN for unknown. Raises ModelError for a target or a shape that is not there.
+        `vectors` is float32 [n, F], NaN for unknown. Raises ModelError for a missing target or a wrong shape.
         """
         session = self.sessions.get(target)
         if session is None:
@@ -92,7 +92,7 @@ class Bundle:
 def load_bundle(directory: Path, expected: FeatureSet | None = None, files: BundleFiles | None = None) -> Bundle:
     """Read, check and try a bundle, or `files` that were read before; `expected` is for tests.
 
-    Raises ModelError: one line, the file, the remedy.
+    Raises ModelError: one line, the file, what to do.
     """
     wanted = expected or our_features()
     manifest, contents, digest = files or read_bundle(directory)
@@ -129,7 +129,7 @@ def _check_features(manifest: Manifest, wanted: FeatureSet, where: Path) -> None
 
 
 def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Path, wanted: FeatureSet) -> None:
-    """Refuse a manifest whose words on its targets do not fit together."""
+    """Reject a manifest whose entries for its targets contradict each other."""
     if not manifest.targets:
         raise ModelError(f"{where}: has no target: train again")
     seen: set[str] = set()
@@ -145,7 +145,7 @@ def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Pat
 
 
 def _sound(model: TargetModel) -> bool:
-    """Tell whether a target's numbers are finite, in order and of one length."""
+    """Return whether a target's numbers are finite, in order and of one length."""
     q, shifts = model.quantiles, model.shifts
     numbers = (*q, *shifts, model.calibration.slope, model.calibration.offset, *model.thresholds.values())
     if not _finite(numbers):
@@ -159,7 +159,7 @@ def _finite(values: Iterable[float]) -> bool:
 
 
 def _session(model: TargetModel, manifest: Manifest, contents: Mapping[str, bytes], directory: Path) -> Session:
-    """Load one graph, compare its shape and its own words with the manifest, and run it on two rows."""
+    """Load one graph, compare its shape and its own properties with the manifest, and run it on two rows."""
     path = directory / model.file
     session = Session(contents[model.file], str(path))
     outputs = len(model.quantiles) or 1

@@ -1,6 +1,6 @@
 """The bundles that score submissions: the champion, loaded again when its link moves, and those on trial.
 
-On trial are the challenger, and the baseline as a yardstick: they are scored, and change no advice.
+On trial are the challenger, and the baseline as a yardstick: they are scored but change no advice.
 """
 
 from collections.abc import Callable, Collection
@@ -35,10 +35,10 @@ _TRIAL_NOT_LOADED: Final = log_event.warning(
 
 
 class Champion:
-    """The bundle in use, None before there is one; what cannot be loaded leaves the one before in its place."""
+    """The bundle in use, None before there is one; if a bundle cannot be loaded, the previous one stays in use."""
 
     def __init__(self, models_dir: Path, rolling_path: Path, *others: Path) -> None:
-        """`rolling_path` is where the corrections are kept; `others` may have those of a bundle that was on trial."""
+        """`rolling_path` is the file of the corrections; `others` may have those of a bundle that was on trial."""
         self.bundle: Bundle | None = None
         self.rolling: Rolling | None = None
         self.corrections: BundleCorrections | None = None
@@ -54,7 +54,7 @@ class Champion:
         return "" if self.bundle is None else self.bundle.hash
 
     def refresh(self) -> bool:
-        """Load the champion if it is another one than at the last try; returns whether another one is in use now."""
+        """Load the champion if it changed since the last try; return whether another one is in use now."""
         try:
             news = self._link.news()
         except (GpuwasteError, OSError) as error:
@@ -65,7 +65,7 @@ class Champion:
         return True
 
     def predictor(self, follower: Follower) -> Predictor:
-        """Return what predicts from a history, which learns for this bundle from now on; warns where they differ."""
+        """Return the predictor of a history, which corrects this bundle from now on; warn if their rules differ."""
         follower.correct_by(self.corrections, self.hash)
         note = "" if self.bundle is None else self.bundle.rule_note(follower.state.under_use)
         if note and note != self.note:
@@ -74,7 +74,7 @@ class Champion:
         return Predictor(self.bundle, follower.state, self.rolling, follower.recall)
 
     def save(self) -> None:
-        """Keep the rolling corrections for the next start. Raises StoreError."""
+        """Save the rolling corrections for the next start. Raises StoreError."""
         if self.rolling is not None:
             self.rolling.save(self._rolling_path)
 
@@ -95,14 +95,14 @@ class Champion:
 
 
 class _FollowedLink:
-    """A link of the registry, whose bundle is loaded when it leads elsewhere."""
+    """A link of the registry; its bundle is loaded when the link changes."""
 
     def __init__(self, target: Callable[[], Path | None]) -> None:
         self._target = target
         self._tried: tuple[Path, int] | None = None
 
     def news(self) -> tuple[Bundle | None] | None:
-        """Return what it leads to, if that is another bundle than at the last try. Raises GpuwasteError, OSError."""
+        """Return the linked bundle if it is another one than at the last try. Raises GpuwasteError, OSError."""
         found = self._target()
         tried = None if found is None else (found.resolve(), (found / "manifest.json").stat().st_mtime_ns)
         if tried == self._tried:
@@ -112,7 +112,7 @@ class _FollowedLink:
 
 
 class ShadowModel:
-    """A bundle with its corrections, which is asked for probabilities alone."""
+    """A bundle with its corrections, used only for probabilities."""
 
     def __init__(self, bundle: Bundle, rolling: Rolling) -> None:
         self.bundle = bundle
@@ -120,7 +120,7 @@ class ShadowModel:
         self._targets = frozenset(model.target for model in bundle.manifest.targets if not model.quantiles)
 
     def probabilities(self, vectors: Vectors, wanted: Collection[str]) -> dict[str, list[float]]:
-        """Return for each wanted target that it has the probability of each vector [n, F]. Raises ModelError."""
+        """Return, for each wanted target of the bundle, the probability of each vector [n, F]. Raises ModelError."""
         return {
             target: [self.rolling.probability(target, float(raw)) for raw in self.bundle.raw(target, vectors)[:, 0]]
             for target in sorted(self._targets & frozenset(wanted))
@@ -128,10 +128,10 @@ class ShadowModel:
 
 
 class ModelTrial:
-    """Follows the registry's link `challenger`; a bundle that cannot be loaded is scored by nobody."""
+    """Follows the registry's link `challenger`; a bundle that cannot be loaded is not scored."""
 
     def __init__(self, models_dir: Path, rolling_path: Path, *, baseline: bool) -> None:
-        """`baseline`: score the shipped baseline too; `rolling_path` is where the challenger's corrections are kept."""
+        """`baseline`: score the shipped baseline too; `rolling_path` is the file of the challenger's corrections."""
         self.challenger: ShadowModel | None = None
         self.error = ""
         self._link = _FollowedLink(Registry(models_dir).challenger)
@@ -145,7 +145,7 @@ class ModelTrial:
         return "" if self.challenger is None else self.challenger.bundle.hash
 
     def refresh(self) -> bool:
-        """Load the challenger if it is another one than at the last try; returns whether that changed anything."""
+        """Load the challenger if it changed since the last try; return whether that changed anything."""
         try:
             news = self._link.news()
         except (GpuwasteError, OSError) as error:
@@ -158,17 +158,17 @@ class ModelTrial:
         return changed
 
     def models(self, champion: str) -> tuple[ShadowModel, ...]:
-        """Return what is scored beside the champion, by its hash: never the champion itself."""
+        """Return the models scored in addition to the champion, by hash: never the champion itself."""
         found = (self.challenger, self._baseline)
         return tuple(model for model in found if model is not None and model.bundle.hash != champion)
 
     def follow(self, follower: Follower) -> None:
-        """Have the challenger learn from a history from now on."""
+        """Correct the challenger by a history from now on."""
         learns = None if self.challenger is None else BundleCorrections(self.challenger.bundle, self.challenger.rolling)
         follower.correct_beside(learns, self.hash)
 
     def save(self) -> None:
-        """Keep the challenger's corrections for the next start, and for the day of its promotion. Raises StoreError."""
+        """Save the challenger's corrections for the next start, and for its promotion. Raises StoreError."""
         if self.challenger is not None:
             self.challenger.rolling.save(self._rolling_path)
 

@@ -1,10 +1,10 @@
-"""Conformal shifts of log quantiles: each quantile is moved so that it would have held over the jobs that ended last.
+"""Conformal shifts of log quantiles: each quantile is moved so that it would have held over the last ended jobs.
 
-Split conformal prediction for quantile regression (Romano, Patterson, Candes 2019) on a rolling window, with the level
-led by what was missed lately (adaptive conformal inference: Gibbs and Candes 2021). Users who have other jobs in the
-system submit bursts of equal jobs, so there is a window for them, one for the others, and one for all while theirs is
+Split conformal prediction for quantile regression (Romano, Patterson, Candes 2019) on a rolling window. The level
+follows the recent misses (adaptive conformal inference: Gibbs and Candes 2021). Users who have other jobs in the system
+submit bursts of equal jobs, so there is a window for them, one for the others, and one for all, used while theirs is
 short (Mondrian conformal prediction: Vovk 2005). A run that its limit ended enters with its limit: it is censored
-there, and no quantile above the limit is ever said. The promise holds on average over many days, not for each user.
+there, and no quantile is ever above the limit. The guarantee holds on average over many days, not for each user.
 """
 
 import math
@@ -17,17 +17,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-WINDOW: Final = 1000  # ended jobs that the shifts look at: 500 to 2000 do alike, shorter follows a change sooner
-MIN_ENDS: Final = 200  # ends below which the bundle's own shifts stand
-_RARE: Final = 0.02  # share that may be missed, below which a window needs twice as many ends
-STEP: Final = 0.003  # of the level, for each ended job
-_LEAST, _MOST = 0.1, 4.0  # bounds of the level, as multiples of the one aimed at
-ROUNDING: Final = 1e-9  # share of a value that is rounding in its logarithm, and no under-estimate
+WINDOW: Final = 1000  # ended jobs used for the shifts: 500 to 2000 perform alike, fewer follow a change sooner
+MIN_ENDS: Final = 200  # with fewer ends the bundle's own shifts are used
+_RARE: Final = 0.02  # below this share of allowed misses a window needs twice as many ends
+STEP: Final = 0.003  # step of the level, for each ended job
+_LEAST, _MOST = 0.1, 4.0  # bounds of the level, as multiples of the target level
+ROUNDING: Final = 1e-9  # relative difference that is rounding in the logarithm, not an under-estimate
 _HUGE: Final = 700.0  # exp of it is still finite
 
 
 class _Window:
-    """The gaps of the last ended jobs, each quantile's in order too."""
+    """The gaps of the last ended jobs, also sorted for each quantile."""
 
     def __init__(self, width: int, size: int) -> None:
         self._size = size
@@ -55,7 +55,7 @@ class Shifts:
         self, quantiles: Sequence[float], start: Sequence[float], *, window: int = WINDOW, step: float = STEP
     ) -> None:
         self._aims = [1.0 - q for q in quantiles]
-        self._missable = list(self._aims)  # share of jobs above the quantile that the shifts now aim at
+        self._missable = list(self._aims)  # share of jobs above the quantile that the shifts now aim for
         self._start = list(start) if len(start) else [0.0] * len(self._aims)
         self._least = [MIN_ENDS * 2 if aim < _RARE else MIN_ENDS for aim in self._aims]
         self._size, self._step = window, step
@@ -83,10 +83,10 @@ class Shifts:
     def observe(
         self, raw: Sequence[float], log_value: float, *, busy: bool = False, above: Sequence[bool] | None = None
     ) -> None:
-        """Take a job's end: its raw log quantiles and `busy` as at its submission, and the log of what it took.
+        """Add a job's end: its raw log quantiles and `busy` as at its submission, and the log of its value.
 
-        `above`: whether each quantile was exceeded, where the caller judges it otherwise than by `log_value`.
-        What it took is at most what it asked for (targets.labels), so that the cap of `apply` makes no difference here.
+        `above`: whether each quantile was exceeded, if the caller does not judge it by `log_value`. The value is at
+        most the requested amount (targets.labels), so the cap of `apply` makes no difference here.
         """
         gaps = tuple(log_value - r for r in _rising(raw))
         if len(self) >= MIN_ENDS:
@@ -98,13 +98,13 @@ class Shifts:
         self._of[busy].push(gaps)
 
     def pack(self) -> NDArray[np.float64]:
-        """Return levels and windows as [1 + n, 1 + q]: first the shares that may be missed, then window and gaps."""
+        """Return levels and windows as [1 + n, 1 + q]: first the shares of allowed misses, then window and gaps."""
         windows = (self._all, *self._of)
         gaps = [(float(number), *gap) for number, window in enumerate(windows) for gap in window.gaps]
         return np.array([(0.0, *self._missable), *gaps], dtype=np.float64)
 
     def unpack(self, rows: NDArray[np.float64]) -> None:
-        """Take what `pack` returned. Raises ValueError."""
+        """Load what `pack` returned. Raises ValueError."""
         whole = rows.ndim == 2 and rows.shape[1:] == (len(self._aims) + 1,) and len(rows) > 0  # noqa: PLR2004 a matrix
         if not whole or not np.isfinite(rows).all() or not np.isin(rows[:, 0], (0.0, 1.0, 2.0)).all():
             raise ValueError(f"gaps of {rows.shape}")
@@ -126,5 +126,5 @@ class Shifts:
 
 
 def _rising(raw: Sequence[float]) -> Iterable[float]:
-    """Lift what crosses: a higher quantile is at least the lower one."""
+    """Make the values non-decreasing: a higher quantile is at least the lower one."""
     return accumulate(raw, max)

@@ -1,6 +1,6 @@
-"""The rolling corrections of a bundle: what it predicted at submission, learnt from at the end of the job.
+"""The rolling corrections of a bundle: they learn at a job's end from what the bundle predicted at its submission.
 
-Training leaves the history and the corrections beside the bundle, so that others continue where it stopped.
+Training stores the history and the corrections with the bundle, so that others continue where it stopped.
 """
 
 from pathlib import Path
@@ -22,14 +22,14 @@ from gpuwaste.jobs.job_event import RunUse
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-_BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
+_BUSY: Final = "busy"  # stored with the scores, as it was at the submission
 HISTORY: Final = "history.state"
 CORRECTIONS: Final = "rolling.npz"
 _UNUSABLE: Final = log_event.info("corrections-unusable: saved corrections of the model not used: {error}")
 
 
 class BundleCorrections:
-    """Feeds a Rolling with the runs that a follower sees end."""
+    """Feeds a Rolling with the runs whose end a follower reports."""
 
     def __init__(self, bundle: Bundle, rolling: Rolling) -> None:
         self._bundle = bundle
@@ -42,11 +42,11 @@ class BundleCorrections:
         return scores | {_BUSY: busy_users(vector[None], self._bundle.manifest.features).astype(np.float32)}
 
     def ended(self, scores: Scores, job: JobRecord) -> None:
-        """Learn all but what the ledger has to say."""
+        """Learn from the end of a job all targets except those of the ledger."""
         self._learn(scores, table_of([job]), frozenset(scores) - OF_THE_LEDGER - {_BUSY})
 
     def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse, under_use: UnderUse) -> None:
-        """Learn what the ledger says, as far as that answers the bundle's own question."""
+        """Learn the ledger's targets, as far as the ledger answers the bundle's own rule."""
         known = GpuUse(use.used_ratio, use.gpus_active, use.coverage, job.end or 0)
         table = table_of([job], use=[known], under_use=under_use).by_rule(self._bundle.manifest.under_use)
         self._learn(scores, table, frozenset(scores) & OF_THE_LEDGER)
@@ -58,13 +58,13 @@ class BundleCorrections:
 
 
 def history_beside(directory: Path) -> HistoryState | None:
-    """Return the history that was kept with a bundle, None where none was. Raises StoreError, ParseError."""
+    """Return the history that was stored with a bundle, None if there is none. Raises StoreError, ParseError."""
     path = directory / HISTORY
     return HistoryState.load(path) if path.exists() else None
 
 
 def corrections_of(bundle: Bundle, *newer: Path) -> Rolling:
-    """Return the first of `newer` that is this bundle's, else what training left, else validation's corrections."""
+    """Return the first of `newer` that is of this bundle, else the corrections of training, else of validation."""
     for path in (*newer, bundle.directory / CORRECTIONS):
         if path.exists():
             try:

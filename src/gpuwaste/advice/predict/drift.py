@@ -1,8 +1,8 @@
-"""Whether the jobs of now are still those that a bundle learnt from: features, calibration, coverage. Arrays in.
+"""Whether current jobs are still like those that a bundle learned from: features, calibration, coverage. Arrays in.
 
-The population stability index of a feature is sum((now - then) * ln(now / then)) over the shares of its bins, unknown
-values a bin of their own; below 0.1 is taken for stable, above 0.25 for another population (Siddiqi 2006). With few
-jobs chance alone gives about bins / jobs: that much stands beside it and is not called drift.
+The population stability index of a feature is sum((now - then) * ln(now / then)) over the shares of its bins, with
+unknown values in a bin of their own; below 0.1 counts as stable, above 0.25 as another population (Siddiqi 2006). With
+few jobs chance gives about bins / jobs: that amount is reported too and does not count as drift.
 """
 
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ from gpuwaste.advice.predict.manifest import Manifest
 SOME: Final = 0.1
 MUCH: Final = 0.25
 BINS: Final = 10
-MIN_JOBS: Final = 200  # below which a share of a bin is hearsay
-RECENT: Final = 2000  # ended jobs that calibration and coverage look at
-ECE_LIMIT: Final = 0.05  # mean gap between said and seen above which a calibration counts as lost
-COVERAGE_LIMIT: Final = 0.03  # the same of a quantile's share of jobs below it
+MIN_JOBS: Final = 200  # with fewer jobs the share of a bin is not reliable
+RECENT: Final = 2000  # ended jobs used for calibration and coverage
+ECE_LIMIT: Final = 0.05  # a calibration counts as lost above this mean gap between predicted and observed
+COVERAGE_LIMIT: Final = 0.03  # the same for a quantile's share of jobs below it
 _ECE_BINS: Final = 15  # of equal widths (Guo et al. 2017)
-_FLOOR: Final = 1e-4  # share below which an empty bin counts as this: the logarithm of nothing is infinite
+_FLOOR: Final = 1e-4  # an empty bin counts as this share: the logarithm of 0 is infinite
 Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureDrift:
-    """One feature's index, and what chance alone gives on average with as many jobs; `level` is "", some or much."""
+    """One feature's index, and the mean index by chance with as many jobs; `level` is "", some or much."""
 
     feature: str
     psi: Annotated[float, Meta(description="The population stability index.")]
@@ -39,7 +39,7 @@ class FeatureDrift:
 
 
 def bins(vectors: Vectors) -> tuple[tuple[tuple[float, ...], ...], tuple[tuple[float, ...], ...]]:
-    """Return `drift_bins` and `drift_shares` of a manifest from the rows learnt from, float32 [n, F]."""
+    """Return `drift_bins` and `drift_shares` of a manifest from the training rows, float32 [n, F]."""
     edges = tuple(_edges(column) for column in vectors.T)
     shares = tuple(tuple(_shares(c, e).tolist()) for c, e in zip(vectors.T, edges, strict=True))
     return edges, shares
@@ -74,12 +74,12 @@ def ece(p: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def coverage(values: NDArray[np.float64], y: NDArray[np.float64]) -> list[float]:
-    """Return the share of jobs that stayed at or below each quantile [n, q]; `y` is what the runs show (labels)."""
+    """Return the share of jobs that stayed at or below each quantile [n, q]; `y` are the labels of the runs."""
     return [1 - float(short(column, y).mean()) if len(y) else float("nan") for column in values.T]
 
 
 def short(limits: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which limits were too short for what the runs took."""
+    """Return which limits were too short for the run time."""
     return limits < y * (1 - ROUNDING)
 
 

@@ -1,7 +1,7 @@
-"""Why a model says what it says: what changes when a group of features takes the values usual at the site.
+"""Why a model predicts a value: what changes when a group of features takes the values usual at the site.
 
-Occlusion by group: features that move together (how your jobs ended, counted five ways) are put to their references
-at once, since a model that loses one of them leans on the next. One batch of all groups is one call of the model.
+Occlusion by group: features that move together (how your jobs ended, counted five ways) are set to their references at
+once, since a model that loses one of them uses the next. One batch of all groups is one call of the model.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ from gpuwaste.jobs.history.history_keys import KEYS
 Vectors = NDArray[np.float32]
 TOP: Final = 3
 _KEYS: Final = tuple(key.name for key in KEYS)
-# What of the request hangs together; the other columns of the request stand alone.
+# Columns of the request that belong together; each other column of the request is its own group.
 _REQUEST: Final = {
     "limit_past_hour": "limit",
     "limit_past_day": "limit",
@@ -54,13 +54,13 @@ _REQUEST: Final = {
 _SPEAKING: Final = (
     FAILED, LAST_FAILED, LATE, LONGEST, PEAK, GPU_USED, GPU_ACTIVE, "burst", "queued", "running", "since_end", ENDED,
 )  # fmt: skip
-_ALWAYS: Final = frozenset({FAILED, LAST_FAILED, GPU_USED, GPU_ACTIVE, ENDED})  # worth a sentence at 0 too
+_ALWAYS: Final = frozenset({FAILED, LAST_FAILED, GPU_USED, GPU_ACTIVE, ENDED})  # gives a sentence at 0 too
 _COUNTS: Final = frozenset({FAILED, LATE})  # of several jobs, not of one
 
 
 @dataclass(frozen=True, slots=True)
 class Bundled:
-    """Features that are put to their references together: their columns in the vector, and whose jobs they tell of."""
+    """Features that are set to their references together: their columns in the vector, and whose jobs they describe."""
 
     name: str
     columns: tuple[int, ...]
@@ -80,7 +80,7 @@ def bundled() -> tuple[Bundled, ...]:
 
 
 def occluded(vector: Vectors, references: Sequence[float | None], groups: Sequence[Bundled]) -> Vectors:
-    """Return float32 [1 + groups, F]: the vector, then with each group at its references."""
+    """Return float32 [1 + groups, F]: the vector, then the vector with each group set to its references."""
     usual = np.array([np.nan if value is None else value for value in references], dtype=np.float32)
     rows = np.repeat(vector[None, :], 1 + len(groups), axis=0)
     for place, group in enumerate(groups, 1):
@@ -113,7 +113,7 @@ def reasons(
 
 
 def _bundle_of(name: str, key: str, subject: str) -> str:
-    """Return the group of a feature; the user's own keys tell of the same jobs, so they are one."""
+    """Return the group of a feature; the user's own keys describe the same jobs, so they are one group."""
     if subject == "predecessors":
         return "own outcomes"
     if key:
@@ -137,7 +137,7 @@ def _reason(group: Bundled, view: VectorView, references: Sequence[float | None]
 
 
 def _speaking(group: Bundled, view: VectorView, *, own: bool) -> tuple[int, str] | None:
-    """Return the column that represents a group, and its key: of the user's own jobs those most like this one."""
+    """Return the column that represents a group, and its key: among the user's own keys the one most like this job."""
     known = {FEATURES[column].name: column for column in group.columns if FEATURES[column].name in view}
     if not own:
         return (next(iter(known.values())), "") if known else None
@@ -152,7 +152,7 @@ def _speaking(group: Bundled, view: VectorView, *, own: bool) -> tuple[int, str]
 
 
 def _says(view: VectorView, key: str, name: str) -> bool:
-    """Tell whether a number is worth a sentence: that none of them failed is, that none waits is not."""
+    """Return whether a number is worth a sentence: that no job failed is, that no job waits is not."""
     if name in _COUNTS or name == LAST_FAILED:
         alone = view.remembered(key) == 1
         if alone != (name == LAST_FAILED):

@@ -1,4 +1,4 @@
-"""What a vector is computed from: the request's columns and the rows of its keys, for one job or for many."""
+"""The input of a vector: the request's columns and the rows of its keys, for one job or for many."""
 
 import struct
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from gpuwaste.jobs.history.recent_runs import ALIKE, RECENT, HistoryRows
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 PLAIN: Final = ("limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array", "interactive")
-# Repeated for whole-array arithmetic: OVER by UNDER are the request's ratios, then its times in their units.
+# Repeated for array arithmetic: OVER by UNDER are the request's ratios, then its times in their units.
 OVER: Final = ("mem_b", "cpus", "cpus", "mem_b", "gpus", "of_day", "of_week", "limit_of_hour", "limit_of_day")
 UNDER: Final = ("cpus", "nodes", "gpus", "gpus", "nodes", "an_hour", "a_day", "a_second", "a_second")
-PAIR: Final = ("limit_min", "cpus")  # as the rows hold both of earlier runs
+PAIR: Final = ("limit_min", "cpus")  # as the rows have both for earlier runs
 COLUMNS: Final = (*PLAIN, *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *PAIR)
 AT: Final = {name: COLUMNS.index(name) for name in COLUMNS}
 FACTS_AT: Final = len(PLAIN)
@@ -35,10 +35,10 @@ _PACKED: Final = struct.Struct(f"{len(COLUMNS)}f")
 
 @dataclass(slots=True)
 class Context:
-    """`requests` float32 [n, len(COLUMNS)], NaN for "not said"; `rows` rows.ROW [n, keys] before the submission.
+    """`requests` float32 [n, len(COLUMNS)], NaN for unset; `rows` rows.ROW [n, keys] before the submission.
 
     `submit` float64 [n]: instants need more digits than a float32 has. `recent` are the users' last runs (RECENT [n]),
-    `codes` what the request is compared with them by (uint32 [n, 3], see recent.ALIKE).
+    `codes` are what they are compared with to find runs like the request (uint32 [n, 3], see recent.ALIKE).
     """
 
     requests: NDArray[np.float32]
@@ -59,7 +59,7 @@ class Context:
         )
 
     def take(self, requests: Sequence[JobRequest], known: HistoryRows) -> None:
-        """Hold other requests from now on, and what history knows of them."""
+        """Load other requests, and the history of their keys."""
         for place, request in enumerate(requests):
             _PACKED.pack_into(self.requests.data, place * _PACKED.size, *_row(request))
             self.submit[place] = request.submit

@@ -1,4 +1,4 @@
-"""What a feature is, and a group of them: one file each."""
+"""Feature and Group: one file for each group of features."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Features computed together: `steps(context, out)` are what fills `out`, float32 [n, len(features)], in order.
+    """Features computed together: `steps(context, out)` fill `out`, float32 [n, len(features)], in order.
 
-    The steps may be run again whenever the context's arrays hold other numbers: to make the arrays' views anew for each
-    job would take twice as long as the arithmetic.
+    The steps may be run again whenever the context's arrays have other numbers: making views of the arrays for each job
+    would take twice as long as the arithmetic.
 
-    With `per_key` they stand for every key, and out is [n, keys, len(features)]; the name of a key is put before
-    theirs and "{jobs}" in their texts becomes that key's. "Not known" is NaN or infinite. `history` says whether they
-    come from earlier jobs; those of the request alone come first in GROUPS. A reason is told of a group
-    by its `name`, since what moves together is explained together; `text` says what it is, "" for what its file says.
+    With `per_key` they apply to every key, and out is [n, keys, len(features)]; the name of a key is put before theirs
+    and "{jobs}" in their texts becomes that key's. Unknown is NaN or infinite. `history` is whether they are computed
+    from earlier jobs; those of only the request are first in GROUPS. A reason names a group by its `name`, since
+    features that move together are explained together; `text` describes the group, "" to use the text of its file.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Group:
 
 
 def feature_list(groups: tuple[Group, ...]) -> tuple[Feature, ...]:
-    """Return the vector's columns: those of the request, then key by key the others."""
+    """Return the vector's columns: those of the request, then the others key by key."""
     keyed = [feature for group in groups if group.per_key for feature in group.features]
     return (
         *(feature for group in groups if not group.per_key for feature in group.features),
@@ -62,10 +62,10 @@ def feature_list(groups: tuple[Group, ...]) -> tuple[Feature, ...]:
 
 
 def copied(out: NDArray[Any], values: NDArray[Any]) -> Step:
-    """Return the step that copies values, into another type where that of `out` is another."""
+    """Return the step that copies values, cast to the type of `out`."""
     return partial(out.__setitem__, ..., values)
 
 
 def like(values: NDArray[Any]) -> Block:
-    """Return room for the same values as float32: arithmetic that casts costs three times as much."""
+    """Return an array for the same values as float32: arithmetic that casts costs three times as much."""
     return np.empty(values.shape, dtype=np.float32)

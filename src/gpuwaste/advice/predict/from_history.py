@@ -1,6 +1,6 @@
-"""What a user's own earlier jobs say without a model of the site: counts as predictions, exact numbers as sentences.
+"""Predictions from a user's own earlier jobs, without a model of the site: counts, and sentences with exact numbers.
 
-The sentences are those that advice at sbatch begins with.
+Advice at sbatch begins with these sentences.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,23 +29,23 @@ from gpuwaste.core.underuse import UnderUse
 from gpuwaste.jobs.history.recall import OwnRun, Recall
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-LEAST: Final = 3  # ended jobs from which a count says something
+LEAST: Final = 3  # fewest ended jobs for a count
 _USUAL: Final = 5  # ended jobs that make a habit
-_PEAKS: Final = 3  # jobs that the feature looks back on
+_PEAKS: Final = 3  # jobs that the feature covers
 _NAME: Final = 40
-_LEAST_FAILED: Final = 2  # jobs from which failures are counted
+_LEAST_FAILED: Final = 2  # fewest jobs for counting failures
 
 
 def from_history(target: str, view: VectorView, under_use: UnderUse) -> TargetPrediction | None:
     """Return the prediction of a target from job history, None without one. Raises KeyError for an unknown target.
 
-    `under_use` is the rule by which the use of GPUs in it was counted.
+    `under_use` is the rule by which the history counted the use of GPUs.
     """
     return _gpu_underused(target, view, under_use) if target == "gpu_underused" else _SAYS[target](target, view)
 
 
 def usually_late(view: VectorView) -> bool:
-    """Tell whether all of the user's last jobs like this one reached their limit: this one is likely meant to."""
+    """Return whether all of the user's last jobs like this one reached their limit: this one is likely meant to."""
     key = view.own_key(_USUAL, LATE)
     return key is not None and view[f"{key}_{LATE}"] >= view.remembered(key)
 
@@ -77,7 +77,7 @@ def _timeout(target: str, view: VectorView) -> TargetPrediction | None:
 
 
 def _walltime(target: str, view: VectorView) -> TargetPrediction | None:
-    """Return the median of three, and the longest of k, which the next of k + 1 alike exceeds once in k + 1."""
+    """Return the median of three, and the longest of k, which the next of k + 1 like jobs exceeds once in k + 1."""
     key = view.own_key(LEAST, LONGEST)
     if key is None:
         return None
@@ -106,13 +106,13 @@ def _gpu_underused(target: str, view: VectorView, under_use: UnderUse) -> Target
     used = view[f"{key}_{GPU_USED}"]
     text = f"the GPUs of your last job{named(key, view)} were used {used:.0%} of the time"
     reason = Reason(f"{key}_{GPU_USED}", used, None, 0.0, text)
-    limit = np.float16(under_use.below_ratio)  # as coarse as the remembered use
+    limit = np.float16(under_use.below_ratio)  # same precision as the remembered use
     return TargetPrediction(target, "history", 1, p=float(used < limit), reasons=(reason,))
 
 
 def _gpus_needed(target: str, view: VectorView) -> TargetPrediction | None:
     key = view.own_key(1, GPU_ACTIVE)
-    # The user's last job of any name and size may have had one GPU only, which is no measure of what this one needs.
+    # The user's last job of any name and size may have had only one GPU: no measure of what this job needs.
     if key is None or key == "user" or not view.request.gpus:
         return None
     active = view[f"{key}_{GPU_ACTIVE}"]
@@ -123,7 +123,7 @@ def _gpus_needed(target: str, view: VectorView) -> TargetPrediction | None:
 
 
 def _nothing(_target: str, _view: VectorView) -> None:
-    """Return nothing: the features do not tell how many of the last jobs were cancelled."""
+    """Return None: the features do not count how many of the last jobs were cancelled."""
 
 
 _SAYS: Final[dict[str, Callable[[str, VectorView], TargetPrediction | None]]] = {
@@ -137,7 +137,7 @@ _SAYS: Final[dict[str, Callable[[str, VectorView], TargetPrediction | None]]] = 
 
 
 def own_sentences(recall: Recall, request: JobRequest) -> Mapping[str, tuple[str, ...]]:
-    """Return the sentences by target; a target without a number that says something is absent."""
+    """Return the sentences by target; a target without a useful number is absent."""
     if not request.name:
         return {}
     runs = recall.runs(request.user, request.name)
@@ -150,9 +150,9 @@ def own_sentences(recall: Recall, request: JobRequest) -> Mapping[str, tuple[str
 
 
 def gpus_needed(recall: Recall, request: JobRequest) -> TargetPrediction | None:
-    """Return how many GPUs the user's last runs of this name used at most, None where that was not measured.
+    """Return how many GPUs the user's last runs of this name used at most, None if that was not measured.
 
-    It takes the place of predict.history's answer, which looks back on the last job alone.
+    It replaces the answer of predict.history, which covers only the last job.
     """
     runs = recall.runs(request.user, request.name) if request.gpus and request.name else []
     _, alike = _alike(runs)
@@ -166,7 +166,7 @@ def gpus_needed(recall: Recall, request: JobRequest) -> TargetPrediction | None:
 
 
 def _alike(runs: list[OwnRun]) -> tuple[int, list[OwnRun]]:
-    """Return the GPUs of the newest run, and the runs in a row from it on that had as many; none without GPUs."""
+    """Return the GPUs of the newest run, and the newest consecutive runs with as many; none without GPUs."""
     asked = next((run.asked for run in runs), 0)
     alike = []
     for run in runs if asked else ():
@@ -177,7 +177,7 @@ def _alike(runs: list[OwnRun]) -> tuple[int, list[OwnRun]]:
 
 
 def _gpus(runs: list[OwnRun], name: str) -> str:
-    """Return what the last runs with as many GPUs as the newest one did with them, "" where they used all."""
+    """Return in words how many GPUs the last runs with as many GPUs as the newest run used, "" if they used all."""
     asked, alike = _alike(runs)
     known = [run.active for run in alike if run.active is not None]
     if not known or max(known) >= asked:

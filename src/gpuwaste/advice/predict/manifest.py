@@ -1,4 +1,4 @@
-"""manifest.json of a model bundle: what the bundle holds, for which features, made from what, and its files' sha256."""
+"""manifest.json of a model bundle: its content, the features it is for, its training data, and its files' sha256."""
 
 import json
 from collections.abc import Mapping

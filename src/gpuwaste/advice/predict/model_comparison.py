@@ -1,7 +1,7 @@
-"""Two models on the same jobs: a paired bootstrap over users says how sure it is that the second one is better.
+"""Two models on the same jobs: a paired bootstrap over users shows how sure it is that the second one is better.
 
-Both are judged on every draw of whole users, so what makes a draw easy or hard is the same for both and cancels out.
-Rows are sorted once, and precision over recall is computed for many weightings of them.
+Both are judged on every draw, each of all jobs of the drawn users, so what makes a draw easy or hard is the same for
+both and cancels out. Rows are sorted once, and precision over recall is computed for many weightings of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ _NAN: Final = float("nan")
 
 
 class Curve:
-    """Labels `y` (0 and 1) and probabilities `p` of n rows; rows of equal p are named together.
+    """Labels `y` (0 and 1) and probabilities `p` of n rows; rows of equal p are selected together.
 
     Equal to scikit-learn's average_precision_score and precision_recall_curve, which sort at every call.
     """
@@ -30,14 +30,14 @@ class Curve:
         self._last = np.flatnonzero(np.append(np.diff(p[self._order]) != 0, values=len(p) > 0))
 
     def average_precision(self, weight: Floats) -> float:
-        """Return the area, stepwise; NaN where the weighted rows are of one class."""
+        """Return the area, stepwise; NaN if the weighted rows are of one class."""
         precision, recall = self._points(weight)
         if not len(recall):
             return _UNKNOWN
         return float((np.diff(recall, prepend=0.0) * precision).sum())
 
     def recall_at(self, precision: float, weight: Floats) -> float:
-        """Return the largest recall at this precision or better, 0 where there is none, NaN as above."""
+        """Return the largest recall at this precision or better, 0 if there is none, NaN as above."""
         found, recall = self._points(weight)
         return float(recall[found >= precision].max(initial=0.0)) if len(recall) else _UNKNOWN
 
@@ -61,7 +61,7 @@ def drawn_weights(users: NDArray[np.integer], repeats: int, seed: int) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class PairedFigure:
-    """One metric of both, and the second minus the first: its value, its interval of 95 %, and each draw's.
+    """One metric of both, and the second minus the first: its value, its 95 % interval, and each draw's value.
 
     NaN where the rows do not allow the metric; draws without it are left out.
     """
@@ -86,7 +86,7 @@ class PairedFigure:
 class PairedComparison:
     """Two models' probabilities of one target on the same jobs: the ranking, and the mean squared error (Brier).
 
-    `drawn` is the number of draws, those included that have no average precision.
+    `drawn` is the number of draws, including those without an average precision.
     """
 
     jobs: int
@@ -106,7 +106,7 @@ def compare(
     repeats: int = REPEATS,
     seed: int = 1,
 ) -> PairedComparison:
-    """Compare two columns of probabilities with what came true (0 or 1); `users` are numbers of the jobs' users."""
+    """Compare two columns of probabilities with the outcomes (0 or 1); `users` are the numbers of the jobs' users."""
     if not len(y):
         empty = PairedFigure(_NAN, _NAN, _NAN, _NAN, _NAN, np.empty(0))
         return PairedComparison(0, 0, 0, empty, empty, repeats)

@@ -1,8 +1,7 @@
-"""ONNX Runtime without its telemetry; nothing else of gpuwaste imports `onnxruntime`.
+"""ONNX Runtime without its telemetry; nothing else in gpuwaste imports `onnxruntime`.
 
-Its builds for Linux resolve and contact a collector of its vendor from the import on. They read the variable below
-once, while they are imported; `onnxruntime.disable_telemetry_events()` comes too late. Processes that this one starts
-inherit the variable.
+From the import on its Linux builds resolve and contact a collector of the vendor. They read the variable below once,
+during the import; `onnxruntime.disable_telemetry_events()` is too late. Child processes inherit the variable.
 """
 
 import os

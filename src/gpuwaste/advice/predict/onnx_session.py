@@ -1,7 +1,7 @@
-"""One ONNX graph, ready to run: a thread of its own for nothing, input "features", output "raw".
+"""One ONNX graph, ready to run: no threads of its own, input "features", output "raw".
 
-Thread safety: `Session.run` may be called from several threads at once. The buffers of the one-row path belong to
-whoever holds the lock; a second caller at that moment takes the general path, which allocates.
+Thread safety: `Session.run` may be called from several threads at once. The buffers of the one-row path belong to the
+thread that holds the lock; a second caller at that moment takes the general path, which allocates.
 """
 
 import threading
@@ -18,7 +18,7 @@ from gpuwaste.core.text import words_of
 INPUT: Final = "features"
 OUTPUT: Final = "raw"
 Vectors = NDArray[np.float32]
-_SILENT: Final = 4  # ONNX Runtime's severity "fatal": what goes wrong is said by the exception, once
+_SILENT: Final = 4  # ONNX Runtime's severity "fatal": the exception already reports errors
 _FLOAT: Final = "tensor(float)"
 
 
@@ -39,7 +39,7 @@ class Session:
         self._row = np.zeros((1, self.width), dtype=np.float32)
         self._result = np.zeros((1, self.outputs), dtype=np.float32)
         self._binding = self._session.io_binding()
-        # On the CPU both values lie in the arrays' own memory: one row costs two small copies and no allocation.
+        # On the CPU both values use the arrays' own memory: one row costs two small copies and no allocation.
         self._held = [onnxruntime.OrtValue.ortvalue_from_numpy(a) for a in (self._row, self._result)]
         self._binding.bind_ortvalue_input(INPUT, self._held[0])
         self._binding.bind_ortvalue_output(OUTPUT, self._held[1])
@@ -66,7 +66,7 @@ class Session:
         return result
 
     def _shapes(self) -> tuple[int, int]:
-        """Return features and outputs. Raises ModelError where the graph is not of our form."""
+        """Return the numbers of features and outputs. Raises ModelError if the graph does not have this form."""
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         form = [(value.name, value.type, len(value.shape)) for value in (*inputs, *outputs)]
         sizes = [value.shape[-1] if value.shape else None for value in (*inputs, *outputs)]
@@ -80,7 +80,7 @@ class Session:
 
 
 def _options() -> onnxruntime.SessionOptions:
-    """One thread that never spins: with the default pool the slowest call of a row takes milliseconds."""
+    """Use one thread that never spins: with the default pool the slowest call of a row takes milliseconds."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

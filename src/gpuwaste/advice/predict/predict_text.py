@@ -36,7 +36,7 @@ _SCREEN: Final = 8  # components of a het job that are shown
 
 
 def predict_text(document: PredictionsDocument, look: Look) -> str:
-    """Render a predict document: each request, then what a reader must know."""
+    """Render a predict document: each request, then notes for the reader."""
     lines: list[str] = []
     shown = document.predictions[:_SCREEN]
     for place, prediction in enumerate(shown, 1):
@@ -88,7 +88,7 @@ def _asked(request: JobRequest) -> list[tuple[str, str]]:
 
 
 def _target(target: TargetPrediction, look: Look, *, own: bool) -> str:
-    """Return one line: a bar only where the probability rests on jobs of the user themselves."""
+    """Return one line; it has a bar only if the probability is based on jobs of the user."""
     name = _NAMES.get(target.target, fit(target.target, 12))
     if target.p is None:
         return fit(f"  {name:<12}{_quantiles(target)}", COLUMNS)
@@ -119,7 +119,7 @@ def _amount(target: str, value: float) -> str:
 
 
 def _reasons(targets: Sequence[TargetPrediction], look: Look) -> list[str]:
-    """Return why, each sentence once; an effect is in points of the probability, or in the quantity's unit."""
+    """Return the reasons, each sentence once; an effect is in points of the probability, or in the quantity's unit."""
     lines: list[str] = []
     told: set[str] = set()
     for target in targets:
@@ -144,7 +144,7 @@ def _effect(target: TargetPrediction, effect: float) -> str:
 
 
 def _said(prediction: PredictDocument, look: Look) -> list[str]:
-    """Return what sbatch would print, and to operators what a policy in shadow mode would do."""
+    """Return what sbatch would print, and for operators what a policy in shadow mode would do."""
     policy = prediction.policy
     if policy is UNSET or not policy.lines:
         return []

@@ -1,6 +1,6 @@
 """GET and POST /v1/predict: who may ask for what, and the thread that keeps the history and the model up to date.
 
-Until the history is read (a thread of its own: nothing else waits for it) the answer is 503 with Retry-After; on a
+Until the history is read (on a thread of its own, so that nothing else waits) the answer is 503 with Retry-After; on a
 host without the extra `predict` it is 501, and everything else of the hub runs.
 """
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 EVERY_S: Final = 5.0
 RETRY_S: Final = 60.0  # after a failure
-READING_S: Final = 0.25  # CPU for reading the scripts of one question
+READING_S: Final = 0.25  # CPU time for reading the scripts of one request
 _AS_OF_NOW: Final = "asked as if the job were submitted now, by what is known today"
 _NOT_READ: Final = "the script was not read, and no policy judges it: reading it takes too much CPU"
 _STALE: Final = log_event.warning(
@@ -111,11 +111,11 @@ class Predictions(Part):
 
     @property
     def under_use(self) -> UnderUse:
-        """The rule of the history that `snapshot` gives; where there is none yet that of the store."""
+        """The under-use rule of the history that `snapshot` returns; before there is one, the store's rule."""
         return self._store.under_use if self._live is None else self._live.under_use
 
     def health(self) -> PredictionHealth:
-        """Return the part of GET /v1/health."""
+        """Return the predictions part of GET /v1/health."""
         live, error = self._live, self._trouble.words
         if self._missing or live is None:
             return PredictionHealth(state="not installed" if self._missing else "starting", error=error)
@@ -136,11 +136,11 @@ class Predictions(Part):
         return self._given.collect()
 
     def metrics(self) -> Iterable[Metric]:
-        """Return which model is in use, and how it fares."""
+        """Return the metrics of the model in use."""
         return model_families(self.health(), self._clock.utc_us() / 1e6)
 
     def for_requests(self, scope: Scope, body: bytes) -> PredictAnswer:
-        """Return the predictions of the caller's own requests, or of anybody's for an operator. Raises Refusal."""
+        """Return the predictions of the caller's own requests; for operators, of any user's. Raises Refusal."""
         now = self._clock.utc_us() // 1_000_000
         requests = parse_requests(body, scope.user, now)
         if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
@@ -148,7 +148,7 @@ class Predictions(Part):
         return self._answer(scope, [replace(request, submit=max(request.submit, now)) for request in requests])
 
     def for_job(self, scope: Scope, printed_id: str) -> PredictAnswer:
-        """Return the prediction of a job of the store, by what was known at its submission. Raises Refusal."""
+        """Return the prediction of a job in the store, from what was known at its submission. Raises Refusal."""
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
         accounts = None if scope.everything else ()
@@ -165,7 +165,7 @@ class Predictions(Part):
         return self._live is not None
 
     def scored(self, requests: Sequence[JobRequest]) -> "tuple[list[Scored], str] | None":
-        """Return what is said of many requests without reasons, and the model's hash; None before the first answer.
+        """Return the predictions for many requests without reasons, and the model's hash; None until it is ready.
 
         Raises ModelError.
         """
@@ -176,7 +176,7 @@ class Predictions(Part):
         return live.scored(adviser, [AdviceRequest(request) for request in requests])
 
     def snapshot(self) -> BinaryIO:
-        """Return a file that holds the state of the history as a tar, at its beginning. Raises Refusal, StoreError."""
+        """Return a file with the state of the history as a tar, positioned at its start. Raises Refusal, StoreError."""
         live = self._ready()
         file = tempfile.TemporaryFile(dir=self._state_dir)  # noqa: SIM115 whoever sends it closes it
         try:
@@ -223,9 +223,9 @@ class Predictions(Part):
         return structs.replace(prediction, notes=[*prediction.notes, *notes], facts=facts, policy=policy)
 
     def step(self) -> float | None:
-        """Do what is due; returns the seconds to wait, None where prediction is not installed.
+        """Do what is due; return the seconds to wait, None if prediction is not installed.
 
-        Raises nothing that the store or a model can cause.
+        Raises no error of the store or a model.
         """
         try:
             self._policies.refresh()
@@ -261,12 +261,12 @@ class Predictions(Part):
 
 
 def prediction_counter() -> Counter:
-    """Return what counts the predictions that were given."""
+    """Return the counter of predictions that were given."""
     return Counter("gpuwaste_hub_predictions", "Requests that got a prediction.", registry=None)
 
 
 def model_families(health: PredictionHealth, now: float) -> Iterator[Metric]:
-    """Yield the model in use at `now` (UTC seconds), its age, and whether it works; what is not known has no series."""
+    """Yield the model in use at `now` (UTC seconds), its age, and whether it works; unknown values have no series."""
     info = GaugeMetricFamily("gpuwaste_hub_model_info", "The model in use; always 1.", labels=["name", "hash"])
     if health.model_hash:
         info.add_metric([health.model, health.model_hash], 1)
@@ -284,7 +284,7 @@ def model_families(health: PredictionHealth, now: float) -> Iterator[Metric]:
 
 
 def _of_one_submission(jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """Return the newest of the runs: of a het job its components, of an array one task, for all ask for the same."""
+    """Return the newest of the runs: a het job's components, or one task of an array, since all request the same."""
     newest = max(jobs, key=lambda job: (job.submit, -(job.array_task_id or 0)))
     if newest.het_job_id is None:
         return [newest]
@@ -293,7 +293,7 @@ def _of_one_submission(jobs: Sequence[JobRecord]) -> list[JobRecord]:
 
 
 def _readable(request: JobRequest, budget: ReadingBudget) -> bool:
-    """Read a request's script within the budget: what was read is kept for the prediction."""
+    """Return whether a request's script can be read within the budget; the result is cached for the prediction."""
     try:
         script_facts(request.script, budget)
     except NotReadError:

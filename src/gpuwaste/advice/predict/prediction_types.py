@@ -47,14 +47,14 @@ class TargetForecast:
 
 @dataclass(slots=True)
 class TargetPrediction(TargetForecast):
-    """What is said of one target: a probability, or quantiles in the target's unit; the other one is empty."""
+    """The prediction of one target: a probability, or quantiles in the target's unit; the other one is empty."""
 
     reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What is said of a request without reasons, and whether the user's jobs like it all reach their time limit."""
+    """The prediction of a request without reasons, and whether the user's similar jobs all reach their time limit."""
 
     targets: tuple[TargetPrediction, ...]
     usually_late: bool
@@ -71,7 +71,7 @@ class RequestChange:
 
 
 class PredictPolicy(Struct, kw_only=True, frozen=True):
-    """What the site's policies would say at sbatch. To others than operators: what they would be told themselves."""
+    """What the site's policies would do at sbatch; except for operators, only what would be printed."""
 
     policy: Annotated[str, Meta(description="The policy that judges; empty where the caller is told nothing of it.")]
     mode: Literal["", "off", "shadow", "annotate", "warn", "reject"]

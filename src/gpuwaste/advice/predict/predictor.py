@@ -1,4 +1,4 @@
-"""Predictor: a model, what the site's history is at this moment, and a request: what is to be expected of the job."""
+"""Predictor: from a model, the current state of the site's history and a request to the job's prediction."""
 
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -29,12 +29,12 @@ NO_HISTORY: Final = "none of your jobs has ended yet, as far as is known here"
 _NAMES: Final = tuple(feature.name for feature in FEATURES)
 _BUSY: Final = busy_columns(_NAMES)
 ALL: Final = frozenset(target.name for target in TARGETS)
-_LEAST_P: Final = 0.01  # a smaller effect on a probability is no reason
-_LEAST_LOG: Final = 0.05  # a smaller effect on the logarithm of a median is no reason
+_LEAST_P: Final = 0.01  # a smaller effect on a probability gives no reason
+_LEAST_LOG: Final = 0.05  # a smaller effect on the logarithm of a median gives no reason
 
 
 class ScoringModel(Protocol):
-    """What is asked of a bundle; `predict.bundle.Bundle` is one."""
+    """The interface of a bundle that a predictor uses; `predict.bundle.Bundle` has it."""
 
     @property
     def manifest(self) -> Manifest:
@@ -52,18 +52,18 @@ class ScoringModel(Protocol):
 
 
 def cap(target: str, request: JobRequest) -> float | None:
-    """Return what a quantity cannot exceed, None where nothing was asked for: `request_cap` for one request."""
+    """Return the upper bound of a quantity, None if nothing was requested: `request_cap` for one request."""
     asked: int | None = getattr(request, ASKED[target]) if target in ASKED else None
     return None if not asked else float(asked)
 
 
 def applies(target: str, request: JobRequest) -> bool:
-    """Tell whether a target says something of a request: GPUs are judged where there are some."""
+    """Return whether a target applies to a request: GPU targets apply if it has GPUs."""
     return request.gpus > 0 or target not in OF_THE_LEDGER
 
 
 class Predictor:
-    """Answers requests, one thread at a time; state and corrections belong to the caller and stay as they are."""
+    """Answers requests, from one thread at a time; state and corrections belong to the caller and are not changed."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Predictor:
         rolling: Rolling | None = None,
         recall: Recall | None = None,
     ) -> None:
-        """Take a bundle (None: job history only), the state, and what there is of corrections and of own runs."""
+        """Take a bundle (None: job history only), the state, and optionally corrections and the user's own runs."""
         self._bundle = bundle
         self._state = state
         self._recall = recall
@@ -86,7 +86,7 @@ class Predictor:
             self._rolling = rolling or Rolling(bundle.manifest, bundle.hash)
 
     def predict(self, request: JobRequest) -> PredictDocument:
-        """Return every target of one request, with reasons, and what a smaller request would change."""
+        """Return every target of one request, with reasons, and the effect of smaller requests."""
         vector = vector_of(self._state, request)
         view = VectorView.of(request, _NAMES, vector)
         said = self.explained(request, vector, self.scored(request, vector, ALL))
@@ -107,7 +107,7 @@ class Predictor:
         return self._bundle.hash if self._bundle else ""
 
     def vectors(self, requests: Sequence[JobRequest]) -> Vector:
-        """Return the features [n, F] of some requests as things stand."""
+        """Return the current features [n, F] of some requests."""
         return vectors_of(self._state, requests)
 
     def own(self, request: JobRequest) -> Mapping[str, tuple[str, ...]]:
@@ -115,19 +115,19 @@ class Predictor:
         return {} if self._recall is None else own_sentences(self._recall, request)
 
     def script_says(self, request: JobRequest, script: str) -> ScriptSays:
-        """Tell whether a script, by its hash, is one with which a run of this user and name failed."""
+        """Return whether a run of this user and name failed with a script, given by its hash."""
         return "unknown" if self._recall is None else self._recall.script_says(request.user, request.name, script)
 
     def raws(self, vectors: Vector, wanted: Container[str]) -> dict[str, Vector]:
-        """Return the raw output [n, 1 or quantiles] of each wanted target that there is a model of."""
+        """Return the raw output [n, 1 or quantiles] of each wanted target that has a model."""
         return {name: self._raw(name, vectors) for name in self._models if name in wanted}
 
     def scored(
         self, request: JobRequest, vector: Vector, wanted: Container[str], raw: Mapping[str, Vector] | None = None
     ) -> tuple[TargetPrediction, ...]:
-        """Return the wanted targets of one request without a model's reasons: what an advisor asks of every job.
+        """Return the wanted targets of one request without a model's reasons: an advisor needs these for every job.
 
-        `raw` has a row of `raws` for each target, where many requests were asked for at once.
+        `raw` has a row of `raws` for each target, if many requests were scored at once.
         """
         found: list[TargetPrediction] = []
         row = vector[None]
@@ -148,7 +148,7 @@ class Predictor:
         return tuple(found)
 
     def scored_all(self, requests: Sequence[JobRequest]) -> list[Scored]:
-        """Return every target of many requests without a model's reasons; what they have in common is done once."""
+        """Return every target of many requests without a model's reasons; shared work is done once."""
         vectors = self.vectors(requests)
         said = zip(requests, vectors, self._all_targets(requests, vectors), strict=True)
         return [Scored(targets, usually_late(VectorView.of(one, _NAMES, vector))) for one, vector, targets in said]
@@ -156,18 +156,18 @@ class Predictor:
     def explained(
         self, request: JobRequest, vector: Vector, said: Sequence[TargetPrediction], only: Container[str] = ALL
     ) -> tuple[TargetPrediction, ...]:
-        """Return the targets with their reasons, those of `only` at least: each costs one more call of its model."""
+        """Return the targets with their reasons, at least those of `only`: each costs one more call of its model."""
         view = VectorView.of(request, _NAMES, vector)
         return tuple(self._with_reasons(target, view, vector) if target.target in only else target for target in said)
 
     def changes(
         self, request: JobRequest, said: Sequence[TargetPrediction], only: Container[str] | None = None
     ) -> tuple[RequestChange, ...]:
-        """Return the smaller requests that help, of the kinds `only` (files of predict/changes), each alone."""
+        """Return the smaller requests that help, each on its own, of the kinds `only` (files of predict/changes)."""
         return changes.changes(request, said, self._again, only)
 
     def _own(self, target: str, request: JobRequest) -> TargetPrediction | None:
-        """Return what the user's own runs say of a target better than counts can."""
+        """Return the prediction of a target from the user's own runs, where it is better than counts."""
         return gpus_needed(self._recall, request) if self._recall is not None and target == "gpus_needed" else None
 
     def _again(self, requests: Sequence[JobRequest]) -> list[tuple[TargetPrediction, ...]]:
@@ -194,7 +194,7 @@ class Predictor:
         return TargetPrediction(model.target, self._source, model.rows, quantiles=quantiles)
 
     def _with_reasons(self, said: TargetPrediction, view: VectorView, vector: Vector) -> TargetPrediction:
-        """Add the reasons of a model's answer; an effect on a quantile is told in its unit, at the median."""
+        """Add the reasons of a model's prediction; an effect on a quantile is in its unit, at the median."""
         model = self._models.get(said.target)
         if model is None or self._bundle is None:
             return said

@@ -1,4 +1,4 @@
-"""Platt's scaling of a raw probability, refitted on the jobs that ended last (Platt 1999; prequential: Dawid 1984)."""
+"""Platt's scaling of a raw probability, refitted on the last ended jobs (Platt 1999; prequential: Dawid 1984)."""
 
 import math
 from collections import deque
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 from gpuwaste.advice.predict.manifest import PlattScaling
 
-WINDOW: Final = 2000  # ended jobs that the fit looks at
+WINDOW: Final = 2000  # ended jobs used for the fit
 EVERY: Final = 100  # ends between two fits
-_PRIOR: Final = 5.0  # curvature with which the bundle's own calibration holds back: about that of 40 jobs
-_FEW: Final = 150  # jobs of a class below which the slope stays the bundle's: a slope of few jobs wobbles
+_PRIOR: Final = 5.0  # curvature of the pull towards the bundle's own calibration: about that of 40 jobs
+_FEW: Final = 150  # with fewer jobs of a class the slope stays the bundle's: a slope from few jobs is unstable
 _HELD: Final = 1e6
 _Array = NDArray[np.float64]
 _STEPS: Final = 20  # of Newton's method; it converges in four to eight
-_FLAT: Final = 30.0  # margin from which on the sigmoid is flat in float64's eyes
+_FLAT: Final = 30.0  # margin above which the sigmoid is flat in float64
 _EPS: Final = 1e-6  # bound of p before its logit, as in training
 _TINY: Final = 1e-9
 
 
 class Recalibration:
-    """Starts from the bundle's calibration, and leaves it as far as the last WINDOW ends say."""
+    """Starts from the bundle's calibration, and moves away from it as far as the last WINDOW ends require."""
 
     def __init__(self, start: PlattScaling, *, window: int = WINDOW, every: int = EVERY) -> None:
         self._start = start
@@ -40,14 +40,14 @@ class Recalibration:
         return _sigmoid(self.current.slope * _logit(raw) + self.current.offset)
 
     def observe(self, raw: float, label: float) -> None:
-        """Take the raw probability that a job had at submission, and its label 0 or 1, at the job's end."""
+        """Add an ended job: its raw probability at submission, and its label 0 or 1."""
         self._pairs.append((_logit(raw), label))
         self._since += 1
         if self._since >= self._every:
             self.refit()
 
     def refit(self) -> None:
-        """Fit anew on the window; penalized towards the start, so that few jobs or one class change little."""
+        """Fit again on the window; penalized towards the start, so that few jobs or one class change little."""
         self._since = 0
         if self._pairs:
             pairs = np.array(self._pairs, dtype=np.float64)
@@ -58,7 +58,7 @@ class Recalibration:
         return np.array([(self.current.slope, self.current.offset), *self._pairs], dtype=np.float64)
 
     def unpack(self, rows: NDArray[np.float64], since: int) -> None:
-        """Take what `pack` returned, and the ends since the last fit. Raises ValueError."""
+        """Load what `pack` returned, and the number of ends since the last fit. Raises ValueError."""
         if rows.ndim != 2 or rows.shape[1] != 2 or len(rows) < 1 or not np.isfinite(rows).all():  # noqa: PLR2004 pairs
             raise ValueError(f"a window of {rows.shape}")
         self.current = PlattScaling(float(rows[0, 0]), float(rows[0, 1]))
@@ -102,7 +102,7 @@ def _loss(at: _Array, x: _Array, y: _Array, origin: _Array, prior: _Array) -> fl
 
 
 def _rate(y: NDArray[np.float64], start: PlattScaling) -> PlattScaling:
-    """Return the constant that says the share of positives, penalized as the fit is."""
+    """Return the constant that predicts the share of positives, penalized as the fit is."""
     rate = (float(y.sum()) + 0.5) / (len(y) + 1.0)
     trust = len(y) / (len(y) + _PRIOR)
     return PlattScaling(0.0, trust * math.log(rate / (1 - rate)) + (1 - trust) * start.offset)

@@ -14,7 +14,7 @@ from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.typed import convert
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-_LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: JSON can write it, UTF-8 cannot
+_LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: JSON can encode it, UTF-8 cannot
 MAX_REQUESTS: Final = 1000
 RequestForm: Final[type[Struct]] = defstruct(
     "JobRequest",
@@ -34,7 +34,7 @@ PredictQuestion.__doc__ = "The body of POST /v1/predict."
 
 
 def requests_from_json(data: object, *, user: str = "", submit: int = 0) -> list[JobRequest]:
-    """Read one request, a list of them, or {"requests": [...]}; `user` and `submit` stand in where they are left out.
+    """Read one request, a list, or {"requests": [...]}; `user` and `submit` are the defaults where they are left out.
 
     Raises UsageError naming the request and the field.
     """
@@ -68,7 +68,7 @@ def _whole(item: object) -> object:
 def parse_requests(body: bytes, user: str, now: int) -> list[JobRequest]:
     """Return the requests of a body, of `user` and submitted `now` where a request has neither.
 
-    Raises Refusal 400 with the first thing that is wrong.
+    Raises Refusal 400 with the first error.
     """
     try:
         data = json.loads(body)

@@ -1,7 +1,7 @@
 """A bundle corrected by the jobs that ended last: calibration of its probabilities, shifts of its quantiles.
 
-One object for online and offline: a whole table is replayed in time order, the hub and the advisor add event by event.
-A query costs microseconds; an end a few more, and every hundredth a fit of well under a millisecond.
+One class for online and offline: a table is replayed in time order, the hub and the advisor add event by event. A query
+costs microseconds; an end a few more, and every hundredth a fit of well under a millisecond.
 """
 
 import io
@@ -26,13 +26,13 @@ from gpuwaste.jobs.history.job_table import ABSENT, Floats, JobTable
 _T = TypeVar("_T")
 _FORM: Final = 1
 _IN_SYSTEM: Final = ("user_queued", "user_running")
-_FLOORS: Final = {"gpus_needed": 0.5}  # log needs a positive number; half a GPU stands for none, as in training
+_FLOORS: Final = {"gpus_needed": 0.5}  # log needs a positive number; half a GPU is used for none, as in training
 _FLOOR: Final = 1.0
 END, SUBMIT = 0, 1
 
 
 class Rolling:
-    """Corrections of every target of one bundle. Not safe across threads: one writer, who also asks."""
+    """Corrections of every target of one bundle. Not thread-safe: one thread, which writes and reads."""
 
     def __init__(self, manifest: Manifest, bundle_hash: str = "") -> None:
         self.bundle_hash = bundle_hash
@@ -41,22 +41,22 @@ class Rolling:
         self._quantiles = {m.target: Shifts(m.quantiles, m.shifts) for m in models if m.quantiles}
 
     def probability(self, target: str, raw: float) -> float:
-        """Return the calibrated probability of Bundle.raw's number. Raises ModelError for no such target."""
+        """Return the calibrated probability for Bundle.raw's number. Raises ModelError for an unknown target."""
         return _of(self._probabilities, target).apply(raw)
 
     def quantiles(
         self, target: str, raw: Sequence[float], cap: float | None = None, *, busy: bool = False
     ) -> list[float]:
-        """Return quantiles in the target's unit from Bundle.raw's row; `cap` is what the job asked for, if it did.
+        """Return quantiles in the target's unit from Bundle.raw's row; `cap` is the requested amount, if any.
 
-        `busy` is what `busy_users` says of the vector.
+        `busy` is the result of `busy_users` for the vector.
         """
         return _of(self._quantiles, target).apply(raw, cap, busy=busy)
 
     def observe(self, target: str, raw: Sequence[float], label: float, *, busy: bool = False) -> None:
-        """Take a job's end: Bundle.raw's row and `busy` as at its submission, and its label (targets.labels).
+        """Add a job's end: Bundle.raw's row and `busy` as at its submission, and its label (targets.labels).
 
-        A label of NaN is none and changes nothing.
+        A label of NaN is ignored.
         """
         if math.isnan(label):
             return
@@ -87,7 +87,7 @@ class Rolling:
     def load(cls, path: Path, manifest: Manifest, bundle_hash: str = "") -> Self:
         """Read what `save` wrote for the same bundle.
 
-        Raises StoreError where it cannot be read, ParseError where it is corrupt or another bundle's: begin anew.
+        Raises StoreError if it cannot be read, ParseError if it is corrupt or of another bundle: start again.
         """
         rolling = cls(manifest, bundle_hash)
         try:
@@ -125,7 +125,7 @@ def _of(values: dict[str, _T], target: str) -> _T:
 
 @dataclass(frozen=True, slots=True)
 class Rolled:
-    """`values` is [n] calibrated probabilities, or [n, q] quantiles in the target's unit; `rolling` as after it."""
+    """`values` is [n] calibrated probabilities, or [n, q] quantiles in the target's unit; `rolling` as after them."""
 
     values: Floats
     rolling: Rolling
@@ -142,10 +142,10 @@ def roll(
 ) -> Rolled:
     """Correct `raw` (float32 [n, 1 or q], a row for each of the table's) as it would have been done at each submission.
 
-    `model` gives the target, its quantiles and where the corrections begin. Only rows where `scored` holds (default:
-    all) are scored and observed; the others are NaN: the training rows, whose raw numbers flatter. A job is observed
-    at its end, after the submissions of that second where it was itself submitted in it. `busy` [n] is what
-    rolling.busy_users says of the vectors.
+    `model` gives the target, its quantiles and the start of the corrections. Only rows where `scored` is true (default:
+    all) are scored and observed; the others are NaN: the training rows, whose raw numbers are too good. A job is
+    observed at its end; if that is also the second of its submission, after the submissions of that second. `busy` [n]
+    is the result of rolling.busy_users for the vectors.
     """
     own = rolling or Rolling(_alone(model))
     rows = np.arange(len(table)) if scored is None else np.flatnonzero(scored)
@@ -165,7 +165,7 @@ def roll(
 
 
 def static(model: TargetModel, table: JobTable, raw: NDArray[np.float32]) -> Floats:
-    """Return what the bundle's own calibration or shifts give, never corrected: what `roll` is compared with."""
+    """Return the result of the bundle's own calibration or shifts, never corrected, to compare with `roll`."""
     own, caps = Rolling(_alone(model)), request_cap(model.target, table)
     if not model.quantiles:
         return np.array([own.probability(model.target, float(r)) for r in raw[:, 0]])
@@ -189,9 +189,9 @@ def _alone(model: TargetModel) -> Manifest:
 
 
 def told(table: JobTable, rows: NDArray[np.intp], label: Floats) -> list[tuple[int, int]]:
-    """Return (kind, row) of the rows' submissions, and of the ends of those with a label, in the order of time.
+    """Return (kind, row) of the rows' submissions, and of the ends of those with a label, in time order.
 
-    At equal seconds ends come first, but for a run of no length, which ends after its own submission.
+    In the same second ends come first, except for a run of no length, which ends after its own submission.
     """
     ended = rows[(table.end[rows] != ABSENT) & np.isfinite(label[rows])]
     own_second = table.end[ended] <= table.submit[ended]

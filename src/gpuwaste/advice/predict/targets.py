@@ -1,4 +1,4 @@
-"""What is predicted: each target with its label, its kind and what a user calls it."""
+"""What is predicted: each target with its label, its kind and its name for users."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,11 +43,11 @@ ASKED: Final = {"walltime": "time_limit_s", "memory": "mem_b", "gpus_needed": "g
 
 
 def labels(target: str, table: JobTable) -> Floats:
-    """Return what each run shows of a target, NaN where nothing: 0 or 1, or an amount in the target's unit.
+    """Return the label of each run for a target, NaN if unknown: 0 or 1, or an amount in the target's unit.
 
-    No amount is above what the job asked for (`request_cap`). A run that goes on beyond its limit, or was ended by it,
-    shows the limit: it is censored there. GPUs are judged by the table's rule of under-use. What is learnt from,
-    corrected by and judged against is this one label.
+    No amount is above the requested one (`request_cap`). A run that goes on beyond its limit, or was ended by it, has
+    the limit as label: it is censored there. GPUs are judged by the table's rule of under-use. Training, correction and
+    evaluation all use this one label.
 
     Raises KeyError for a target that does not exist.
     """
@@ -56,9 +56,9 @@ def labels(target: str, table: JobTable) -> Floats:
 
 
 def request_cap(target: str, table: JobTable) -> Floats:
-    """Return what each row asked for in the target's unit, NaN where no bound was: no quantile is above it.
+    """Return the requested amount of each row in the target's unit, NaN without a bound: no quantile is above it.
 
-    An amount of 0 asks for all that there is (`--time=0`, `--mem=0`) and is no bound.
+    An amount of 0 requests everything (`--time=0`, `--mem=0`) and is no bound.
     """
     field = ASKED.get(target)
     if field is None:
@@ -68,7 +68,7 @@ def request_cap(target: str, table: JobTable) -> Floats:
 
 
 def _event(target: str) -> Callable[[JobTable], Floats]:
-    """Return what labels a target that comes true or not: verdicts/hits.py, asked once for each way a run ends."""
+    """Return the labelling function of a yes/no target: verdicts/hits.py, called once for each way a run can end."""
     ways = [
         came_true(target, RunEnd(state_of(outcome), outcome != Outcome.NEVER_STARTED, under=under, at_limit=at_limit))
         for outcome, at_limit, under in product(sorted(Outcome), _KNOWN, _KNOWN)
@@ -86,7 +86,7 @@ def _event(target: str) -> Callable[[JobTable], Floats]:
 
 
 def _walltime(table: JobTable) -> Floats:
-    """Run seconds."""
+    """Return the run time in seconds."""
     ours = ~np.isin(table.outcome, (Outcome.SYSTEM, Outcome.NEVER_STARTED))
     return np.where(ours & (table.run_s > 0), table.run_s, np.nan)
 

@@ -1,6 +1,6 @@
 """Facts of a job's name and script, as numbers; computed once for each text.
 
-Users choose these texts, and whoever submits waits for the advisor. So a script is read up to MAX_SCRIPT, each step
+Users choose these texts, and their submissions wait for the advisor. So a script is read up to MAX_SCRIPT, each step
 takes CPU in proportion to that (tests/unit/test_growth.py measures it), and a budget is checked between the steps.
 """
 
@@ -17,14 +17,14 @@ SCRIPT_FACTS: Final = (
     "script_lines", "script_launcher", "script_python", "script_torchrun", "script_processes",
     "script_environment", "script_container", "script_set_e", "script_retry",
 )  # fmt: skip
-MAX_SCRIPT: Final = 16 * 1024  # characters looked at: what is longer has data in it
+MAX_SCRIPT: Final = 16 * 1024  # characters read: a longer script contains data
 _NAN: Final = float("nan")
-_KEPT: Final = 256  # scripts whose facts are kept: 16 MB at most
-# A line's blanks are named without the line's end and kept once taken: a pattern that may begin at every line, and run
-# over the next ones, takes the square of a text of empty lines.
+_KEPT: Final = 256  # scripts whose facts are cached: 16 MB at most
+# Blanks are matched without the line's end, and possessively: a pattern that may begin at every line and run on
+# over the next lines takes quadratic time in a text of empty lines.
 _LINE: Final = r"^[^\S\n]*+"
-# What follows the first letter of a word: that the word begins with it. A pattern whose alternatives begin with plain
-# letters skips to the next of them, one that begins with \b tries every character.
+# Lookbehind after the first letter: it must begin a word. A pattern whose alternatives begin with plain letters
+# skips to the next such letter; one that begins with \b tries every character.
 _IN: Final = r"(?<=\b.)"
 _TEST: Final = re.compile(r"test|debug|dbg|tmp|try|trial|check|bench|hello|sleep", re.IGNORECASE)
 _COMMENT: Final = re.compile(rf"{_LINE}#[^\n]*+", re.MULTILINE)
@@ -61,9 +61,9 @@ def name_facts(name: str) -> tuple[float, ...]:
 
 
 def script_facts(script: str | None, budget: ReadingBudget = UNLIMITED) -> tuple[float, ...]:
-    """Return SCRIPT_FACTS of a batch script, all NaN where there is none; comment lines are not looked at.
+    """Return SCRIPT_FACTS of a batch script, all NaN if there is none; comment lines are skipped.
 
-    Raises NotReadError where the budget ends first.
+    Raises NotReadError if the budget ends first.
     """
     if script is None:
         return (_NAN,) * len(SCRIPT_FACTS)

@@ -1,4 +1,4 @@
-"""A feature vector by name and by key, its numbers in the words of the user whose job it is."""
+"""A feature vector by name and by key, its numbers in words addressed to the job's user."""
 
 import math
 import re
@@ -15,8 +15,8 @@ from gpuwaste.core.units import DAY_S, HOUR_S, format_size, say_duration
 from gpuwaste.jobs.history.history_keys import KEYS
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-RING: Final = 8  # earlier runs that a vector tells of, see predict/features
-# The features of a key that sentences and counts are made of. A renamed feature is renamed here, and only here.
+RING: Final = 8  # number of earlier runs that a vector covers, see predict/features
+# The features of a key that sentences and counts use. If a feature is renamed, rename it here; nowhere else.
 ENDED: Final = "ended"
 FAILED: Final = "failed_8"
 COMPLETED: Final = "completed_8"
@@ -29,7 +29,7 @@ PEAK: Final = "peak_max"
 GPU_USED: Final = "gpu_used"
 GPU_ACTIVE: Final = "gpu_active"
 LIMIT: Final = "limit"  # of the request
-OF_LIMIT: Final = "_of_limit"  # after a run time that stands as a share of the limit
+OF_LIMIT: Final = "_of_limit"  # suffix of a run time that is a share of the limit
 OWN: Final = ("name", "shape", "user")  # keys of the user's own jobs, the most like this one first
 _NAME: Final = 40
 _SECONDS: Final = {"s": 1, "h": HOUR_S, "d": DAY_S}
@@ -51,7 +51,7 @@ def _places(names: tuple[str, ...]) -> Mapping[str, int]:
 
 @dataclass(slots=True)
 class VectorView:
-    """One request and its vector by name: a number that is not known is absent."""
+    """One request and its vector by name: an unknown number is absent."""
 
     request: JobRequest
     _at: Mapping[str, int]
@@ -64,7 +64,7 @@ class VectorView:
         return cls(request, _places(names), vector.tolist())
 
     def get(self, name: str) -> float | None:
-        """Return a feature's value, None where it is not known."""
+        """Return a feature's value, None if it is unknown."""
         place = self._at.get(name)
         value = math.nan if place is None else self._numbers[place]
         return value if math.isfinite(value) else None
@@ -78,14 +78,14 @@ class VectorView:
         return self.get(name) is not None
 
     def seconds(self, key: str, name: str) -> float | None:
-        """Return a run time of a key's jobs: as it stands in the vector, or as its share of the limit."""
+        """Return a run time of a key's jobs: the value in the vector, or its share of the limit times the limit."""
         if (value := self.get(f"{key}_{name}")) is not None:
             return value
         share, limit = self.get(f"{key}_{name}{OF_LIMIT}"), self.get(LIMIT)
         return None if share is None or limit is None else share * limit
 
     def remembered(self, key: str) -> int:
-        """Return how many of a key's ended jobs the vector looks back on."""
+        """Return how many of a key's ended jobs the vector covers."""
         count = self._remembered.get(key)
         if count is None:
             count = self._remembered[key] = min(RING, round(self.get(f"{key}_{ENDED}") or 0.0))
@@ -102,12 +102,12 @@ class VectorView:
 
 
 def number(value: float, digits: int = 1) -> str:
-    """Return a number without an empty fraction."""
+    """Return a number as text, without ".0"."""
     return f"{value:.{digits}f}".removesuffix(".0")
 
 
 def amount(value: float, unit: str) -> str:
-    """Return a value in its unit as one says it."""
+    """Return a value with its unit in words."""
     if unit in _SECONDS:
         return say_duration(value * _SECONDS[unit])
     if unit == "B":
@@ -116,7 +116,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def named(key: str, view: VectorView) -> str:
-    """Return how the user's jobs of a key are told from others: " named train"."""
+    """Return the words that identify the user's jobs of a key: " named train"."""
     if key == "name":
         return f" named {view.request.name[:_NAME]}"
     return " of this size and limit" if key == "shape" else ""
@@ -129,7 +129,7 @@ def last_jobs(key: str, view: VectorView) -> str:
 
 
 def span(view: VectorView, key: str) -> str:
-    """Return how long a key's last jobs ran: "20 min to 27 min", "up to 27 min" where the shortest is not known."""
+    """Return how long a key's last jobs ran: "20 min to 27 min", "up to 27 min" if the shortest is unknown."""
     low, high = view.seconds(key, SHORTEST), view.seconds(key, LONGEST)
     longest = "" if high is None else say_duration(high)
     if low is None:
@@ -156,5 +156,5 @@ def feature_text(feature: Feature, value: float, key: str, view: VectorView) -> 
 
 
 def others_text(key: str, subject: str) -> str:
-    """Return a sentence on jobs that are not all the user's own: without numbers, which would tell of others' jobs."""
+    """Return a sentence on jobs of others too: without numbers, which would disclose others' jobs."""
     return _SUBJECTS[subject].format(jobs=f"jobs {_TEXTS[key]}")

@@ -17,7 +17,7 @@ from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.jobs.history.recent_runs import HistoryRows
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-_KEPT: Final = 16  # requests at once for which a plan is kept
+_KEPT: Final = 16  # largest number of requests for which a plan is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ReplayedVectors:
 
 
 class _Own(threading.local):
-    """What a thread keeps for itself: room and plan by the number of requests."""
+    """The arrays and plan of each thread, by the number of requests."""
 
     def __init__(self) -> None:
         self.prepared: dict[int, tuple[Context, Plan]] = {}
@@ -39,20 +39,20 @@ _own: Final = _Own()
 
 
 def vector_of(state: HistoryState, request: JobRequest) -> NDArray[np.float32]:
-    """Return the features [F] of a request at its submission, before the state knows of it."""
+    """Return the features [F] of a request at its submission, before it is part of the state."""
     result: NDArray[np.float32] = vectors_of(state, (request,))[0]
     return result
 
 
 def vectors_of(state: HistoryState, requests: Sequence[JobRequest]) -> NDArray[np.float32]:
-    """Return the features [n, F] of some requests, none of which knows of the others: quicker than one by one."""
+    """Return the features [n, F] of some requests, each computed without the others: faster than one by one."""
     context, plan = _prepared(len(requests))
     context.take(requests, state.rows_of(requests))
     return plan.run().copy()
 
 
 def _prepared(count: int) -> tuple[Context, Plan]:
-    """Return room for as many requests and the plan that reads it, the thread's own."""
+    """Return the thread's own arrays for this many requests and the plan that reads them."""
     found = _own.prepared.get(count)
     if found is None:
         context = Context.room(count)
@@ -67,7 +67,7 @@ def replay_vectors(
 ) -> ReplayedVectors:
     """Return the vector of each run of a table at its submission, and the state after the last event.
 
-    The vectors equal those of `vector_of`, asked before each submission, bit for bit.
+    The vectors equal those of `vector_of`, called before each submission, bit for bit.
     """
     facts = facts_of(table.name)
     result = np.empty((len(table), len(feature_list(groups))), dtype=np.float32)

@@ -1,1 +1,1 @@
-"""Models that renew themselves: a challenger is compared with the champion on outcomes, promoted or rolled back."""
+"""Automatic model renewal: a challenger is compared with the champion on outcomes, promoted or rolled back."""

@@ -23,7 +23,7 @@ class CardInterval(Struct, frozen=True):
 
 
 class CardByUser(Struct, frozen=True):
-    """A figure of each user: the mean over users, and that of the worst tenth of them."""
+    """A figure per user: the mean over users, and that of the worst tenth of them."""
 
     mean: _MaybeNumber
     worst_decile: _MaybeNumber
@@ -48,14 +48,14 @@ class CardLevel(Struct, kw_only=True, frozen=True):
 
 
 class CardRequest(Struct, kw_only=True, frozen=True):
-    """What the jobs themselves asked for."""
+    """What the jobs themselves requested."""
 
     jobs: Annotated[int, Meta(description="Jobs of the test part whose request is known.")]
     reserved_over_used: _MaybeNumber
 
 
 class CardFigures(Struct, kw_only=True, frozen=True):
-    """How good a target was on the test part; a probability and quantiles have figures of their own."""
+    """How good a target was on the test part; probabilities and quantiles have different figures."""
 
     jobs: int
     users: int
@@ -76,7 +76,7 @@ class CardFigures(Struct, kw_only=True, frozen=True):
 
 
 class CardFeature(Struct, kw_only=True, frozen=True):
-    """A feature that a target looks at."""
+    """A feature that a target uses."""
 
     feature: str
     text: Annotated[str, Meta(description="In words.")]
@@ -96,7 +96,7 @@ class CardSearch(Struct, kw_only=True, frozen=True):
 
 
 class CardTarget(Struct, kw_only=True, frozen=True):
-    """One target: the figures are of the model of the first part, the rest is of the one that is shipped."""
+    """One target: the figures are of the model of the first part, everything else is of the shipped one."""
 
     text: str
     unit: str
@@ -114,9 +114,9 @@ class CardTarget(Struct, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """What the caller of a training chooses.
+    """The options of a training run.
 
-    Equal data, `trials`, `seed` and `threads` give equal ONNX files, where no budget cut a search short.
+    Equal data, `trials`, `seed` and `threads` give equal ONNX files, if no budget cut a search short.
     """
 
     trials: Annotated[int, Meta(description="Trials of the search for each target.")] = 5
@@ -138,7 +138,7 @@ class CardSplit(Struct, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """What the gate of an export saw of XGBoost and ONNX Runtime."""
+    """The difference of XGBoost and ONNX Runtime that an export's check measured."""
 
     rows: Annotated[int, Meta(description="Rows compared.")]
     real: int
@@ -148,7 +148,7 @@ class Parity:
 
 
 class ModelCard(Document, kw_only=True, frozen=True):
-    """What a bundle learnt from, how good it was on jobs that it had not seen, and its limits; no names of users."""
+    """What a bundle learnt from, how good it was on unseen jobs, and its limits; no names of users."""
 
     schema: int = SCHEMA
     name: str

@@ -1,4 +1,4 @@
-"""Builds the document of `gpuwaste model status`: how a bundle fares on the jobs after those it learnt from."""
+"""Builds the document of `gpuwaste model status`: how good a bundle is on jobs submitted after its training."""
 
 from typing import Final
 
@@ -24,14 +24,14 @@ from gpuwaste.advice.renewal.model_types import ModelStatus, QuantileCoverage, T
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.job_table import ABSENT, JobTable
 
-_LEAD: Final = 2 * RECENT  # ended jobs with which the rolling correction is warmed up before it is judged
+_LEAD: Final = 2 * RECENT  # ended jobs that warm up the rolling correction before it is judged
 
 
 def status_document(bundle: Bundle, table: JobTable, vectors: NDArray[np.float32]) -> ModelStatus:
     """Return drift of the features, and calibration and coverage over the last RECENT ended jobs of each target.
 
     `vectors` float32 [n, F] are the table's rows as they were at submission. Only jobs submitted after the training
-    window are looked at, and GPUs are judged by the bundle's own rule. Raises NoDataError where there are none.
+    window are used, and GPUs are judged by the bundle's own rule. Raises NoDataError if there are none.
     """
     table = table.by_rule(bundle.manifest.under_use)
     after = np.flatnonzero(table.submit > bundle.manifest.window[1])
@@ -54,7 +54,7 @@ def status_document(bundle: Bundle, table: JobTable, vectors: NDArray[np.float32
 
 
 def drifted(document: ModelStatus) -> list[str]:
-    """Return the names of features and targets that have drifted much, or fare badly."""
+    """Return the names of features and targets that have drifted much or perform badly."""
     features = [row.feature for row in document.features if row.level == "much"]
     return features + [row.target for row in document.targets if row.bad]
 
@@ -62,7 +62,7 @@ def drifted(document: ModelStatus) -> list[str]:
 def _target(
     bundle: Bundle, model: TargetModel, table: JobTable, vectors: NDArray[np.float32], after: NDArray[np.intp]
 ) -> TargetStatus:
-    """Return one target's figures, as the bundle came and under the rolling correction that users see."""
+    """Return one target's figures, of the bundle as it is and with the rolling correction that users see."""
     y = labels(model.target, table)
     known = after[np.isfinite(y[after]) & (table.end[after] != ABSENT)]
     known = known[np.argsort(table.end[known], kind="stable")][-_LEAD:]
@@ -103,7 +103,7 @@ def _quantiles(
         QuantileCoverage(quantile=q, as_is=_rounded(a), rolled=_rounded(r))
         for q, a, r in zip(model.quantiles, *below, strict=True)
     ]
-    # Where many jobs sit at their limit, more than a share of q stays below: only too few is a broken promise.
+    # If many jobs end at their limit, more than a share of q stays below: only too few break the guarantee.
     short = any(q - r > COVERAGE_LIMIT for q, r in zip(model.quantiles, below[1], strict=True))
     bad = len(y) >= MIN_JOBS and short
     return TargetStatus(

@@ -1,4 +1,4 @@
-"""The types of what `gpuwaste model` prints: the bundles of a site, one of them in full, how the champion fares."""
+"""The types of what `gpuwaste model` prints: the bundles of a site, one of them in full, the champion's status."""
 
 from typing import Annotated, Any, Literal
 
@@ -48,7 +48,7 @@ class QuantileCoverage(Struct, kw_only=True, frozen=True):
 
 
 class TargetStatus(Struct, kw_only=True, frozen=True):
-    """How one target fares: a probability by its calibration error, quantiles by their coverage."""
+    """How good the predictions of one target are: calibration error of a probability, coverage of quantiles."""
 
     target: str
     jobs: int
@@ -63,7 +63,7 @@ class TargetStatus(Struct, kw_only=True, frozen=True):
 
 
 class ModelStatus(Document, kw_only=True, frozen=True):
-    """What `gpuwaste model status` prints: how a bundle fares on the jobs after those it learnt from."""
+    """What `gpuwaste model status` prints: how good a bundle is on jobs submitted after its training."""
 
     document: Literal["model-status"] = "model-status"
     name: str

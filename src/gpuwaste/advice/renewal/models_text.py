@@ -1,4 +1,4 @@
-"""Texts of `gpuwaste model`: a site's bundles, one of them in full, how the champion fares, the trial's decision."""
+"""Texts of `gpuwaste model`: a site's bundles, one of them in full, the champion's status, the trial's decision."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +11,7 @@ from gpuwaste.jobs.events.kinds.model import TargetEvidence
 from gpuwaste.show.layout import Look, bullet, facts
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, uncut
 
-_SHOWN: Final = 10  # features whose drift is printed
+_SHOWN: Final = 10  # number of features whose drift is printed
 _HASH: Final = 12
 _MEANING: Final = {"much": "another population", "some": "moved", "": ""}
 _HEAD: Final = ["TARGET", "JOBS", "USERS", "AP IN USE", "AP OTHER", "GAIN (95 %)", "BETTER", "BRIER"]
@@ -72,7 +72,7 @@ def show_text(document: ModelDocument, look: Look) -> str:
 
 
 def status_text(document: ModelStatus, look: Look) -> str:
-    """Return the features that moved most, then each target's calibration or coverage."""
+    """Return the features that drifted most, then each target's calibration or coverage."""
     span = f"{local_time(document.first_utc, look.zone)} to {local_time(document.last_utc, look.zone)}"
     lines = look.title(f"Model {document.name} on {document.jobs} jobs submitted after those it learnt from")
     lines += facts([("origin", document.origin), ("hash", document.hash[:_HASH]), ("submitted", span)])

@@ -1,4 +1,4 @@
-"""What a comparison has to show for a promotion or a rollback, and the comparisons from the store's pairs."""
+"""The conditions of a promotion or a rollback, and the comparisons from the store's pairs."""
 
 import json
 import math
@@ -28,7 +28,7 @@ class RenewalDecision:
 
 
 def promotion(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> RenewalDecision:
-    """Decide on a challenger, the second of each comparison: better in every target that decides, worse in no other."""
+    """Decide on a challenger, the second of each comparison: better in every deciding target, worse in no other."""
     if lacking := list(_lacking(found, rule)):
         return RenewalDecision(change=False, reason=f"not enough outcomes: {'; '.join(lacking)}")
     for target in rule.targets:
@@ -51,7 +51,7 @@ def promotion(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> Rene
 
 
 def rollback(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> RenewalDecision:
-    """Decide on the champion, the first of each comparison with the baseline: worse in one target that decides."""
+    """Decide on the champion, the first of each comparison with the baseline: worse in one deciding target."""
     for target in rule.targets:
         one = found.get(target)
         if one is not None and _enough(one, rule) and one.average_precision.share_above(0.0) >= CONFIDENCE:
@@ -67,7 +67,7 @@ def rollback(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> Renew
 
 
 def _lacking(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> Iterator[str]:
-    """Yield for each target that decides what it lacks."""
+    """Yield what each deciding target lacks."""
     for target in rule.targets:
         one = found.get(target)
         jobs, users = (one.jobs, one.users) if one is not None else (0, 0)
@@ -106,12 +106,12 @@ def comparisons(pairs: Sequence[Mapping[str, Any]]) -> dict[str, PairedCompariso
 
 
 def evidence(found: Mapping[str, PairedComparison], margin: float) -> tuple[TargetEvidence, ...]:
-    """Return comparisons as events carry them."""
+    """Return comparisons in the form that events have."""
     return tuple(_one(target, one, margin) for target, one in sorted(found.items()))
 
 
 def card_of(files: BundleFiles) -> dict[str, Any]:
-    """Return the main figures of a bundle's card, empty where it has none that can be read."""
+    """Return the main figures of a bundle's card, empty if it has none that can be read."""
     try:
         card = json.loads(files[1]["card.json"])
         targets = {

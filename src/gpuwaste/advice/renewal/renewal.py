@@ -1,4 +1,4 @@
-"""Renewal: the thread that compares models now and then, and what it found last, for readers and metrics."""
+"""Renewal: the thread that compares models periodically, and its last result, for readers and metrics."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ _RENEWAL: Final = tuple(f"models.{field.name}" for field in fields(ModelsConfig)
 
 
 class Renewal(Part):
-    """`worker` runs it; any thread may ask. `settings` may be replaced while it runs."""
+    """`worker` runs it; any thread may call `trial` and `metrics`. `settings` may be replaced while it runs."""
 
     late = True
 
@@ -66,7 +66,7 @@ class Renewal(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """When a model takes another one's place."""
+        """The settings that a reload replaces: when one model replaces another."""
         return {_RENEWAL: lambda c: setattr(self, "settings", checked_models(c.models))}
 
     def step(self) -> TrialDocument | None:
@@ -84,7 +84,7 @@ class Renewal(Part):
         return found
 
     def trial(self, scope: Scope) -> TrialDocument:
-        """Return what was found last, to operators. Raises Refusal."""
+        """Return the last comparison, for operators. Raises Refusal."""
         if not scope.everything:
             raise Refusal(FORBIDDEN, "models on trial are for operators")
         if self._missing:
@@ -95,7 +95,7 @@ class Renewal(Part):
         return replace(self.latest, error=self._trouble.words)
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield the families."""
+        """Yield the metrics of the trial."""
         jobs = GaugeMetricFamily(
             "gpuwaste_hub_trial_jobs",
             "Jobs with an outcome that model in use and model on trial scored.",

@@ -1,7 +1,7 @@
-"""Renewer: compares the model in use with the challenger and with the baseline, and changes it where the rule says so.
+"""Renewer: compares the model in use with the challenger and with the baseline, and changes it by the rule.
 
-The registry's link is moved first and the event told after it. Killed between the two, the change stands, and the
-source of events that watches the model in use tells it without the evidence.
+It moves the registry's link first and reports the event after that. If it is killed between the two, the change
+remains, and the source of events that watches the model in use reports it without the evidence.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,9 +31,9 @@ from gpuwaste.jobs.events.kinds.model import ModelDrift, ModelInUse, ModelTraine
 from gpuwaste.store.hub.hub_store import HubStore
 
 TRAINED, PROMOTED, ROLLED_BACK, DRIFT = "model.trained", "model.promoted", "model.rolled_back", "model.drift"
-_NEW_S: Final = 30 * DAY_S  # a bundle that is older when it is first seen is not told as trained
+_NEW_S: Final = 30 * DAY_S  # a bundle that is older when first found is not reported as trained
 _MOST: Final = 10_000
-_SINCE: Final = "model_since:"  # a mark: since when a bundle is in use by rule, UTC seconds
+_SINCE: Final = "model_since:"  # a mark: since when the rule has a bundle in use, UTC seconds
 _CHANGED: Final = log_event.warning(
     "model-changed: {change} by rule: {name} is in use now: {reason}",
     "`gpuwaste model trial` shows the figures, `gpuwaste model rollback` undoes it; `[models] renew = false` ends it.",
@@ -46,7 +46,7 @@ _NO_PREVIOUS: Final = log_event.warning(
 
 @dataclass(frozen=True, slots=True)
 class _Bundle:
-    """A bundle of the registry as it lies on the disk."""
+    """A bundle of the registry as it is on disk."""
 
     name: str
     hash: str
@@ -54,7 +54,7 @@ class _Bundle:
 
     @classmethod
     def read(cls, directory: Path | None) -> "_Bundle | None":
-        """Return the bundle a link leads to, None for no link. Raises ModelError."""
+        """Return the bundle of a link, None for no link. Raises ModelError."""
         if directory is None:
             return None
         files = read_bundle(directory)
@@ -62,7 +62,7 @@ class _Bundle:
 
 
 class Renewer:
-    """One thread calls it."""
+    """Compares and changes models; call it from one thread."""
 
     def __init__(self, store: HubStore, clock: Clock, cluster: Callable[[], str], models_dir: Path) -> None:
         self._store = store
@@ -77,7 +77,7 @@ class Renewer:
         self._worse = ""
 
     def step(self, rule: ModelsConfig) -> TrialDocument:
-        """Look at what there is, tell what is news, change the model where the rule says so. Raises GpuwasteError."""
+        """Compare the models, report events, change the model if the rule allows it. Raises GpuwasteError."""
         now = self._clock.utc_us() // 1_000_000
         champion, challenger = (_Bundle.read(one) for one in (self._registry.champion(), self._registry.challenger()))
         self._tell_trained(now)
@@ -135,7 +135,7 @@ class Renewer:
     def _change(  # noqa: PLR0917 what an event of a change tells
         self, kind: str, after: _Bundle, before: _Bundle, decision: RenewalDecision, shown: Sequence[Any], now: int
     ) -> None:
-        """Move the link, then tell it."""
+        """Move the link, then report the change."""
         self._store.set_mark(_SINCE + after.hash, now)
         if kind == PROMOTED:
             self._registry.promote(after.name)
@@ -156,7 +156,7 @@ class Renewer:
         _CHANGED.log(change=kind.removeprefix("model.").replace("_", " "), name=after.name, reason=decision.reason)
 
     def _tell_trained(self, now: int) -> None:
-        """Tell of bundles that were not there before."""
+        """Report new bundles."""
         if self._told is None:
             rows = self._events.told_since((TRAINED,), now - 2 * _NEW_S, _MOST)
             self._told = {str(decode(row["data"])["model_hash"]) for row in rows}
@@ -184,7 +184,7 @@ class Renewer:
             return {}
 
     def _tell_drift(self, champion: _Bundle, now: int) -> None:
-        """Tell once for each bundle and target that its probabilities are off."""
+        """Report once for each bundle and target that its probabilities are off."""
         if self._drifted is None:
             rows = [decode(row["data"]) for row in self._events.told_since((DRIFT,), 0, _MOST)]
             self._drifted = {(row["model_hash"], row["target"]) for row in rows}
@@ -197,7 +197,7 @@ class Renewer:
                 self._drifted.add((champion.hash, target))
 
     def _errors(self, champion: _Bundle) -> list[tuple[str, float, int]]:
-        """Return target, calibration error and jobs over the newest outcomes, of targets with enough of them."""
+        """Return target, calibration error and jobs over the newest outcomes, for targets with enough of them."""
         by_target: dict[str, list[Mapping[str, Any]]] = {}
         for row in self._verdicts.pairs(champion.hash, "", 0):
             by_target.setdefault(row["target"], []).append(row)

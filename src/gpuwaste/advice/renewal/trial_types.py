@@ -1,4 +1,4 @@
-"""The trial of a model: what it has to show (section [models], checked), and the type of GET /v1/models/trial."""
+"""The trial of a model: its conditions (section [models], checked), and the type of GET /v1/models/trial."""
 
 from typing import Annotated, Final, Literal
 
@@ -10,7 +10,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.fields import Document, Utc
 from gpuwaste.jobs.events.kinds.model import TargetEvidence
 
-MARGIN: Final = 0.005  # of average precision: less is not worth a change
+MARGIN: Final = 0.005  # of average precision: a smaller gain is not worth a change
 CONFIDENCE: Final = 0.9  # the share of the draws in which a target is better by the margin
 
 

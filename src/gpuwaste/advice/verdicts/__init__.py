@@ -1,1 +1,1 @@
-"""Verdicts: what was said at submission, how it came out, and the score."""
+"""Verdicts: the advice at submission, the outcome, and the score."""

@@ -1,7 +1,7 @@
-"""What counts as a hit: of each target, whether it came true when a run ended. The one definition of labels and scores.
+"""Definition of a hit: for each target, whether it came true when a run ended. The only one, for labels and scores.
 
-A run that says nothing of a target (a node that failed, a job that was cancelled before its start, GPUs that the agents
-hardly saw) is no hit and no miss.
+A run that does not decide a target (a node that failed, a job that was cancelled before its start, GPUs with too few
+agent samples) is neither hit nor miss.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,17 +12,17 @@ from typing import Final
 from gpuwaste.core.job_states import ENDED, FAILED
 
 HIT_SHARE: Final = 0.5
-"""Of the runs of an array of which something is known: from this share on the target came true."""
+"""Share of an array's known runs from which on the target came true."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended, as far as targets ask.
+    """How a run ended, as far as targets need it.
 
-    `state` is Slurm's, "" where a log has none. `ran` is whether it started; `under` whether its GPUs' mean use was
-    below the limit of core/underuse.py, `fewer` whether fewer of them reached it than it held: None where the ledger
-    knows too little, or the run was too short. `at_limit` is whether it took its time limit or longer: None where it
-    has no limit, or took no time.
+    `state` is Slurm's, "" if a log has none. `ran` is whether it started; `under` whether its GPUs' mean use was below
+    the limit of core/underuse.py, `fewer` whether fewer of them reached it than it held: None if the ledger knows too
+    little, or the run was too short. `at_limit` is whether it took its time limit or longer: None if it has no limit,
+    or took no time.
     """
 
     state: str
@@ -33,13 +33,13 @@ class RunEnd:
 
 
 def came_true(target: str, end: RunEnd) -> bool | None:
-    """Tell whether a target came true; None where the run says nothing of it, and for a target that is no event."""
+    """Return whether a target came true; None if the run does not decide it, and for a target that is not yes/no."""
     judge = _JUDGES.get(target)
     return None if judge is None else judge(end)
 
 
 def all_ends() -> Iterator[tuple[str, RunEnd, bool]]:
-    """Yield each target with each end that says something of it, and what it says: the definition as a table."""
+    """Yield each target with each end that decides it, and the result: the definition as a table."""
     known = (None, False, True)
     for state, ran, under, fewer, late in product(sorted(ENDED), (False, True), known, known, known):
         end = RunEnd(state, ran, under, fewer, late)

@@ -1,4 +1,4 @@
-"""Verdicts as they travel from an advisor to the hub: one line of JSON for each."""
+"""Verdicts as an advisor sends them to the hub: one line of JSON for each."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ VerdictBatch = Batch[VerdictLine]
 
 
 def encode_verdict(verdict: Verdict) -> VerdictLine:
-    """Return the verdict as it travels: in ASCII, other characters are JSON's escapes, half a surrogate pair too."""
+    """Return the verdict as it is sent: in ASCII, other characters as JSON escapes, half a surrogate pair too."""
     try:
         line = msgspec.json.encode(verdict)  # an eighth of json's time, and the same bytes where all is ASCII
     except UnicodeEncodeError:
@@ -43,7 +43,7 @@ def encode_verdict(verdict: Verdict) -> VerdictLine:
 
 
 def parse_verdicts(body: bytes) -> Iterator[tuple[int, Verdict | ParseError]]:
-    """Yield each verdict of a body with its line number, or what is wrong with it."""
+    """Yield each verdict of a body with its line number, or the error in it."""
     return parse_rows(body, _verdict)
 
 

@@ -1,4 +1,4 @@
-"""Who may read which verdicts: operators all, users what was printed for them, nobody what shadow mode hid.
+"""Who may read which verdicts: operators all, users what was printed for them, nobody else what shadow mode hid.
 
 Blocks on the store: call it off the event loop.
 """
@@ -36,7 +36,7 @@ from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
-SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells them nothing
+SAID: Final = frozenset({"annotate", "warn", "reject"})  # shown to the user; a pass prints nothing
 _LIST_DAYS: Final = 7
 _SCORE_DAYS: Final = 30
 _SCORE_KEPT_S: Final = 60.0
@@ -44,7 +44,7 @@ _NOT_FOR_USERS: Final = "the score of verdicts is for operators"
 
 
 class RunOfVerdict(Protocol):
-    """What of a run leads to its verdicts."""
+    """The attributes of a run that lead to its verdicts."""
 
     @property
     def cluster(self) -> str: ...  # noqa: D102 as of JobRecord
@@ -73,7 +73,7 @@ class VerdictReads(Part):
         return cls(parts.get(VerdictStore), parts.get(HostPorts).clock)
 
     def recent(self, scope: Scope, form: str) -> VerdictsDocument:
-        """Return the verdicts of the last days as `listed` does: one document for all who ask for it in one form."""
+        """Return the verdicts of the last days as `listed` does: simultaneous calls in one form get one document."""
         found = self._asked.ask(scope, form, lambda _: {form: self.listed(scope, VerdictQuestion())})
         return self.listed(scope, VerdictQuestion()) if found is None else found
 
@@ -88,7 +88,7 @@ class VerdictReads(Part):
         if not scope.everything and (not scope.user or (other and not scope.accounts)):
             raise not_found()
         user = scope.user if question.user is None and not (scope.everything or scope.accounts) else question.user
-        # A user cannot ask by policy: its name, and what it did not say, are the site's own matter.
+        # Users cannot filter by policy: its name and its hidden advice are not for users.
         policy = question.policy if scope.everything else None
         accounts = None if scope.everything else scope.accounts
         pick = Pick(
@@ -100,7 +100,7 @@ class VerdictReads(Part):
         return VerdictsDocument(generated=now, start=start, end=end, verdicts=convert(shown, list[VerdictRow]))
 
     def score(self, scope: Scope, since: int | None) -> ScoreDocument:
-        """Return the score of what was said since then. Raises Refusal 403 for ordinary users."""
+        """Return the score of the verdicts since a UTC second. Raises Refusal 403 for ordinary users."""
         if not (scope.everything or scope.agent):
             raise Refusal(FORBIDDEN, _NOT_FOR_USERS)
         now = self._now()
@@ -115,10 +115,10 @@ class VerdictReads(Part):
         return decode(kept, ScoreDocument)
 
     def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
-        """Return what was said of a job's submission and modifications, the oldest first.
+        """Return the advice at a job's submission and modifications, the oldest first.
 
-        `runs` are those that the caller may see. What a user was not told is not told here; an operator sees it,
-        marked by `said` false.
+        `runs` are those that the caller may see. Advice that a user did not see is not returned to users; operators get
+        it, marked by `said` false.
         """
         users = {run.user for run in runs}
         started = min((run.start for run in runs if run.start is not None), default=None)
@@ -129,7 +129,7 @@ class VerdictReads(Part):
         ]
 
     def advice_of(self, scope: Scope, runs: Sequence[RunOfVerdict]) -> list[list[Advice]]:
-        """Return for each of the runs what `advice` returns for it alone, with one question to the store."""
+        """Return for each of the runs what `advice` returns for it, with one query to the store."""
         told = self._told(runs)
         return [
             [
@@ -153,7 +153,7 @@ class VerdictReads(Part):
 
 
 def _jobs(runs: Sequence[RunOfVerdict]) -> dict[str, set[int]]:
-    """Return the job ids of the runs by cluster; an array's own id among them."""
+    """Return the job ids of the runs by cluster, including an array's own id."""
     found: dict[str, set[int]] = {}
     for run in runs:
         ids = {run.job_id} if run.array_job_id is None else {run.job_id, run.array_job_id}
@@ -172,7 +172,7 @@ def _advice(row: Mapping[str, Any], *, everything: bool) -> Advice:
 
 
 def _with_expected(said: Advice, row: Mapping[str, Any], started: int | None) -> Advice:
-    """Return it with the start and end that were expected, and the start that came of it."""
+    """Return the advice with the expected start and end, and the actual start."""
     quantiles = decode(row["quantiles"])
     start, end = expected_of(quantiles, START), expected_of(quantiles, END)
     if start is not None:
@@ -181,7 +181,7 @@ def _with_expected(said: Advice, row: Mapping[str, Any], started: int | None) ->
 
 
 class AdviceOfRuns(SaidOfRuns):
-    """Reads what was said, within a caller's scope."""
+    """Reads the advice on runs, within a caller's scope."""
 
     def __init__(self, verdicts: VerdictReads, rescores: RescoreStore) -> None:
         self._verdicts = verdicts
@@ -193,15 +193,15 @@ class AdviceOfRuns(SaidOfRuns):
         return cls(parts.get(VerdictReads), RescoreStore(parts.get(HubStore), parts.get(HostPorts).clock))
 
     def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
-        """Return what was said of a job's submission and modifications (VerdictReads.advice)."""
+        """Return the advice at a job's submission and modifications (VerdictReads.advice)."""
         return self._verdicts.advice(scope, runs)
 
     def advice_of(self, scope: Scope, runs: Sequence[HeldRun]) -> list[list[Advice]]:
-        """Return what was said of each of the runs (VerdictReads.advice_of)."""
+        """Return the advice on each of the runs (VerdictReads.advice_of)."""
         return self._verdicts.advice_of(scope, runs)
 
     def again(self, runs: Collection[RunKey]) -> list[SaidAgain]:
-        """Return what was said of runs while they ran, the oldest first. Raises StoreError."""
+        """Return the predictions of runs while they ran, the oldest first. Raises StoreError."""
         return [_again(said) for said in self._rescores.of(runs)]
 
 

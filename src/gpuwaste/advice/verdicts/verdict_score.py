@@ -1,11 +1,10 @@
-"""The score of verdicts: precision, recall and calibration of what was really said, by policy and week.
+"""The score of verdicts: precision, recall and calibration of the advice given, by policy and week.
 
-A hit is defined in verdicts/hits.py. Precision is of the verdicts that warned or rejected, or would have in shadow
-mode or without a budget: hits over those with an outcome. What was really rejected has none; the would-be rejects
-that passed at random stand for it. Recall is the share of the verdicts whose job went wrong (a target that the policy
-named at least once came true) that had named it. The calibration error is the mean distance, over ten bins of the
-probability, between what was expected and what came true. Start coverage is the share of expected starts whose 80 %
-interval held.
+A hit is defined in verdicts/hits.py. Precision is of the verdicts that warned or rejected, or would have in shadow mode
+or without a budget: hits over those with an outcome. Rejected jobs have no outcome; the would-be rejects that passed at
+random represent them. Recall is the share of the verdicts whose job went wrong (a target that the policy named at least
+once came true) that had named it. The calibration error is the mean distance, over ten bins of the probability, between
+prediction and outcome. Start coverage is the share of expected starts whose 80 % interval held.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ _Ratio = Annotated[float | None, Meta(description="0 to 1; null without any.")]
 
 
 class PolicyScore(Struct, kw_only=True, frozen=True):
-    """What one policy said, in numbers of verdicts and ratios of them."""
+    """The decisions of one policy, in numbers of verdicts and ratios of them."""
 
     policy: str
     n: Annotated[int, Meta(description="All verdicts.")]
@@ -54,7 +53,7 @@ class PolicyScore(Struct, kw_only=True, frozen=True):
 
 
 class WeekScore(PolicyScore, kw_only=True, frozen=True):
-    """What one policy said in one ISO week."""
+    """The decisions of one policy in one ISO week."""
 
     week: str
 
@@ -79,7 +78,7 @@ class Calibration(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """How good a policy's warnings and rejects were over the whole time asked for."""
+    """How good a policy's warnings and rejects were over the requested time."""
 
     precision: Annotated[float | None, Meta(description="Hits over those with an outcome, 0 to 1; null without any.")]
     n: Annotated[int, Meta(description="How many it rests on.")]
@@ -93,7 +92,7 @@ _COLUMNS: Final = (
 
 
 class ScoreDocument(Document, kw_only=True, frozen=True):
-    """Precision, recall and calibration of what was said: docs/how-to/audit.md."""
+    """Precision, recall and calibration of the advice given: docs/how-to/audit.md."""
 
     document: Literal["score"] = "score"
     schema: int = SCHEMA

@@ -1,6 +1,6 @@
-"""VerdictStore: the audit in the hub's store. Verdicts come in once, and go out beside how their jobs ended.
+"""VerdictStore: the audit in the hub's store. Verdicts are stored once, and read joined with how their jobs ended.
 
-VerdictCounts counts those that are kept, now and then, in the importer's loop.
+VerdictCounts counts the stored ones, periodically, in the importer's loop.
 """
 
 import json
@@ -30,10 +30,10 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import Columns, to_json
 
 ALL: Final = 2**62
-SLACK_S: Final = 60  # between an expected start and what still agrees with it: a pass of the backfill and more
-MAX_PAIRS: Final = 50_000  # newest verdicts with which two bundles are compared
-PLANS_A_DAY: Final = 1000  # of one user: they name the jobs themselves
-YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
+SLACK_S: Final = 60  # tolerance of an expected start: a pass of the backfill and more
+MAX_PAIRS: Final = 50_000  # newest verdicts used to compare two bundles
+PLANS_A_DAY: Final = 1000  # of one user: users choose these jobs themselves
+YOUNG_S: Final = HOUR_S  # until then the job may be missing from accounting
 VERDICT_COLUMNS: Final = Columns(Verdict, {"node": "VARCHAR", "taken_utc": "BIGINT"})
 _ENDS: Final = to_json(
     {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "late": e.at_limit, "true_": said}
@@ -44,10 +44,10 @@ COUNT_EVERY_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick(VerdictQuestion):
-    """Which verdicts a reader may see of those asked for.
+    """Which of the requested verdicts a reader may see.
 
-    `accounts` is None for a reader who may see all; else the accounts whose verdicts they see beside `reader`'s own,
-    as far as they were said aloud.
+    `accounts` is None for a reader who may see all; else the accounts whose verdicts they see in addition to `reader`'s
+    own, as far as they were printed.
     """
 
     start: int = 0
@@ -57,7 +57,7 @@ class Pick(VerdictQuestion):
     reader: str = ""
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the query that picks."""
+        """Return the parameters of the query that selects the verdicts."""
         return {
             "from_us": min(self.start, FAR_S // 10**6) * 10**6,
             "to_us": min(self.end, FAR_S // 10**6) * 10**6,
@@ -82,9 +82,9 @@ class VerdictStore(Part):
         return cls(parts.get(HubStore), parts.get(HostPorts).clock)
 
     def add(self, verdicts: Sequence[Verdict], node: str, told: Sequence[StoredEvent] = ()) -> list[str]:
-        """Take verdicts that the advisor on `node` sent, each id once, and the events that tell of them.
+        """Store the verdicts that the advisor on `node` sent, each id once, and their events.
 
-        Returns the actions of those that are news.
+        Returns the actions of the new ones.
         """
         if not verdicts:
             return []
@@ -92,7 +92,7 @@ class VerdictStore(Part):
             return self.put(db, verdicts, node, told, self._clock.utc_us())
 
     def add_plans(self, user: str, plans: Sequence[Verdict]) -> list[int]:
-        """Take what a user planned, one verdict for each job; returns the jobs that are recorded now.
+        """Store a user's plans, one verdict for each job; return the jobs that are recorded now.
 
         A job is recorded once, and at most PLANS_A_DAY jobs of a user in a day: the rest is left out.
         """
@@ -111,7 +111,7 @@ class VerdictStore(Part):
     def put(
         self, db: Database, verdicts: Sequence[Verdict], node: str, told: Sequence[StoredEvent], taken_us: int
     ) -> list[str]:
-        """Take verdicts that came at `taken_us`, as `add` does, in a transaction of the store's `writing`."""
+        """Store verdicts that arrived at `taken_us`, as `add` does, in a transaction of the store's `writing`."""
         now = taken_us // 1_000_000
         rows = {v.id: {**VERDICT_COLUMNS.row(v), "node": node, "taken_utc": now} for v in verdicts}
         values = {"rows": to_json(rows.values()), "shape": VERDICT_COLUMNS.shape, "lo": min(rows), "hi": max(rows)}
@@ -121,18 +121,18 @@ class VerdictStore(Part):
         return actions
 
     def counts(self) -> dict[tuple[str, bool], int]:
-        """Return how many verdicts are kept, by action and by whether a run has told their token."""
+        """Return how many verdicts are stored, by action and by whether a run with their token was found."""
         with self._store.reader() as db:
             return {(r["action"], r["joined"]): int(r["verdicts"]) for r in db.rows("verdicts_counts")}
 
     def told(self, ids: Collection[str], cluster: str, jobs: Collection[int]) -> list[dict[str, Any]]:
-        """Return what was said, the oldest first: verdicts of these ids, and of modifications of these jobs."""
+        """Return verdicts of these ids, and of modifications of these jobs, the oldest first."""
         values = {"ids": sorted(ids), "cluster": cluster, "jobs": sorted(jobs)}
         with self._store.reader() as db:
             return db.rows("verdicts_told", values)
 
     def judged(self, pick: Pick) -> list[dict[str, Any]]:
-        """Return the picked verdicts, the newest first, each with its runs and how it stands."""
+        """Return the picked verdicts, the newest first, each with its runs and its state."""
         with self._picked("verdicts_pick", pick.parameters(), self._store.under_use) as db:
             return db.rows("verdicts_rows")
 
@@ -143,7 +143,7 @@ class VerdictStore(Part):
             return db.rows("verdicts_weeks"), db.rows("verdicts_bins"), under_use
 
     def pairs(self, model_hash: str, beside: str, since: int) -> list[dict[str, Any]]:
-        """Return the rows of the query verdicts_pairs since a UTC second: what two bundles said, and what came true."""
+        """Return the rows of the query verdicts_pairs since a UTC second: predictions of two bundles, and outcomes."""
         pick = {
             "model": model_hash,
             "beside": beside,
@@ -161,7 +161,7 @@ class VerdictStore(Part):
 
     @contextmanager
     def _picked(self, query: str, parameters: Mapping[str, Any], under_use: UnderUse) -> Iterator[Database]:
-        """Lend a cursor with the scratch tables of a pick, judged by a rule of under-use."""
+        """Yield a cursor with the scratch tables of a pick, judged by a rule of under-use."""
         with self._store.reader() as db:
             db.run(query, parameters)
             try:
@@ -175,18 +175,18 @@ class VerdictStore(Part):
 
 
 def verdict_json(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of table verdicts as a verdict travels."""
+    """Return a row of table verdicts in the form of a sent verdict."""
     return {**row, "quantiles": json.loads(row["quantiles"]), "shadow": json.loads(row["shadow"])}
 
 
 class VerdictCounts(Part):
-    """One thread calls `step`; `counts` may be read by any."""
+    """Call `step` from one thread; any thread may read `counts`."""
 
     def __init__(self, store: VerdictStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._next_us = 0
-        self.counts: dict[tuple[str, bool], int] = {}  # by action and whether a run has told the token
+        self.counts: dict[tuple[str, bool], int] = {}  # by action and by whether a run with the token was found
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -196,11 +196,11 @@ class VerdictCounts(Part):
         return part
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield how many verdicts are kept."""
+        """Yield how many verdicts are stored."""
         return kept_families(self.counts)
 
     def step(self) -> None:
-        """Count if it is time. Raises StoreError."""
+        """Count if a count is due. Raises StoreError."""
         if self._clock.mono_us() < self._next_us:
             return
         self.counts = self._store.counts()
@@ -208,7 +208,7 @@ class VerdictCounts(Part):
 
 
 def kept_families(counts: Mapping[tuple[str, bool], int]) -> Iterator[Metric]:
-    """Yield the verdicts of the store."""
+    """Yield the metric of stored verdicts."""
     kept = GaugeMetricFamily(
         "gpuwaste_hub_kept_verdicts",
         "Verdicts in the store, by action and by whether a run with their token was found.",

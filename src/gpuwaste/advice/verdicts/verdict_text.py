@@ -25,7 +25,7 @@ _BARS: Final = 20
 
 
 def verdicts_text(document: VerdictsDocument, look: Look) -> str:
-    """Render verdicts, the newest first; an operator's has the policy and what it would have said."""
+    """Render verdicts, the newest first; for operators with the policy and its would-be decision."""
     rows = document.verdicts[:_ROWS]
     lines = look.title("Verdicts at submission") if look.header else []
     whole = bool(rows) and bool(rows[0].would_be)

@@ -1,4 +1,4 @@
-"""The types of the list of verdicts: what was said at submissions, and how the jobs ended."""
+"""The types of the list of verdicts: the advice at submissions, and how the jobs ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

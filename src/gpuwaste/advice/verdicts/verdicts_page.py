@@ -1,4 +1,4 @@
-"""/verdicts: what was said at submission, how the jobs ended, and for operators how often it was right."""
+"""/verdicts: the advice at submission, how the jobs ended, and for operators how often it was right."""
 
 from dataclasses import replace
 from typing import Final

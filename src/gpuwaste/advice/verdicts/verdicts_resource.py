@@ -40,10 +40,10 @@ def score(reading: Reading, scope: Scope, question: ScoreQuestion) -> ScoreDocum
 
 
 def _document(asked: PageRequest) -> VerdictsDocument:
-    """Return the verdicts of the last days; for operators, with what owners say of judgements."""
+    """Return the verdicts of the last days; for operators, with owners' disputes of judgements."""
     from gpuwaste.ledger.dispute_service import Disputes
 
-    page_number(asked.query)  # a wrong one is refused before anything is read
+    page_number(asked.query)  # an invalid one is rejected before anything is read
     document = _verdicts(asked.reading).recent(asked.scope, asked.form)
     return replace(document, disputes=asked.reading.get(Disputes).newest()) if asked.scope.everything else document
 

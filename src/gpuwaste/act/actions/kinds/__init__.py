@@ -1,1 +1,1 @@
-"""The kinds of actions: each file has KIND, and is found by being here."""
+"""The kinds of actions: each file has KIND; every file in this directory is loaded."""

@@ -14,7 +14,7 @@ def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Pl
     return LookResult("todo")
 
 
-# The filters make scancel leave alone a job that was requeued after the look: it is pending then.
+# The filters make scancel skip a job that was requeued after the look: it is pending then.
 KIND: Final = ActionKind(
     name="cancel",
     about="Cancel the run.",

@@ -17,9 +17,9 @@ from gpuwaste.core.text import words_of
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
 _TEXT: Final = 200
-_NONE: Final = "(null)"  # what squeue prints where there is none
+_NONE: Final = "(null)"  # what squeue prints for an empty comment
 _ID_WIDTH: Final = 16
-_LONGEST: Final = 4000  # characters of a comment with all that was added
+_LONGEST: Final = 4000  # characters of a comment with everything added
 
 
 def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
@@ -40,7 +40,7 @@ def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Pl
 def _comment(slurm: ActionSlurm, job: RunningJob, target: str) -> str:
     """Return the AdminComment. The job's number before it has a fixed width: no text can imitate it.
 
-    squeue of 26.05 refuses the number of what waits of an array, 8_[0-2], so it is asked for all of the array.
+    squeue of 26.05 rejects the id of an array's pending tasks, 8_[0-2], so it is run for the entire array.
     """
     column = f"jobid:{_ID_WIDTH},admin_comment:{_LONGEST + _TEXT}"
     asked = target.partition("_[")[0]

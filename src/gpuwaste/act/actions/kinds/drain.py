@@ -21,7 +21,7 @@ _OUT: Final = re.compile(r"\b(DRAIN|DRAINED|DRAINING)\b", re.ASCII)
 
 
 def node_of(request: ActionRequest, slurm: ActionSlurm) -> Node | None:
-    """Return the node that a request means; a hostlist such as gpu[1-9] is no name of a node."""
+    """Return the node of a request; a hostlist such as gpu[1-9] is not a node's name."""
     found = [node for node in slurm.nodes() if node.name == request.node and _NAME.fullmatch(node.name)]
     return found[0] if found else None
 

@@ -20,7 +20,7 @@ def _look(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
     if found is None:
         return LookResult("moot", f"Slurm has no node {request.node!r:.80}")
     words = set(found.state.split("+"))
-    if not {"IDLE", "DRAIN"} <= words:  # a check may load the GPUs: it must not run beside a job
+    if not {"IDLE", "DRAIN"} <= words:  # a check may load the GPUs: it must not run at the same time as a job
         return LookResult("moot", f"the node is {found.state}, and not IDLE+DRAIN: drain it, and wait for its jobs")
     return LookResult("todo", "", {"node": found.name})
 

@@ -1,4 +1,4 @@
-"""notify: a mail to the run's user or to staff; the hub sends it, which has the mail server and the addresses."""
+"""notify: a mail to the run's user or to staff; the hub sends it, since it has the mail server and the addresses."""
 
 from typing import Final
 

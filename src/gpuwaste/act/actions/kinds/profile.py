@@ -1,4 +1,4 @@
-"""profile: has a program of the site look into a running job, such as a sampling profiler on its nodes."""
+"""profile: runs a site program that inspects a running job, such as a sampling profiler on its nodes."""
 
 from typing import Final
 

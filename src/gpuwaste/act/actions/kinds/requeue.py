@@ -1,4 +1,4 @@
-"""requeue: ends a running batch job and puts it back into the queue, where it keeps its id."""
+"""requeue: ends a running batch job and puts it back into the queue; the job keeps its id."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""resubmit: a program of the site submits a waiting job again as a cascade of shorter jobs, one after another.
+"""resubmit: a site program submits a waiting job again as a cascade of shorter jobs, one after another.
 
-The split is that of `gpuwaste plan` (candidate cascade). Only a program of the site can do it: Slurm lets nobody but
-root submit for another user, and only the user knows whether the script goes on from its last checkpoint.
+The split is that of `gpuwaste plan` (candidate cascade). Only a site program can do it: in Slurm only root can submit
+for another user, and only the user knows whether the script continues from its last checkpoint.
 """
 
 import math

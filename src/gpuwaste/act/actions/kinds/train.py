@@ -1,4 +1,4 @@
-"""train: has a program of the site train a model; the model in use stays."""
+"""train: runs a site program that trains a model; the model in use does not change."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Ways in: each file has SETTINGS, the type of its table, and `make(settings, where)`; it is found by being here."""
+"""Transports of inlets: each file has SETTINGS, the type of its table, and `make(settings, where)`; all are loaded."""

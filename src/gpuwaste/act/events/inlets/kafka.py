@@ -1,6 +1,6 @@
-"""Inlet kafka: one topic of a broker of the Kafka protocol, all its partitions, from places that the hub's store keeps.
+"""Inlet kafka: all partitions of one topic of a Kafka broker, from positions in the hub's store.
 
-The broker is told no places: the hub stores them with the events, in one transaction.
+No offsets are committed to the broker: the hub stores them with the events, in one transaction.
 """
 
 import time
@@ -24,8 +24,8 @@ from gpuwaste.core.typed_toml import key
 
 _BATCH: Final = 500
 _WAIT_S: Final = 0.5
-_RENEW_S: Final = 300.0  # then it connects again: partitions may have been added, or the topic made anew
-_MAX_TOPIC: Final = 249  # the protocol's own
+_RENEW_S: Final = 300.0  # reconnect after this time: partitions may have been added, or the topic recreated
+_MAX_TOPIC: Final = 249  # of the protocol
 _LOST: Final = "topic {topic} was made anew, its log is another: read from its beginning"
 
 
@@ -42,7 +42,7 @@ SETTINGS: Final = KafkaInletSettings
 
 
 class KafkaTopic:
-    """Reads each partition from the place that the store has; connects when it is asked, and again after an error."""
+    """Reads each partition from the stored position; connects at the first fetch, and again after an error."""
 
     def __init__(self, settings: KafkaInletSettings, options: Mapping[str, Any], client: Any, admin: Any) -> None:
         self._settings = settings
@@ -74,7 +74,7 @@ class KafkaTopic:
         return Fetched([message.value() or b"" for message in messages], self._places, notes)
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Disconnect from the broker."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -89,12 +89,12 @@ class KafkaTopic:
         return messages
 
     def _noted(self, error: Any) -> None:
-        """Keep what librdkafka says beside the messages, where it is that no broker is left."""
+        """Keep an error of librdkafka that is not in a message, if it means that no broker is reachable."""
         if error.fatal() or error.code() == self._client.KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 its API
             self._error = error.str()
 
     def _connect(self, known: LogPlaces | None) -> None:
-        """Begin each partition at its place; where the log is another than before, at its beginning."""
+        """Start each partition at its position; if the log is another than before, at its beginning."""
         settings, client = self._settings, self._client
         self._error, self._renew_at = "", time.monotonic() + _RENEW_S
         log = topic_number(client, self._admin.AdminClient(self._options), settings.topic, settings.timeout_s)
@@ -105,13 +105,13 @@ class KafkaTopic:
             "fetch.message.max.bytes": 1 << 20,
             "fetch.max.bytes": 8 << 20,
             "error_cb": self._noted,
-            "queued.max.messages.kbytes": 16 << 10,  # of what is fetched before it is asked for
+            "queued.max.messages.kbytes": 16 << 10,  # buffer for events fetched in advance
         }
         self._consumer = client.Consumer(self._options | own)
         found = self._consumer.list_topics(settings.topic, settings.timeout_s).topics[settings.topic]
         if found.error is not None:
             raise client.KafkaException(found.error)
-        if known is not None and known.log and log and known.log != log:  # 0: the broker knew no ids
+        if known is not None and known.log and log and known.log != log:  # 0: the broker has no topic ids
             self._notes.append(_LOST.format(topic=settings.topic))
             known = LogPlaces(log, {})
         places = {number: self._begin(number, known) for number in sorted(found.partitions)}
@@ -119,7 +119,7 @@ class KafkaTopic:
         self._consumer.assign([client.TopicPartition(settings.topic, *place) for place in places.items()])
 
     def _begin(self, partition: int, known: LogPlaces | None) -> int:
-        """Return where a partition begins; one that was added since begins with its first event."""
+        """Return where to start a partition; one added later starts with its first event."""
         if known is not None and partition in known.next:
             return known.next[partition]
         ends = self._consumer.get_watermark_offsets(

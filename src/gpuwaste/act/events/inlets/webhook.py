@@ -1,4 +1,4 @@
-"""Inlet webhook: POST /v1/inlets/NAME of the hub, signed as Standard Webhooks 1.0 has it."""
+"""Inlet webhook: POST /v1/inlets/NAME of the hub, signed according to Standard Webhooks 1.0."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ SETTINGS: Final = WebhookInletSettings
 
 
 class SignedWebhook:
-    """Takes what holders of a secret send; a second secret is for the time in which one is replaced."""
+    """Accepts requests of holders of a secret; a second secret is for the time in which one is replaced."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
         self._secrets = secrets
 
     def check(self, headers: Mapping[str, str], body: bytes, now_utc: int) -> SentRequest:
-        """Return the request. Raises UnsignedError for one that was not signed with a secret, or not now."""
+        """Return the request. Raises UnsignedError if it was not signed with a secret, or not now."""
         return check_signature(self._secrets, headers, body, now_utc)
 
 

@@ -1,1 +1,1 @@
-"""The outlets: each file is one way to hand events over, and is found by being here."""
+"""The outlets: each file is one transport; every file in this directory is loaded."""

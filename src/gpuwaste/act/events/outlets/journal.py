@@ -31,7 +31,7 @@ class JournalOutlet:
         self._out = out
 
     def deliver(self, events: Sequence[StoredEvent], cluster: str) -> DeliveryResult:
-        """Write the events. Raises OutletDownError where the journal takes no more."""
+        """Write the events. Raises OutletDownError if the journal takes no more."""
         try:
             self._out.write("".join(f"{self._prefix}{encoded(event, cluster).decode()}\n" for event in events))
             self._out.flush()
@@ -40,7 +40,7 @@ class JournalOutlet:
         return DeliveryResult()
 
     def close(self) -> None:
-        """Do nothing: stderr is the program's."""
+        """Do nothing: stderr belongs to the program."""
 
 
 def make(settings: JournalSettings, where: str) -> JournalOutlet:

@@ -41,12 +41,12 @@ class Kafka:
         never = [(event, error) for event, error in failed if self._is_final(error)]
         if left or len(never) < len(failed):
             why = failed[0][1].str() if failed else f"no acknowledgement within {self._settings.timeout_s:g} s"
-            self.close()  # what is still on its way must not come after what is sent again
+            self.close()  # an event still in flight must not arrive after what is sent again
             raise OutletDownError(f"{self._where}: {words_of(why)}")
         return DeliveryResult([(event, words_of(error.str())) for event, error in never])
 
     def close(self) -> None:
-        """Forget what was not acknowledged, and the connections."""
+        """Drop unacknowledged events, and the connections."""
         if self._producer is not None:
             self._producer.purge()
             self._producer.flush(1.0)
@@ -73,7 +73,7 @@ class Kafka:
         producer.poll(0)
 
     def _is_final(self, error: Any) -> bool:
-        """Say whether the broker would refuse the same event again."""
+        """Return whether the broker would reject the same event again."""
         code = self._client.KafkaError
         return error.code() in {code.MSG_SIZE_TOO_LARGE, code.INVALID_MSG_SIZE, code._INVALID_ARG}  # noqa: SLF001 its API
 

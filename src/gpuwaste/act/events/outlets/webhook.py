@@ -1,4 +1,4 @@
-"""Outlet webhook: CloudEvents, one or a batch, in HTTP requests that are signed as Standard Webhooks 1.0 has it."""
+"""Outlet webhook: CloudEvents, one or a batch, in HTTP requests signed according to Standard Webhooks 1.0."""
 
 import hashlib
 import ipaddress
@@ -21,7 +21,7 @@ from gpuwaste.net.http import HttpAnswer, HttpExchange, HttpRequest, tls_context
 
 MAX_BODY: Final = 1 << 20
 _MAX_ANSWER: Final = 64 * 1024
-_NEVER: Final = frozenset({400, 406, 410, 411, 413, 415, 422})  # no later request of the same bytes fares better
+_NEVER: Final = frozenset({400, 406, 410, 411, 413, 415, 422})  # a later request of the same bytes would fail too
 _GOOD: Final = range(200, 300)
 _OVERHEAD: Final = 2  # of a batch: its brackets
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -46,7 +46,7 @@ SETTINGS: Final = WebhookOutletSettings
 
 
 class Webhook:
-    """Sends requests one after the other, each with a connection of its own; redirects are not followed."""
+    """Sends requests one after the other, each with its own connection; redirects are not followed."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Webhook:
         dead: list[tuple[StoredEvent, str]] = []
         for part in _parts(bodies, self._settings.batch):
             refused = self._send(part)
-            if refused and len(part) > 1:  # one of them may be what the receiver does not take
+            if refused and len(part) > 1:  # the receiver may reject only one of them
                 dead += [(one[0], why) for one in part if (why := self._send([one]))]
             elif refused:
                 dead.append((part[0][0], refused))
@@ -80,7 +80,7 @@ class Webhook:
         """Do nothing: no connection outlasts a request."""
 
     def _send(self, part: Sequence[tuple[StoredEvent, bytes]]) -> str:
-        """Return why the receiver will never take these, "" where it has. Raises OutletDownError."""
+        """Return why the receiver will never accept these, "" if it has accepted them. Raises OutletDownError."""
         self._check_address()
         texts = [text for _, text in part]
         single = self._settings.batch == 1
@@ -89,7 +89,7 @@ class Webhook:
         name = part[0][0].id if single else hashlib.sha256(ids.encode()).hexdigest()
         headers = {"Content-Type": MEDIA_TYPE if single else BATCH_TYPE, "User-Agent": "gpuwaste"}
         headers |= signed(self._secret, name, self._clock.utc_us() // 1_000_000, body)
-        # The name is looked up again for the connection, and may lead elsewhere by then.
+        # The name is resolved again for the connection, and may have another address by then.
         exchange = HttpExchange(
             self._endpoint, self._tls, self._settings.timeout_s, _MAX_ANSWER, check_peer=self._check_permitted
         )
@@ -104,7 +104,7 @@ class Webhook:
         raise OutletDownError(f"{self._endpoint.url}: {_said(answer)}")
 
     def _check_address(self) -> None:
-        """Raise OutletDownError where the name leads into the site, and to no network that is listed."""
+        """Raise OutletDownError if the name resolves to an address inside the site that is in no listed network."""
         host = self._endpoint.host
         try:
             found = {info[4][0] for info in socket.getaddrinfo(host, self._endpoint.port, type=socket.SOCK_STREAM)}
@@ -114,7 +114,7 @@ class Webhook:
             self._check_permitted(text)
 
     def _check_permitted(self, text: str) -> None:
-        """Raise OutletDownError for an address inside the site that is in no network that is listed."""
+        """Raise OutletDownError for an address inside the site that is in no listed network."""
         address = ip_address(text)
         ends = (address, embedded_address(address)) if address else ()
         known = any(end in network for network in self._networks for end in ends)
@@ -137,7 +137,7 @@ def make(settings: WebhookOutletSettings, where: str) -> Webhook:
 
 
 def _parts(bodies: Sequence[tuple[StoredEvent, bytes]], most: int) -> Iterator[list[tuple[StoredEvent, bytes]]]:
-    """Yield the events of each request: `most` of them, MAX_BODY bytes, one at least."""
+    """Yield the events of each request: at most `most` of them and MAX_BODY bytes, at least one."""
     part: list[tuple[StoredEvent, bytes]] = []
     size = _OVERHEAD
     for event, text in bodies:

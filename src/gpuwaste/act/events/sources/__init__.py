@@ -1,4 +1,4 @@
-"""Sources: what the hub looks for once a minute and reports as events; each file has `make`, found by being here."""
+"""Sources: what the hub checks once a minute and reports as events; each file has `make`, and all files are loaded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,28 +20,28 @@ _MOST = 200_000
 
 @dataclass(frozen=True, slots=True)
 class SourceSnapshot:
-    """What sources look at: the instant (UTC s), the cluster, what it does, what predicts; and the store."""
+    """The input of sources: the instant (UTC s), the cluster, its state, and the predictor."""
 
     now: int
     cluster: str
     held: Now
     prediction: PredictionHealth
-    idle_min_s: float  # so long a GPU is idle before it is told
+    idle_min_s: float  # a GPU idle for this long is reported
 
 
 class EventSource(Protocol):
-    """One thread calls it; what it told before a restart it finds in the stream."""
+    """Call it from one thread; what it reported before a restart it finds in the stream."""
 
     def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
-        """Return what is news. Raises StoreError."""
+        """Return the new events. Raises StoreError."""
 
     def told(self) -> None:
-        """Note that what `events` returned last is in the stream; what is not noted is returned again."""
+        """Record that the last result of `events` is in the stream; what is not recorded is returned again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStores:
-    """Where sources find what was told, what was judged, and simulations that were saved."""
+    """The stores that sources read: reported events, judged runs, and saved simulations."""
 
     store: HubStore
     events: EventStore
@@ -54,7 +54,7 @@ def sources(stores: SourceStores) -> list[EventSource]:
 
 
 class OpenSubjects:
-    """Subjects that are open, each with a number of the source's own."""
+    """Subjects that are open, each with a number that the source defines."""
 
     def __init__(self, events: EventStore, opens: str, closes: str, number: str = "heard_utc") -> None:
         """Take the kinds that open and close, and the field of the data that is kept."""
@@ -64,7 +64,7 @@ class OpenSubjects:
         self._known: dict[str, int] | None = None
 
     def subjects(self, now: int) -> Mapping[str, int]:
-        """Return what is open. Raises StoreError."""
+        """Return the open subjects. Raises StoreError."""
         if self._known is None:
             closes = self._kinds[1]
             found: dict[str, int] = {}
@@ -78,5 +78,5 @@ class OpenSubjects:
         return self._known
 
     def replace(self, subjects: Mapping[str, int]) -> None:
-        """Note what is open now."""
+        """Set the open subjects."""
         self._known = dict(subjects)

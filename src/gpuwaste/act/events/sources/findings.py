@@ -1,4 +1,4 @@
-"""Source of waste.finding: the causes of runs as they are judged, from the time on when the hub first looked."""
+"""Source of waste.finding: the causes of judged runs, from the hub's first check on."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from gpuwaste.jobs.events.kinds.waste import CauseFound
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
-_MARK: Final = "findings_told"  # UTC seconds: the causes of runs that ended by then are told
+_MARK: Final = "findings_told"  # UTC seconds: the causes of runs that ended by then are reported
 _MOST: Final = 5000  # runs at a time
 _MAX_EVIDENCE: Final = 64 * 1024  # characters
 
@@ -34,7 +34,7 @@ class Findings:
         return [event for row in rows if row["end"] <= self._until for event in _causes(row)]
 
     def told(self) -> None:
-        """Note that what was returned last is in the stream."""
+        """Record that the last result is in the stream."""
         if self._until:
             self._store.set_mark(_MARK, self._until)
 
@@ -45,7 +45,7 @@ def make(stores: SourceStores) -> Findings:
 
 
 def _until(rows: Sequence[Mapping[str, Any]], since: int) -> int:
-    """Return the end up to which all causes are in the rows."""
+    """Return the end time up to which the rows contain all causes."""
     if not rows:
         return since
     first, last = rows[0]["end"], rows[-1]["end"]

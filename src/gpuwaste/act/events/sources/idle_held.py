@@ -1,4 +1,4 @@
-"""Source of waste.opened, grown and closed: running jobs that hold GPUs which do nothing."""
+"""Source of waste.opened, grown and closed: running jobs that hold idle GPUs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _OPENED, _GROWN, _CLOSED = "waste.opened", "waste.grown", "waste.closed"
 
 @dataclass(frozen=True, slots=True)
 class _Idle:
-    """A run's idle GPUs at an instant: since when, UTC seconds, and what is told of them."""
+    """A run's idle GPUs at an instant: since when, UTC seconds, and the data of their event."""
 
     run: RunKey
     since: int
@@ -22,16 +22,16 @@ class _Idle:
 
 
 class IdleGpus:
-    """Compares the runs with idle GPUs with those that were told: events as it begins, when it doubles, as it ends."""
+    """Compares the runs with idle GPUs with the reported ones: events when it begins, doubles and ends."""
 
     def __init__(self, stores: SourceStores) -> None:
         self._open = OpenSubjects(stores.events, _OPENED, _CLOSED, "start")
-        self._said: dict[str, tuple[int, float]] = {}  # since when, and the length that was told last
+        self._said: dict[str, tuple[int, float]] = {}  # since when, and the length that was reported last
         self._next: dict[str, tuple[int, float]] = {}
         self._runs: dict[str, int] = {}
 
     def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
-        """Return what has begun, grown and ended."""
+        """Return the events of what began, grew and ended."""
         known = self._open.subjects(seen.now)
         held = {str(_key(one)): one for one in seen.held.runs}
         idle = {str(one.run): one for one in _idle(seen)}
@@ -53,7 +53,7 @@ class IdleGpus:
         return news + [_closed(seen.now, subject, held.get(subject)) for subject in over]
 
     def told(self) -> None:
-        """Note it."""
+        """Record the last result as reported."""
         self._open.replace(self._runs)
         self._said = self._next
 
@@ -79,7 +79,7 @@ def _told(held: HeldRun, run: RunKey, gpus: int, idle_s: float, wasted_s: float)
 
 
 def _unknown(held: HeldRun) -> bool:
-    """Say whether nothing is known of some of its GPUs: that they are idle no more is then not known either."""
+    """Return whether the state of some of its GPUs is unknown: then it is unknown, too, whether they are still idle."""
     return any(gpu.level == "unknown" for gpu in held.held)
 
 

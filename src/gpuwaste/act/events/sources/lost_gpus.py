@@ -1,4 +1,4 @@
-"""Source of gpu.lost: GPUs of which agents reported that the driver lost them while a run held them."""
+"""Source of gpu.lost: GPUs that the driver lost while a run held them, as reported by agents."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,18 +10,18 @@ from gpuwaste.jobs.events.kinds.gpu import GpuLost
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
-_BACK_S: Final = 24 * HOUR_S  # hours may come late; what was told is known by its id for longer
+_BACK_S: Final = 24 * HOUR_S  # hours may arrive late; reported events are recognized by their ids for longer
 _MOST: Final = 1000
 
 
 class LostGpus:
-    """Looks at the last hours; the stream knows what was told: once for each run and GPU."""
+    """Checks the last hours; the stream knows what was reported: once for each run and GPU."""
 
     def __init__(self, store: HubStore) -> None:
         self._store = store
 
     def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
-        """Return the GPUs that were lost lately, each with the same id whenever it is returned."""
+        """Return the GPUs that were lost recently, each with the same id whenever it is returned."""
         since = (seen.now - _BACK_S) // HOUR_S * HOUR_S
         with self._store.reader() as db:
             rows = db.rows("hours_lost", {"since": since, "limit": _MOST})
@@ -35,7 +35,7 @@ class LostGpus:
         return found
 
     def told(self) -> None:
-        """Do nothing: the stream knows."""
+        """Do nothing: the stream has the events."""
 
 
 def make(stores: SourceStores) -> LostGpus:

@@ -1,4 +1,4 @@
-"""Source of model.promoted: the bundle that the hub predicts with, where no rule has told the change."""
+"""Source of model.promoted: the bundle that the hub predicts with, if no rule has reported the change."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ _IN_USE = (_PROMOTED, "model.rolled_back")
 
 
 class ModelChanges:
-    """Compares the bundle with the one that was told last, by whomever."""
+    """Compares the bundle with the one that was reported last, by any source."""
 
     def __init__(self, stores: SourceStores) -> None:
         self._events = stores.events
 
     def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
-        """Return the bundle where it is another than before."""
+        """Return the event of the bundle if it has changed."""
         found = seen.prediction
         before = self._events.last_told(_IN_USE, "model_hash")
         if not found.model_hash or found.model_hash == before:
@@ -27,7 +27,7 @@ class ModelChanges:
         return [tell(_PROMOTED, data, seen.now, subject=f"model/{found.model}", unique=unique)]
 
     def told(self) -> None:
-        """Do nothing: the stream knows."""
+        """Do nothing: the stream has the events."""
 
 
 def make(stores: SourceStores) -> ModelChanges:

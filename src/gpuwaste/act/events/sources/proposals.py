@@ -1,4 +1,4 @@
-"""Source of policy.proposed: simulations that were saved, where they propose a change."""
+"""Source of policy.proposed: saved simulations that propose a change."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -26,7 +26,7 @@ class _ProposalFile(Struct):
 
 
 class Proposals:
-    """Reads each new file of the directory once; what was told before a restart is in the stream."""
+    """Reads each new file of the directory once; what was reported before a restart is in the stream."""
 
     def __init__(self, stores: SourceStores) -> None:
         self._directory = stores.simulations
@@ -37,9 +37,9 @@ class Proposals:
         self._found: dict[str, int] = {}
 
     def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
-        """Return the proposals of simulations that were saved since the last look, the oldest first.
+        """Return the proposals of simulations saved since the last check, the oldest first.
 
-        A file that cannot be read has none. Raises StoreError.
+        A file that cannot be read gives none. Raises StoreError.
         """
         self._found, self._news = self._newest(), set()
         new = [identity for identity, at_ns in self._found.items() if self._read.get(identity) != at_ns]
@@ -53,7 +53,7 @@ class Proposals:
         return found
 
     def told(self) -> None:
-        """Note it."""
+        """Record the last result as reported."""
         if self._known is not None:
             self._known |= self._news
         self._read = self._found

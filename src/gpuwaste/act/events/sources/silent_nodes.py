@@ -10,14 +10,14 @@ _SILENT, _BACK = "node.silent", "node.back"
 
 
 class SilentNodes:
-    """Compares the silent nodes with those that were told."""
+    """Compares the silent nodes with the reported ones."""
 
     def __init__(self, stores: SourceStores) -> None:
         self._open = OpenSubjects(stores.events, _SILENT, _BACK)
         self._now: dict[str, int] = {}
 
     def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
-        """Return the nodes that fell silent, and those that are back."""
+        """Return the nodes that became silent, and those that are back."""
         known = self._open.subjects(seen.now)
         silent = {f"node/{one.node}": one for one in seen.held.silent}
         self._now = {subject: one.since for subject, one in silent.items()}
@@ -25,7 +25,7 @@ class SilentNodes:
         return fallen + [_event(seen, _BACK, s, since) for s, since in known.items() if s not in silent]
 
     def told(self) -> None:
-        """Note it."""
+        """Record the last result as reported."""
         self._open.replace(self._now)
 
 

@@ -10,12 +10,12 @@ from gpuwaste.jobs.events.kinds.gpu import GpuXid
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 
-_BACK_S: Final = 24 * HOUR_S  # hours may come late; what was told is known by its id for longer
+_BACK_S: Final = 24 * HOUR_S  # hours may arrive late; reported events are recognized by their ids for longer
 _MOST: Final = 1000
 
 
 class Xids:
-    """Looks at the last hours; the stream knows what was told: once for each run, GPU, hour and number."""
+    """Checks the last hours; the stream knows what was reported: once for each run, GPU, hour and number."""
 
     def __init__(self, store: HubStore) -> None:
         self._store = store
@@ -35,7 +35,7 @@ class Xids:
         return found
 
     def told(self) -> None:
-        """Do nothing: the stream knows."""
+        """Do nothing: the stream has the events."""
 
 
 def make(stores: SourceStores) -> Xids:

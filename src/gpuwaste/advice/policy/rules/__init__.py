@@ -1,4 +1,4 @@
-"""The rules, a file each with ORDER and `apply(case)`. A file is found by being here.
+"""The rules, a file each with ORDER and `apply(case)`. Every file in this directory is loaded.
 
 ORDER is the rule's position: below JUDGED a rule decides `would_be`, from there on the `action`, which never becomes
 stronger again. Two rules never have the same position.
@@ -21,7 +21,7 @@ class RuleModule(Protocol):
     ORDER: int
 
     def apply(self, case: PolicyCase) -> None:
-        """Change what is decided of the case."""
+        """Change the case's decision."""
         ...
 
 

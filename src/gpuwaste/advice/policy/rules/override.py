@@ -34,6 +34,6 @@ def apply(case: PolicyCase) -> None:
 
 
 def reason_of(comment: str) -> str | None:
-    """Return the reason of an override in a job's comment, made harmless; None where there is none."""
+    """Return the reason of an override in a job's comment, with unsafe characters replaced; None without one."""
     found = _GIVEN.search(comment)
     return None if found is None else masked(found[1])[:MAX_REASON].strip()

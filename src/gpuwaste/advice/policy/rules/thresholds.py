@@ -46,7 +46,7 @@ def apply(case: PolicyCase) -> None:
 
 
 def _numbers(case: PolicyCase, target: str) -> Iterator[Trigger]:
-    """Yield what is known of a target of the policy, as triggers that call for nothing yet."""
+    """Yield the known values of the policy's targets, as triggers without an action yet."""
     facts = case.facts
     for expectation in facts.expected:
         name, p = expectation.target, expectation.p
@@ -68,7 +68,7 @@ def _asked(name: str, request: JobRequest) -> float | None:
 
 
 def _sure(expectation: Expectation, asked: float | None) -> float:
-    """Return the highest level whose quantile lies below what is asked for, 1 for history, 0 for none."""
+    """Return the highest level whose quantile is below the requested amount, 1 for history, 0 for none."""
     below = [float(level) for level, value in expectation.quantiles.items() if asked is not None and value < asked]
     if not below:
         return 0.0

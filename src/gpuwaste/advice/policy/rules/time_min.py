@@ -17,7 +17,7 @@ LEAST_BASIS: Final = 3
 
 
 def apply(case: PolicyCase) -> None:
-    """Set the case's time_min_s, whole minutes."""
+    """Set the case's time_min_s, in full minutes."""
     table, facts, limit = case.policy.time_min, case.facts, case.facts.request.time_limit_s
     if table is None or not limit or case.policy.mode in {"off", "shadow"} or case.action == "reject":
         return

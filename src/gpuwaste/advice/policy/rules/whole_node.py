@@ -9,7 +9,7 @@ ORDER: Final = 210
 
 
 def apply(case: PolicyCase) -> None:
-    """Drop the target gpus in a partition, or for a request, that takes whole nodes."""
+    """Drop the target gpus where the partition or the request takes entire nodes."""
     if case.facts.request.whole_node and any(trigger.target == GPUS for trigger in case.triggers):
         case.triggers = [trigger for trigger in case.triggers if trigger.target != GPUS]
         case.weigh()

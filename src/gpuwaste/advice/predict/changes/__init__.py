@@ -1,6 +1,6 @@
 """Smaller requests, a file each with `propose(request, said) -> Proposal | None`; only those that help are kept.
 
-A file is found by being here. Each proposal is scored again as a request of its own.
+Every file in this directory is loaded. Each proposal is scored again as a request of its own.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -16,13 +16,13 @@ from gpuwaste.slurm.submit.sbatch import read_submission
 from gpuwaste.slurm.submit.sbatch_options import Given
 
 Score = Callable[[Sequence[JobRequest]], list[tuple[TargetPrediction, ...]]]
-MORE_RISK: Final = 0.02  # a change that makes a failure or a timeout this much more likely does not help
-LIKELY: Final = 0.5  # of a job that likely fails, earlier runs say little about what it needs when it works
+MORE_RISK: Final = 0.02  # a change that raises the probability of failure or timeout by more than this does not help
+LIKELY: Final = 0.5  # of failure or timeout; above it earlier runs show little about the needs of a job that works
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeProposal:
-    """Another request, the line that asks for it, why, and the amount that changes, before and after."""
+    """Another request, the line that sets it, why, and the amount that changes, before and after."""
 
     request: JobRequest
     option: str
@@ -42,7 +42,7 @@ def proposers() -> dict[str, Propose]:
 
 
 def asked(request: JobRequest) -> Mapping[str, Given]:
-    """Return the options of the script's component that comes to this request; none without a script."""
+    """Return the options of the script's component that matches this request; none without a script."""
     if request.script is None:
         return {}
     try:
@@ -56,13 +56,13 @@ def asked(request: JobRequest) -> Mapping[str, Given]:
 
 
 def safe(said: TargetPrediction | None, least: float) -> tuple[float, float] | None:
-    """Return the highest quantile from `least` on as (its level, its value)."""
+    """Return the highest quantile with a level of `least` or more, as (level, value)."""
     levels = [(float(q), value) for q, value in said.quantiles.items() if float(q) >= least] if said else []
     return max(levels) if levels else None
 
 
 def share_text(level: float, basis: TargetPrediction) -> str:
-    """Return how sure a quantile is, as one says it."""
+    """Return how sure a quantile is, in words."""
     if basis.source == "history":
         return f"the longest of your last {basis.basis} such jobs"
     return f"{level * 100:g} of 100 such jobs"
@@ -71,7 +71,7 @@ def share_text(level: float, basis: TargetPrediction) -> str:
 def changes(
     request: JobRequest, said: Sequence[TargetPrediction], score: Score, only: Container[str] | None = None
 ) -> tuple[RequestChange, ...]:
-    """Return the changes that help, each alone; `only` are the kinds wanted, None for all."""
+    """Return the changes that help, each independent of the others; `only` are the kinds wanted, None for all."""
     by_name = {target.target: target for target in said}
     if any(_risks(said).get(name, 0.0) >= LIKELY for name in ("failure", "timeout")):
         return ()

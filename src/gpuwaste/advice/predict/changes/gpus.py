@@ -1,4 +1,4 @@
-"""Fewer GPUs: as many as the job will use, asked for by the option that the script has."""
+"""Fewer GPUs: as many as the job will use, requested by the option that the script has."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from gpuwaste.slurm.submit.sbatch_options import Given
 LEAST: Final = 0.9
 _MIB: Final = 1 << 20
 _DIGITS: Final = 5
-_OF_HISTORY: Final = 0.5  # history knows the last job alone
+_OF_HISTORY: Final = 0.5  # history looks only at the last job
 _BY_JOB: Final = frozenset({"-G", "--gpus", "--gpus-per-task"})
 
 
@@ -28,7 +28,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Change
     nodes = request.nodes or 1
     used = math.ceil(found[1] - 0.05)  # a quantile of 1.04 GPUs is one GPU
     if used >= request.gpus:
-        return None  # before the script is read, which takes its time
+        return None  # before the script is read, which takes time
     options = asked(request)
     option = _option(request, options)
     on_a_node = math.ceil(used / nodes)
@@ -49,7 +49,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Change
 
 
 def _kept(request: JobRequest, options: Mapping[str, Given], gpus: int) -> list[str]:
-    """Return what the script asks for each GPU, so that fewer GPUs come with the same memory and CPUs."""
+    """Return what the script requests per GPU, so that fewer GPUs keep the same memory and CPUs."""
     kept = []
     if "mem-per-gpu" in options and request.mem_b:
         kept.append(f"--mem-per-gpu={math.ceil(request.mem_b / _MIB / max(1, gpus))}M")

@@ -1,4 +1,4 @@
-"""Less memory, for jobs of one task on one node: what is known of earlier jobs is the memory of their largest task."""
+"""Less memory, for jobs of one task on one node: accounting has only the memory of a job's largest task."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from gpuwaste.core.units import format_size
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 LEAST: Final = 0.95
-HEADROOM: Final = 1.2  # accounting samples memory: a peak between two samples is not in it
+HEADROOM: Final = 1.2  # accounting samples memory: a peak between two samples is missing
 GAIN: Final = 0.7
 _GIB: Final = 1 << 30
 _STEPS: Final = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128)
@@ -38,7 +38,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Change
 
 
 def friendly_gib(size_b: float) -> int:
-    """Round up to whole GiB as people write them."""
+    """Round up to a GiB value that people write."""
     gib = math.ceil(size_b / _GIB)
     return next((step for step in _STEPS if step >= gib), math.ceil(gib / 64) * 64)
 
@@ -53,7 +53,7 @@ def _one_task(request: JobRequest) -> bool:
 
 
 def _line(request: JobRequest, gib: int, said: Mapping[str, TargetPrediction]) -> str:
-    """Return the line by the option of the script: for each CPU, or for each GPU of those that are proposed."""
+    """Return the line in the form of the script's option: per CPU, or per GPU of the proposed ones."""
     options = asked(request)
     if "mem-per-cpu" in options and request.cpus:
         return f"#SBATCH --mem-per-cpu={math.ceil(gib * 1024 / request.cpus)}M"

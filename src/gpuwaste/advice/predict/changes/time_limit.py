@@ -1,6 +1,6 @@
 """A shorter time limit: the highest predicted quantile of the run time, rounded up to a time that people write.
 
-A shorter job starts earlier, since the scheduler can fit it before jobs that wait for more (backfill).
+A shorter job starts earlier, since the scheduler can fit it before pending jobs that need more (backfill).
 """
 
 import bisect
@@ -14,7 +14,7 @@ from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, say_duration
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-LEAST: Final = 0.85  # a quantile below this leaves too many jobs that the new limit would end
+LEAST: Final = 0.85  # a quantile below this would let the new limit end too many jobs
 GAIN: Final = 0.8  # a new limit above this share of the old one changes too little
 _FRIENDLY_S: Final = (
     *(MINUTE_S * m for m in (5, 10, 15, 20, 30, 40, 45, 60, 90)),

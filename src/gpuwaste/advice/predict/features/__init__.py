@@ -16,7 +16,7 @@ from gpuwaste.advice.predict.feature_group import Feature, Group, Step, feature_
 from gpuwaste.advice.predict.features import ended_jobs, predecessors, queue_state, request_features, used_resources
 from gpuwaste.jobs.history.history_keys import KEYS
 
-FEATURE_VERSION: Final = 3  # of what the names mean: raise it when a formula, or what history remembers, changes
+FEATURE_VERSION: Final = 3  # of the features' meaning: raise it when a formula, or what history remembers, changes
 GROUPS: Final[tuple[Group, ...]] = (
     request_features.REQUEST,
     request_features.SCRIPT,
@@ -32,7 +32,7 @@ FEATURES: Final[tuple[Feature, ...]] = feature_list(GROUPS)
 
 @cache
 def feature_hash() -> str:
-    """Return the sha256 in hex over version and names: bundles of another one are refused."""
+    """Return the sha256 in hex over version and names: bundles with another one are rejected."""
     return hashlib.sha256("\n".join((str(FEATURE_VERSION), *(f.name for f in FEATURES))).encode()).hexdigest()
 
 
@@ -55,18 +55,18 @@ class Plan:
     def __init__(
         self, context: Context, groups: tuple[Group, ...] = GROUPS, out: NDArray[np.float32] | None = None
     ) -> None:
-        """Write into `out` where it is given."""
+        """Write into `out` if it is given."""
         own, keyed, places = _OURS if groups is GROUPS else _places(groups)
         count = len(context.requests)
         self._result = np.empty((count, own + len(KEYS) * keyed), dtype=np.float32) if out is None else out
         self._infinite = np.empty(self._result.shape, dtype=bool)
-        blocks = self._result[:, own:].reshape(count, len(KEYS), keyed)  # a view: the rows stay where they are
+        blocks = self._result[:, own:].reshape(count, len(KEYS), keyed)  # a view: the rows are not moved
         self._steps: list[Step] = []
         for group, place in places:
             self._steps += group.steps(context, blocks[..., place] if group.per_key else self._result[:, place])
 
     def run(self) -> NDArray[np.float32]:
-        """Return the vectors of what the arrays hold now; unknown is NaN, and nothing is infinite."""
+        """Return the vectors of the arrays' current content; unknown is NaN, and nothing is infinite."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for step in self._steps:
                 step()

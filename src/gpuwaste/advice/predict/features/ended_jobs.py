@@ -61,7 +61,7 @@ def outcome_steps(context: Context, out: Block) -> Iterator[Step]:
     rows, counts = context.rows, context.rows["counts"]
     judged = like(counts[..., :2])
     failed, completed, share = judged[..., 0], judged[..., 1], out[..., _ALL]
-    # Each outcome is one that FAILED_OF has; where numpy is to check that, it writes into room of its own first.
+    # FAILED_OF covers every outcome; if numpy has to check that, it writes into a buffer of its own first.
     yield partial(_FAILED.take, rows["outcomes"][..., :_LAST], None, out[..., :_LAST], "clip")
     yield copied(out[..., _LAST:_OUTCOME_RATES], rows["recent"])
     yield copied(out[..., _OUTCOME_RATES:_COUNTED], rows["ews"][..., :2])

@@ -43,14 +43,14 @@ _COUNT, _AGE = len(_MEANS), len(_MEANS) + 1
 _DAYS: Final = -1.0 / DAY_S
 _JUDGED: Final = np.stack((FAILED_OF == 1.0, FAILED_OF == 0.0), axis=1).astype(np.float32)  # by outcome
 _SETTLED: Final = np.nan_to_num(FAILED_OF, nan=0.5).astype(np.float32)
-_PRIOR: Final = np.array([0.3, 1.7], dtype=np.float32)  # two ended jobs of which nothing is known
+_PRIOR: Final = np.array([0.3, 1.7], dtype=np.float32)  # a prior of two ended jobs with unknown outcome
 _ONE, _ZERO = np.float32(1.0), np.float64(0.0)
 _SUBMIT, _START, _END = (MOMENTS.index(name) for name in ("submit", "start", "end"))
 _KEYS: Final = len(KEYS)
 
 
 class _Room:
-    """The arrays of n requests, float32 but for the moments.
+    """The arrays of n requests, float32 except the moments.
 
     `lines` [n, keys + keys + 16, 16] are over the user's runs, the newest first: for each key the likelihood of its
     runs, 0 for others; for each key 1 for its runs, 0 for others; and for each run 1 for those that ran as long.
@@ -68,14 +68,14 @@ class _Room:
 def steps(context: Context, out: Block) -> Iterator[Step]:
     """Fill the columns [n, keys x 7]."""
     room = _Room(len(context.requests))
-    columns = out.reshape(len(out), _KEYS, len(_MEANS) + len(_OTHERS))  # a view: the rows stay where they are
+    columns = out.reshape(len(out), _KEYS, len(_MEANS) + len(_OTHERS))  # a view: the rows are not moved
     yield from _stages(context, room)
     yield from _likely(context.recent["outcomes"], room)
     yield from _summed(room, columns)
 
 
 def _stages(context: Context, room: _Room) -> Iterator[Step]:
-    """Yield what finds the runs like the request, how far each has come, and how long it ran or runs."""
+    """Yield the steps that find the runs like the request, the state of each, and how long it ran or has run."""
     words, ago, ran = context.recent["words"], room.ago, room.ran
     ended = room.happened[:, _END]
     yield copied(ago, words[:, MOMENTS_AT])
@@ -88,11 +88,11 @@ def _stages(context: Context, room: _Room) -> Iterator[Step]:
     yield partial(np.multiply, ran, room.open, room.age)
     yield copied(room.alike[:, 0], room.happened[:, _SUBMIT])
     yield partial(np.equal, words[:, ALIKE_AT], context.codes[:, :, None], room.alike[:, 1:])
-    yield partial(np.multiply, room.alike[:, 1:], room.alike[:, :1], room.alike[:, 1:])  # no run is like no request
+    yield partial(np.multiply, room.alike[:, 1:], room.alike[:, :1], room.alike[:, 1:])  # a missing run is never alike
 
 
 def _likely(outcomes: NDArray[np.uint8], room: _Room) -> Iterator[Step]:
-    """Yield what finds how likely each run is to fail; counts are exact, in whatever order they are added."""
+    """Yield the steps that compute how likely each run is to fail; counts are exact in any order of addition."""
     n = len(outcomes)
     judged, settled = np.empty((n, RUNS, 2), dtype=np.float32), np.empty((n, 1, RUNS), dtype=np.float32)
     counts, odds = np.empty((n, _KEYS + RUNS, 2), dtype=np.float32), np.empty((n, _KEYS + RUNS), dtype=np.float32)
@@ -113,7 +113,7 @@ def _likely(outcomes: NDArray[np.uint8], room: _Room) -> Iterator[Step]:
 
 
 def _summed(room: _Room, columns: Block) -> Iterator[Step]:
-    """Yield what takes the means over each key's runs (NaN over none), and counts the unended ones."""
+    """Yield the steps that take the means over each key's runs (NaN over none), and count the unended ones."""
     n = len(columns)
     weights = np.empty((n, len(_MEANS), RUNS), dtype=np.float32)
     sums = np.empty((n, 2 * _KEYS, len(_MEANS)), dtype=np.float32)

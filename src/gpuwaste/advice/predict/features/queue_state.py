@@ -20,7 +20,7 @@ FEATURES = (
     Feature("since_fail", "s", "the last failure of {jobs} was {value} ago"),
     Feature("since_end", "s", "the last end of {jobs} was {value} ago"),
 )
-_NEVER = np.float64(0.0)  # the instant of what did not happen yet
+_NEVER = np.float64(0.0)  # the instant of an event that has not happened yet
 _FIRST = COUNTS.index("running")
 _COUNTED = len(COUNTS) - _FIRST
 _BURSTS = _COUNTED + len(BURSTS)

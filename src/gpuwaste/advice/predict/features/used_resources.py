@@ -1,4 +1,4 @@
-"""What the earlier jobs of each key used: peak memory, where accounting knows it, and GPUs, as the ledger judged."""
+"""What the earlier jobs of each key used: peak memory, where accounting has it, and GPUs, as the ledger judged."""
 
 from collections.abc import Iterator
 from functools import partial
